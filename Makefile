@@ -1,0 +1,40 @@
+# Everything from a fresh clone: needs Python 3.11 or newer and a package index, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all check format bench clean
+
+demo: $(VENV)/.installed        ## see what Holdfast does, on a sample of conversations
+	@$(BIN)/holdfast demo
+
+test: $(VENV)/.installed-dev    ## the fast tests, on SQLite and PostgreSQL
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+check: $(VENV)/.installed-dev   ## lint, types, structure, and all tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n 2
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-dev   ## the numbers of the README; DATA=folder adds recall
+	$(BIN)/holdfast bench speed --full
+	$(if $(DATA),$(BIN)/holdfast bench recall $(DATA),)
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $(VENV)/.installed $@

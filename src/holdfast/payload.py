@@ -1,0 +1,297 @@
+"""Chat-format dicts and messages: read what OpenAI, Anthropic and Holdfast itself write; write what models accept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import cast
+
+from holdfast.errors import InvalidInput
+from holdfast.text.clean import clean
+from holdfast.types import Message, Role, ToolCall
+
+REASONING = (
+    "[reasoning]"  # stands for a message that only reasons: the thoughts stay in `raw`, out of prompts
+)
+_TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
+_REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
+_IMAGE_PARTS = {"image", "image_url", "input_image"}
+_FILE_PARTS = {"file", "input_file", "document", "input_audio", "audio", "video"}
+_NATIVE_FIELDS = {"id", "name", "at", "calls", "call_id", "meta"}
+
+
+def parse(payload: Mapping[str, object]) -> Message:
+    """Make a message of a dict in the OpenAI or Anthropic chat format, or with the field names of `Message`.
+
+    The dict itself becomes `raw`, except where it has a field `raw`: that is an exported message. Content parts
+    become text, with `[image: …]` and `[file: …]` in place of what is not text; reasoning stays in `raw` only. The
+    keys `at`, `timestamp` and `created_at` give the time.
+
+    Raises:
+        InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
+
+    """
+    if not isinstance(payload, Mapping):
+        raise InvalidInput(
+            f"A message must be a Message or a dict, not {type(payload).__name__}.", "Pass one of these."
+        )
+    item = _from_response_item(payload)
+    role = _role(item.get("role"))
+    texts, calls, answers = _read_parts(item.get("content"))
+    calls += _read_tool_calls(item)
+    if answers:
+        role = "tool"
+    elif role == "tool" and isinstance(item.get("tool_call_id"), str):
+        answers = [cast("str", item["tool_call_id"])]
+    call_id = item.get("call_id", answers[0] if answers else None)
+    name, identity, meta = item.get("name"), item.get("id"), item.get("meta", {})
+    if not isinstance(meta, Mapping):
+        raise InvalidInput("`meta` of a message must be a dict.", "Pass a dict of JSON values.")
+    raw = item.get("raw", payload) if "raw" in item else payload
+    if raw is not None and not isinstance(raw, Mapping):
+        raise InvalidInput(
+            "`raw` of a message must be a dict.", "Pass the original payload, or leave it out."
+        )
+    return Message(
+        role,
+        clean("\n".join(texts)),
+        id=clean(identity) if isinstance(identity, str) else "",
+        name=clean(name) if isinstance(name, str) and name else None,
+        at=read_time(next((item[key] for key in ("at", "timestamp", "created_at") if item.get(key)), None)),
+        calls=tuple(calls),
+        call_id=clean(call_id) if isinstance(call_id, str) else None,
+        answers=tuple(clean(answer) for answer in answers),
+        raw=cast("Mapping[str, object] | None", raw),
+        meta=cast("Mapping[str, object]", meta),
+    )
+
+
+def read_time(value: object) -> datetime | None:
+    """Read a time from a datetime, ISO 8601 text, or seconds or milliseconds since the epoch; naive times are UTC.
+
+    Raises:
+        InvalidInput: it is none of these.
+
+    """
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            value = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput(
+            f"{value!r} is not a time.", "Use ISO 8601 text or seconds since the epoch."
+        ) from error
+    if not isinstance(value, datetime):
+        raise InvalidInput(
+            f"{value!r} is not a time.", "Use a datetime, ISO 8601 text or seconds since the epoch."
+        )
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def export(message: Message) -> dict[str, object]:
+    """Write a stored message as a JSON-compatible dict that `parse` reads back into an equal message."""
+    fields: dict[str, object] = {"role": message.role, "content": message.content, "id": message.id}
+    if message.at is not None:
+        fields["at"] = message.at.isoformat()
+    if message.name is not None:
+        fields["name"] = message.name
+    if message.calls:
+        fields["calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls]
+    if message.call_id is not None:
+        fields["call_id"] = message.call_id
+    if message.meta:
+        fields["meta"] = dict(message.meta)
+    fields["raw"] = dict(message.raw) if message.raw is not None else None
+    return fields
+
+
+def to_openai(message: Message) -> list[dict[str, object]]:
+    """Write a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
+
+    A message of nothing but reasoning becomes none.
+    """
+    if message.role == "tool" and message.answers:
+        results = _results(message)
+        return [{"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers]
+    if message.content == REASONING and not message.calls:
+        return []
+    fields: dict[str, object] = {"role": message.role, "content": message.content}
+    if message.name and message.role != "tool":
+        fields["name"] = message.name
+    if message.calls:
+        fields["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments
+                    if isinstance(call.arguments, str)
+                    else json.dumps(call.arguments),
+                },
+            }
+            for call in message.calls
+        ]
+    return [fields]
+
+
+def _results(message: Message) -> dict[str, str]:
+    """Give the text of each call that a message answers; only an Anthropic payload answers more than one."""
+    if len(message.answers) == 1 or message.raw is None:
+        return dict.fromkeys(message.answers, message.content)
+    found = dict.fromkeys(message.answers, "")
+    for part in _blocks(message.raw.get("content")):
+        if part.get("type") == "tool_result":
+            found[clean(str(part.get("tool_use_id")))] = clean("\n".join(_read_parts(part.get("content"))[0]))
+    return found
+
+
+def _role(value: object) -> Role:
+    if value is None:
+        raise InvalidInput("The message has no role.", "Add 'role': 'user', 'assistant', 'system' or 'tool'.")
+    return cast("Role", "tool" if value == "function" else value)
+
+
+def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
+    """Bring an item of OpenAI's Responses format (a call, its output, reasoning) into the shape of a message."""
+    kind = payload.get("type")
+    if "role" in payload or kind is None:
+        return payload
+    if kind == "function_call":
+        call = {"id": payload.get("call_id"), "function": payload}
+        return {
+            **payload,
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [call],
+            "name": None,
+            "call_id": None,
+        }
+    if kind == "function_call_output":
+        return {
+            **payload,
+            "role": "tool",
+            "content": payload.get("output"),
+            "tool_call_id": payload.get("call_id"),
+        }
+    if kind == "reasoning":
+        return {**payload, "role": "assistant", "content": REASONING}
+    return payload
+
+
+def _blocks(content: object) -> Iterator[Mapping[str, object]]:
+    if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+        for part in content:
+            if isinstance(part, Mapping):
+                yield part
+
+
+def _read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
+    """Split content into texts, tool calls and the ids of answered calls."""
+    if content is None or isinstance(content, str):
+        return ([content] if content else []), [], []
+    if not isinstance(content, Sequence) or isinstance(content, bytes):
+        raise InvalidInput(
+            f"The content of a message must be text or a list of parts, not {type(content).__name__}.",
+            "Pass either.",
+        )
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    answers: list[str] = []
+    reasoned = False
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        if not isinstance(part, Mapping):
+            raise InvalidInput(
+                f"A part of the content is {type(part).__name__}.", "Use text or a dict with a 'type'."
+            )
+        kind = str(part.get("type", "part"))
+        if kind in {"tool_use", "server_tool_use"}:
+            calls.append(_call(part.get("id"), part.get("name"), part.get("input")))
+        elif kind == "tool_result":
+            answers.append(str(part.get("tool_use_id")))
+            texts.extend(_read_parts(part.get("content"))[0])
+        elif kind in _REASONING_PARTS:
+            reasoned = True
+        else:
+            text = _part_text(kind, part)
+            if text:
+                texts.append(text)
+    if reasoned and not texts and not calls and not answers:
+        texts.append(REASONING)
+    return texts, calls, answers
+
+
+def _part_text(kind: str, part: Mapping[str, object]) -> str:
+    if kind in _TEXT_PARTS:
+        return str(part.get("text", ""))
+    if kind == "refusal":
+        return str(part.get("refusal", ""))
+    if kind in _IMAGE_PARTS:
+        return f"[image: {_part_name(part)}]"
+    if kind in _FILE_PARTS:
+        return f"[file: {_part_name(part)}]"
+    return f"[{kind}]"
+
+
+def _part_name(part: Mapping[str, object]) -> str:
+    """Find what a person would call an image or a file: its name, title, address or type."""
+    nested = [value for value in part.values() if isinstance(value, Mapping)]
+    for source in (part, *nested):
+        for key in ("filename", "name", "title", "alt", "caption", "file_id"):
+            if isinstance(source.get(key), str) and source[key]:
+                return str(source[key])
+    for source in (part, *nested):
+        for key in ("url", "image_url", "file_url"):
+            address = source.get(key)
+            if isinstance(address, str) and address and not address.startswith("data:"):
+                return address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] or address
+    for source in (part, *nested):
+        for key in ("media_type", "format", "mime_type"):
+            if isinstance(source.get(key), str):
+                return str(source[key])
+    return "unnamed"
+
+
+def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
+    calls = []
+    for entry in _blocks(item.get("tool_calls")):
+        function = entry.get("function", entry)
+        if not isinstance(function, Mapping):
+            raise InvalidInput(
+                "A tool call has no function.", "Use {'id': …, 'function': {'name': …, 'arguments': …}}."
+            )
+        calls.append(_call(entry.get("id"), function.get("name"), function.get("arguments")))
+    for entry in _blocks(item.get("calls")):
+        call = _call(entry.get("id"), entry.get("name"), {})
+        calls.append(
+            ToolCall(call.id, call.name, cast("Mapping[str, object] | str", entry.get("arguments", {})))
+        )
+    legacy = item.get("function_call")
+    if isinstance(legacy, Mapping):
+        calls.append(_call(legacy.get("name"), legacy.get("name"), legacy.get("arguments")))
+    return calls
+
+
+def _call(identity: object, name: object, arguments: object) -> ToolCall:
+    if not isinstance(name, str) or not name:
+        raise InvalidInput("A tool call has no name.", "Name the tool that it calls.")
+    if isinstance(arguments, str):
+        try:
+            parsed = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            parsed = None  # what a model wrote is kept as it is, also when it is not JSON
+        arguments = parsed if isinstance(parsed, dict) else arguments
+    elif arguments is None:
+        arguments = {}
+    if not isinstance(arguments, Mapping | str):
+        raise InvalidInput(
+            f"The arguments of {name!r} are {type(arguments).__name__}.", "Use a dict or JSON text."
+        )
+    return ToolCall(clean(str(identity or name)), clean(name), arguments)

@@ -1,0 +1,149 @@
+"""What ranking needs to know of every document of a space besides its words, in arrays that grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.text import analyze
+
+if TYPE_CHECKING:
+    from holdfast.recall.segment import Segment
+
+PAUSE = 6 * 3600 * 1_000_000  # microseconds of silence in a chat after which something new begins
+BLOCK = 128  # messages at most that count as one block, so that a chat without pauses is not one block
+
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+_COLUMNS: dict[str, type[np.generic]] = {
+    "words": np.uint32,
+    "at": np.int64,
+    "chat": np.int32,
+    "actor": np.int32,
+    "tells_time": np.bool_,
+    "previous": np.int32,
+    "next": np.int32,
+    "run": np.int32,
+    "block": np.int32,
+}
+
+
+class Columns:
+    """Hold one entry per document, at the place of its document number; place 0 stands for no document.
+
+    `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name). `previous` and `next` are the
+    neighbours in the same chat, 0 where there is none or a pause lies between. `block` is the part of a chat, between
+    pauses, that a document belongs to: what recall takes for a session. `run` counts from the last pause.
+    """
+
+    words: NDArray[np.uint32]
+    at: NDArray[np.int64]
+    chat: NDArray[np.int32]
+    actor: NDArray[np.int32]
+    tells_time: NDArray[np.bool_]
+    previous: NDArray[np.int32]
+    next: NDArray[np.int32]
+    run: NDArray[np.int32]
+    block: NDArray[np.int32]
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.total_words = 0
+        self.blocks = 0
+        self.chats: dict[tuple[str, str], int] = {}
+        self.actors: dict[tuple[str, str], int] = {}
+        self.names: dict[int, set[int]] = {}  # hash of a word of a name → the actors that have it
+        self._newest = np.zeros(64, np.int32)  # of each chat: its newest document
+        self._block_words = np.zeros(64, np.int64)
+        self._allocate(1024)
+
+    def _allocate(self, size: int) -> None:
+        for name, kind in _COLUMNS.items():
+            column = np.zeros(size, kind)
+            if self.last:
+                column[: self.last + 1] = getattr(self, name)[: self.last + 1]
+            setattr(self, name, column)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return sum(int(getattr(self, name).nbytes) for name in _COLUMNS) + self._block_words.nbytes
+
+    @property
+    def block_words(self) -> NDArray[np.int64]:
+        """The words of each block."""
+        return self._block_words[: self.blocks]
+
+    def extend(self, segment: Segment) -> None:
+        """Add the documents of a segment, which must follow the last one. Linear, but for sorting them by chat."""
+        first, last = segment.first, segment.last
+        if last >= len(self.words):
+            self._allocate(max(last + 1, len(self.words) * 3 // 2))
+        new = slice(first, last + 1)
+        self.words[new], self.at[new], self.tells_time[new] = segment.words, segment.at, segment.tells_time
+        self.chat[new] = self._number(segment.chats, self.chats)[segment.chat]
+        self.actor[new] = self._number_actors(segment.actors)[segment.actor]
+        self.last = last
+        self.total_words += int(np.maximum(segment.words, 1).sum(dtype=np.int64))
+        self._newest = _grown(self._newest, len(self.chats))
+        self._link(first, last)
+
+    @staticmethod
+    def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:
+        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+
+    def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
+        before = len(self.actors)
+        numbers = self._number(actors, self.actors)
+        for (role, name), number in list(self.actors.items())[before:]:
+            if name and role in (
+                "user",
+                "assistant",
+            ):  # the name of a tool is no person that a question asks about
+                for token in analyze.tokens(name):
+                    for word in analyze.split(token):
+                        self.names.setdefault(analyze.hash_term(analyze.normal(word)), set()).add(number)
+        return numbers
+
+    def _link(self, first: int, last: int) -> None:
+        """Find the neighbours and the block of documents first … last."""
+        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
+        chat = self.chat[order]
+        begins = np.ones(len(order), bool)  # the first of its chat among these
+        begins[1:] = chat[1:] != chat[:-1]
+        before = np.empty(len(order), np.int64)
+        before[1:] = order[:-1]
+        before[begins] = self._newest[chat[begins]]
+        paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
+        place = np.arange(len(order))
+        # Where the count began that goes on at each place: at the last pause, or at the beginning of the chat here.
+        start = np.maximum.accumulate(np.where(paused | begins, place, 0))
+        carried = np.where(paused, 0, self.run[before] + 1)
+        self.run[order] = place - start + carried[start]
+        joined = np.where(paused, 0, before).astype(np.int32)
+        self.previous[order] = joined
+        self.next[joined] = order
+        self.next[0] = 0
+        fresh = self.run[order] % BLOCK == 0
+        source = np.maximum.accumulate(np.where(fresh | begins, place, 0))
+        number = np.where(fresh, self.blocks + np.cumsum(fresh) - 1, self.block[before])
+        self.block[order] = number[source]
+        self.blocks += int(fresh.sum())
+        self._block_words = _grown(self._block_words, self.blocks)
+        added = np.bincount(
+            self.block[first : last + 1], weights=self.words[first : last + 1], minlength=self.blocks
+        )
+        self._block_words[: self.blocks] += added.astype(np.int64)
+        ends = np.append(begins[1:], True)
+        self._newest[chat[ends]] = order[ends]
+
+
+def _grown(array: NDArray[_Kind], size: int) -> NDArray[_Kind]:
+    """Give an array at least `size` places, the new ones zero."""
+    if size <= len(array):
+        return array
+    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,175 @@
+"""The index of one space in memory: segments, and columns over all its documents, kept up with the log.
+
+An append writes only the message. A search first reads what no segment covers yet, so that a message is found as soon
+as it is stored, whoever stored it; when enough has gathered, it is frozen into a segment in the database. Segments are
+derived: a missing or damaged one is made again from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import Unavailable
+from holdfast.recall import segment as segments
+from holdfast.recall.columns import Columns
+from holdfast.recall.segment import BadSegment, Document, Segment
+from holdfast.store import segments as stored
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Database, Row
+
+FREEZE = 256  # documents that are worth a segment: analysing as many takes a new process about 10 ms
+LARGEST = 262_144  # documents of a segment that is not merged any further: about 40 MB
+_BATCH = 16_384  # documents analysed at once, for the sake of memory
+
+logger = logging.getLogger("holdfast")
+
+
+class Index:
+    """Keep the index of a space; hold `lock` while using it."""
+
+    def __init__(self, database: Database, space: str) -> None:
+        self.lock = threading.RLock()
+        self._database = database
+        self._space = space
+        self._reset(0)
+
+    def _reset(self, epoch: int) -> None:
+        self._epoch = epoch
+        self._segments: list[Segment] = []  # frozen, in the database or about to be
+        self._stored: list[tuple[int, int]] = []  # what the database has, as far as this process knows
+        self._tail: Segment | None = None
+        self.columns = Columns()
+
+    @property
+    def covered(self) -> int:
+        """The number of the last document in the index."""
+        return self.columns.last
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return sum(segment.nbytes for segment in self.parts) + self.columns.nbytes
+
+    @property
+    def parts(self) -> list[Segment]:
+        """All segments with the tail, in the order of their documents."""
+        return [*self._segments, self._tail] if self._tail else self._segments
+
+    def postings(self, term: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Give the documents with a term, rising, and how often it stands in each."""
+        found = [(part.first, part.postings(term)) for part in self.parts]
+        docs = [pair[0].astype(np.int64) + first for first, pair in found if pair]
+        frequencies = [pair[1] for _, pair in found if pair]
+        if not docs:
+            return np.empty(0, np.int64), np.empty(0)
+        if len(docs) == 1:
+            return docs[0], frequencies[0].astype(np.float64)
+        return np.concatenate(docs), np.concatenate(frequencies).astype(np.float64)
+
+    def refresh(self) -> None:
+        """Bring the index up to the newest message that is stored."""
+        newest, epoch = stored.state(self._database, self._space)
+        if epoch != self._epoch or newest < self.covered:
+            self._reset(epoch)
+        if newest - self.covered > FREEZE:
+            self._load()
+        while self.covered < newest:
+            rows = stored.documents(
+                self._database, self._space, self.covered, min(_BATCH, newest - self.covered)
+            )
+            if not rows:
+                break
+            self._add(segments.build([to_document(row) for row in rows]))
+            if self._tail and self._tail.count >= FREEZE:
+                self._freeze(self._tail)
+
+    def _load(self) -> None:
+        """Take over the stored segments; if they do not cover the log from its beginning on, remove them."""
+        rows = stored.load(self._database, self._space, self.covered)
+        if rows and rows[0].first <= self.covered:  # another process joined what this one holds in parts
+            self._reset(self._epoch)
+            rows = stored.load(self._database, self._space, 0)
+        if self._tail is not None:
+            return
+        for row in rows:
+            segment = self._read(row)
+            if segment is None:
+                stored.clear(self._database, self._space)
+                self._reset(stored.state(self._database, self._space)[1])
+                return
+            self._segments.append(segment)
+            self._stored.append((row.first, row.last))
+            self.columns.extend(segment)
+
+    def _read(self, row: stored.Stored) -> Segment | None:
+        try:
+            if row.version != segments.VERSION:
+                raise BadSegment(f"it has version {row.version}, not {segments.VERSION}")
+            if row.first != self.covered + 1:
+                raise BadSegment(f"the one before it ends at {self.covered}")
+            if row.checksum != segments.checksum(row.body):
+                raise BadSegment("its checksum is wrong")
+            segment = Segment.decode(row.body)
+            if (segment.first, segment.last) != (row.first, row.last):
+                raise BadSegment("it covers other documents than it says")
+        except BadSegment as error:
+            logger.warning(
+                "The index of space %r is made again from the log: the segment of documents %d to %d cannot be used (%s).",
+                self._space,
+                row.first,
+                row.last,
+                error,
+            )
+            return None
+        return segment
+
+    def _add(self, segment: Segment) -> None:
+        self.columns.extend(segment)
+        self._tail = segments.merge([self._tail, segment]) if self._tail else segment
+
+    def _freeze(self, tail: Segment) -> None:
+        """Store the tail as a segment, joined with earlier ones that are not much larger."""
+        frozen, kept = tail, list(self._segments)
+        while kept and kept[-1].count <= 2 * frozen.count and kept[-1].count + frozen.count <= LARGEST:
+            frozen = segments.merge([kept.pop(), frozen])
+        body = frozen.encode()
+        row = stored.Stored(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
+        try:
+            done = stored.replace(self._database, self._space, self._stored, row)
+        except Unavailable as error:  # a read needs no writable database: the next one tries again
+            logger.info("The index of space %r could not be stored: %s", self._space, error)
+            return
+        if done:
+            self._segments, self._tail = [*kept, frozen], None
+            self._stored = [(part.first, part.last) for part in self._segments]
+        else:  # another process stored other segments: start from those
+            self._reset(self._epoch)
+            self._load()
+
+
+def to_document(row: Row) -> Document:
+    """Make a document of a row of `store.segments.documents`."""
+    doc, chat, agent, role, name, at, content, calls = row
+    text = content if calls is None else "\n".join([content, *_call_texts(json.loads(calls))])
+    return Document(doc, chat, agent, role, name or "", at, text)
+
+
+def _call_texts(value: object) -> Iterator[str]:
+    """Give all texts in the stored calls of a message: names and arguments, without JSON's escapes."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _call_texts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _call_texts(item)

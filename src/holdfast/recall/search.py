@@ -1,0 +1,289 @@
+"""Search: a question goes in, hits with their reasons come out."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.errors import InvalidInput
+from holdfast.recall import question as questions
+from holdfast.recall import rank
+from holdfast.recall.index import Index
+from holdfast.recall.question import Question, Word
+from holdfast.store import log, segments
+from holdfast.text.dates import spans
+from holdfast.types import ROLES, Hit, Message, Scope, Why, check_count, check_name
+
+if TYPE_CHECKING:
+    from holdfast.recall.columns import Columns
+    from holdfast.store.database import Database
+
+CACHE_BYTES = 512 * 2**20  # of indexes in memory; the least recently used spaces are let go beyond it
+_MAX_YEARS = 50  # that a date without a year is looked for in
+_RARE = 100  # a related word is used if it stands in so many messages at most, or in one of so many
+WEIGHTS = rank.Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which messages may be hits; None lets all pass."""
+
+    chat: str | None
+    agent: str
+    roles: frozenset[str] | None
+    since: int | None
+    until: int | None
+
+    @property
+    def passes_all(self) -> bool:
+        """Say whether nothing is left out."""
+        return (
+            self.chat is None
+            and not self.agent
+            and self.roles is None
+            and self.since is None
+            and self.until is None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    space: str
+    doc: int
+    score: float
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    written: str
+    term: rank.Term
+
+
+class Search:
+    """Search the spaces of a database; keeps the indexes that were used last. Safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._indexes: OrderedDict[str, Index] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recall(
+        self,
+        scope: Scope,
+        query: str,
+        *,
+        chat: str | None,
+        roles: Sequence[str] | None,
+        since: datetime | None,
+        until: datetime | None,
+        limit: int,
+        min_score: float,
+    ) -> list[Hit]:
+        """Find messages; see `Memory.recall`."""
+        asked = questions.parse(query)
+        wanted = _filter(scope, chat, roles, since, until)
+        check_count(limit, "limit")
+        if not 0 <= min_score <= 1:
+            raise InvalidInput(f"`min_score` is {min_score!r}.", "Use a number from 0 to 1.")
+        spaces = dict.fromkeys((scope.space, scope.shared.space))
+        found = [hit for space in spaces for hit in self._search(space, asked, wanted, limit, min_score)]
+        found.sort(key=lambda hit: -hit.score)
+        return self._fetch(found[:limit])
+
+    def rebuild(self, space: str) -> int:
+        """Make the index of a space anew; see `Memory.rebuild`."""
+        segments.clear(self._database, space)
+        index = self._index(space)
+        with index.lock:
+            index.refresh()
+            return index.covered
+
+    def _index(self, space: str) -> Index:
+        with self._lock:
+            index = self._indexes.get(space)
+            if index is None:
+                index = self._indexes[space] = Index(self._database, space)
+            self._indexes.move_to_end(space)
+        return index
+
+    def _trim(self) -> None:
+        """Let go of the indexes that were not used for longest, when all together take too much memory."""
+        with self._lock:
+            total = sum(index.nbytes for index in self._indexes.values())
+            while total > CACHE_BYTES and len(self._indexes) > 1:
+                total -= self._indexes.popitem(last=False)[1].nbytes
+
+    def _search(
+        self, space: str, asked: Question, wanted: Filter, limit: int, min_score: float
+    ) -> list[_Found]:
+        index = self._index(space)
+        with index.lock:
+            before = index.covered
+            index.refresh()
+            grown = index.covered != before
+            found = _find(index, space, asked, wanted, limit, min_score) if index.covered and limit else []
+        if grown:
+            self._trim()
+        return found
+
+    def _fetch(self, found: list[_Found]) -> list[Hit]:
+        messages: dict[tuple[str, int], tuple[str, Message]] = {}
+        for space in {hit.space for hit in found}:
+            docs = [hit.doc for hit in found if hit.space == space]
+            for doc, chat, message in log.by_doc(self._database, space, docs):
+                messages[space, doc] = (chat, message)
+        return [_hit(hit, *messages[hit.space, hit.doc]) for hit in found if (hit.space, hit.doc) in messages]
+
+
+def _find(
+    index: Index, space: str, asked: Question, wanted: Filter, limit: int, min_score: float
+) -> list[_Found]:
+    columns = index.columns
+    actors = frozenset(number for word in asked.words for number in columns.names.get(word.term, ()))
+    sought = _terms(index, asked, named=bool(actors))
+    if not sought:
+        return []
+    focus = rank.Focus(
+        actors or _actors_of_roles(columns, asked.roles), asked.asks_time, tuple(_spans(columns, asked))
+    )
+    scores = rank.score([one.term for one in sought], columns, focus, WEIGHTS)
+    # A message that merely stands in a session where the words were said is no answer.
+    total = np.where(scores.words + scores.context > 0, scores.total, 0.0)
+    if not wanted.passes_all:
+        total *= _mask(columns, wanted)
+    best = [int(doc) for doc in rank.top(total, limit) if total[doc] >= min_score * scores.ceiling]
+    matched = _matched(sought, best)
+    return [
+        _Found(space, doc, float(total[doc]) / scores.ceiling, Why(scores.shares(doc), matched[doc]))
+        for doc in best
+    ]
+
+
+def _terms(index: Index, asked: Question, *, named: bool) -> list[_Sought]:
+    """Look up the terms of a question; a name that points at a speaker counts less as a word.
+
+    The words related to a word are looked up as if they were one.
+    """
+    sought = []
+    for word in asked.words:
+        docs, frequencies = index.postings(word.term)
+        if len(docs):
+            factor = WEIGHTS.name_as_word if named and word.term in index.columns.names else 1.0
+            sought.append(_Sought(word.written, rank.Term(docs, frequencies, word.weight * factor)))
+    if len(sought) > questions.MAX_TERMS:
+        sought = sorted(sought, key=lambda one: len(one.term.docs))[: questions.MAX_TERMS]
+    share = WEIGHTS.related * min(1.0, WEIGHTS.short / len(asked.words))
+    for word in asked.words:
+        group = _group(index, word, share * word.weight)
+        if group is not None:
+            sought.append(group)
+    return sought
+
+
+def _group(index: Index, word: Word, weight: float) -> _Sought | None:
+    """Join the postings of the words related to one, but for those that stand in too many messages to tell anything."""
+    common = max(_RARE, index.covered // _RARE)
+    postings = [index.postings(term) for term, _ in word.related]
+    postings = [(docs, frequencies) for docs, frequencies in postings if 0 < len(docs) <= common]
+    if not postings:
+        return None
+    if len(postings) == 1:
+        docs, frequencies = postings[0]
+    else:
+        sums = np.zeros(index.covered + 1)
+        for docs, frequencies in postings:
+            sums[docs] += frequencies
+        docs = np.flatnonzero(sums)
+        frequencies = sums[docs]
+    return _Sought(f"like {word.written}", rank.Term(docs, frequencies, weight))
+
+
+def _actors_of_roles(columns: Columns, roles: frozenset[str]) -> frozenset[int]:
+    """Take pronouns as naming a role, where more than one role speaks."""
+    if len({role for role, _ in columns.actors}) < 2:
+        return frozenset()
+    return frozenset(number for (role, _), number in columns.actors.items() if role in roles)
+
+
+def _spans(columns: Columns, asked: Question) -> list[tuple[int, int, float]]:
+    if not asked.dates:
+        return []
+    times = columns.at[1 : columns.last + 1]
+    first, last = (log.from_micros(int(time)).year for time in (times.min(), times.max()))
+    first = max(first, last - _MAX_YEARS)
+    return [span for date in asked.dates for span in spans(date, first, last)]
+
+
+def _mask(columns: Columns, wanted: Filter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    size = columns.last + 1
+    mask = np.ones(size, bool)
+    if wanted.chat is not None or wanted.agent:
+        allowed = np.array(
+            [wanted.chat in (None, chat) and wanted.agent in ("", agent) for chat, agent in columns.chats],
+            bool,
+        )
+        mask &= allowed[columns.chat[:size]]
+    if wanted.roles is not None:
+        allowed = np.array([role in wanted.roles for role, _ in columns.actors], bool)
+        mask &= allowed[columns.actor[:size]]
+    if wanted.since is not None:
+        mask &= columns.at[:size] >= wanted.since
+    if wanted.until is not None:
+        mask &= columns.at[:size] < wanted.until
+    return mask
+
+
+def _matched(sought: list[_Sought], docs: list[int]) -> dict[int, tuple[str, ...]]:
+    """Name the words of the question that stand in each document itself."""
+    found: dict[int, list[str]] = {doc: [] for doc in docs}
+    for one in sought:
+        places = np.searchsorted(one.term.docs, docs)
+        for doc, place in zip(docs, places, strict=True):
+            if place < len(one.term.docs) and one.term.docs[place] == doc:
+                found[doc].append(one.written)
+    return {doc: tuple(names) for doc, names in found.items()}
+
+
+def _filter(
+    scope: Scope,
+    chat: str | None,
+    roles: Sequence[str] | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> Filter:
+    if chat is not None:
+        check_name(chat, "The id of a chat")
+    if isinstance(roles, str) or (roles is not None and not set(roles) <= set(ROLES)):
+        raise InvalidInput(f"`roles` is {roles!r}.", f"Pass a list of some of {', '.join(ROLES)}.")
+    for time in (since, until):
+        if time is not None and not isinstance(time, datetime):
+            raise InvalidInput(f"{time!r} is not a time.", "Pass a datetime.")
+    return Filter(
+        chat,
+        scope.agent,
+        None if roles is None else frozenset(roles),
+        None if since is None else log.to_micros(since),
+        None if until is None else log.to_micros(until),
+    )
+
+
+def _hit(found: _Found, chat: str, message: Message) -> Hit:
+    return Hit(
+        "message",
+        message.content,
+        found.score,
+        id=message.id,
+        chat=chat,
+        seq=message.seq,
+        role=message.role,
+        name=message.name,
+        at=message.at or log.EPOCH,
+        why=found.why,
+    )

@@ -1,0 +1,1 @@
+"""All the SQL: one text for two databases."""

@@ -1,0 +1,165 @@
+"""From text to search terms: normalise, split, stem. The same function reads messages and questions.
+
+A term is a 64-bit hash, so that a segment of the index is nothing but arrays. Changing anything here changes what the
+stored index means: raise `VERSION`, and every index is made anew from the log.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from hashlib import blake2b
+from importlib import resources
+from typing import NamedTuple
+
+import Stemmer
+
+VERSION = 1
+
+STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with i you he she we me him her us my your his our its from has have had do does did been were am so "
+    "just what which who whom when where why how".split()
+)
+# What an apostrophe leaves behind: she's, don't, I'm, they'd, we'll, you're, I've.
+_TAILS = {"s", "t", "m", "d", "ll", "re", "ve"}
+_TIME_WORDS = frozenset(
+    "yesterday today tomorrow tonight ago last next week weekend month year day morning afternoon evening night "
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december spring summer autumn fall winter recently soon since until weeks months "
+    "years days hours hour minutes".split()
+)
+_CACHED_WORDS = 65_536  # about 20 MB; a larger vocabulary is analysed anew, never wrongly
+
+_JOIN = r"[_.\-/:@'’]+"
+_ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
+# Vowel signs of the scripts of South and Southeast Asia are no word characters to `re`, yet belong to their words.
+_LETTER = r"(?:[^\W_]|[\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3099\u309a])"
+_TOKEN = re.compile(rf"{_LETTER}+(?:{_JOIN}{_LETTER}+)*")
+_JOINTS = re.compile(_JOIN)
+_APOSTROPHE = re.compile(r"['’]")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+# Scripts that are written without spaces, and Hangul, whose particles are written to the word.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af]+"
+)
+
+
+class Token(NamedTuple):
+    """What one token of a text contributes: the hashes of its terms, how many words it counts for, whether it tells time."""
+
+    terms: tuple[int, ...]
+    words: int
+    tells_time: bool
+
+
+def tokens(text: str) -> list[str]:
+    """Split text into tokens as they stand: words, identifiers, paths, numbers."""
+    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def analyze(token: str) -> Token:
+    """Turn a token of a message into terms: its words, and itself when it is made of several."""
+    content = [term for term in split(token) if term not in STOP_WORDS]
+    stops = [term for term in split(token) if term in STOP_WORDS]
+    words = [normal(word) for word in content]
+    whole = whole_term(token)
+    tells_time = any(word in _TIME_WORDS for word in content) or any(
+        len(w) == 4 and w.isdigit() for w in content
+    )
+    terms = [*words, *stops, *([whole] if whole else [])]
+    return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
+
+
+def split(token: str) -> list[str]:
+    """Split a token into its words, case-folded and without accents.
+
+    >>> split("parse_http_header"), split("HTTPServer's"), split("Café")
+    (['parse', 'http', 'header'], ['http', 'server'], ['cafe'])
+    """
+    parts: list[str] = []
+    for part in _JOINTS.split(_without_tail(token)):
+        if part.isascii():
+            pieces = _CAMEL.findall(part) if _is_camel(part) else [part]
+            parts.extend(piece.lower() for piece in pieces)
+        else:
+            parts.extend(_split_unicode(fold(part)))
+    return parts
+
+
+def _is_camel(part: str) -> bool:
+    return not part.islower() and not part.isupper() and not part[1:].islower() and part.isalpha()
+
+
+def _without_tail(token: str) -> str:
+    """Drop a possessive or a contraction: Anna's, they'll. A negation (don't) leaves nothing."""
+    if "'" not in token and "’" not in token:
+        return token
+    head, *tails = _APOSTROPHE.split(token)
+    if len(tails) == 1 and tails[0].lower() in _TAILS:
+        return "not" if tails[0].lower() == "t" and head.lower().endswith("n") else head
+    return token
+
+
+def _split_unicode(folded: str) -> Iterator[str]:
+    """Split folded text into words and, where a script has no spaces, into characters and pairs of them."""
+    position = 0
+    for run in _UNSPACED.finditer(folded):
+        if run.start() > position:
+            yield folded[position : run.start()]
+        characters = run.group()
+        yield from characters
+        yield from (characters[i : i + 2] for i in range(len(characters) - 1))
+        position = run.end()
+    if position < len(folded):
+        yield folded[position:]
+
+
+def fold(text: str) -> str:
+    """Bring text to the form in which it is compared: NFKC, case-folded, without the accents of European scripts."""
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    stripped = re.sub(r"[\u0300-\u036f]", "", decomposed)
+    return unicodedata.normalize("NFKC", stripped)
+
+
+def whole_term(token: str) -> str | None:
+    """Give the term of a compound token as it stands, such as `parse_http_header` or `ERR_4312`; None for a plain word."""
+    token = _without_tail(token)
+    if token.isascii():
+        return token.lower() if not token.isalnum() or _is_camel(token) else None
+    return fold(token) if _JOINTS.search(token) else None
+
+
+def normal(word: str) -> str:
+    """Bring a word to the form that stands for all its forms: went → go, running → run.
+
+    >>> normal("running"), normal("went"), normal("4312")
+    ('run', 'go', '4312')
+    """
+    if not word.isascii() or not word.isalpha():
+        return word
+    return str(_stemmer().stemWord(_irregular().get(word, word)))
+
+
+@cache
+def _stemmer() -> Stemmer.Stemmer:
+    return Stemmer.Stemmer("english", 0)
+
+
+@cache
+def _irregular() -> dict[str, str]:
+    table = {}
+    for line in (resources.files("holdfast.text") / "irregular.txt").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            base, *forms = line.split()
+            table.update(dict.fromkeys(forms, base))
+    return table
+
+
+def hash_term(term: str) -> int:
+    """Hash a term to 64 bits, the same in every process and on every machine."""
+    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")

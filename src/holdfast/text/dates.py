@@ -1,0 +1,84 @@
+"""Dates that a question names, such as "in July 2022", "on 9 November" or "2023-10-04"."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+DAY = 86_400_000_000  # microseconds
+_NAMES = "january february march april may june july august september october november december".split()
+_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)} | {
+    name[:3]: number for number, name in enumerate(_NAMES, 1) if name not in ("march", "may")
+}
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?\b")
+_WRITTEN = re.compile(
+    rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?:\s+{_DAY}\b(?!\d))?(?:,?\s*(?:of\s+)?((?:19|20)\d\d)\b)?"
+)
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+# "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
+_BEFORE_MONTH = re.compile(
+    r"\b(?:in|of|on|since|during|until|till|by|before|after|last|this|next|early|late|mid)\s+$"
+)
+
+
+class PartialDate(NamedTuple):
+    """A date of which some parts are known."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+
+def find_dates(text: str) -> list[PartialDate]:
+    """Find the dates in a question: ISO 8601, months in English with or without day and year, and bare years.
+
+    >>> find_dates("Where did she travel in July 2022?")
+    [PartialDate(year=2022, month=7, day=None)]
+    """
+    lower = text.lower()
+    found = [_date(year, int(month), day) for year, month, day in _ISO.findall(lower)]
+    for match in _WRITTEN.finditer(lower):
+        day_before, month, day_after, year = match.groups()
+        day = day_before or day_after
+        if month == "may" and not (day or year) and not _BEFORE_MONTH.search(lower[: match.start(2)]):
+            continue
+        found.append(_date(year, _MONTHS[month], day))
+    if not found:
+        found = [PartialDate(int(year)) for year in _YEAR.findall(lower)]
+    return [date for date in dict.fromkeys(found) if date is not None]
+
+
+def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
+    date = PartialDate(int(year) if year else None, month, int(day) if day else None)
+    if not 1 <= month <= 12 or (date.day is not None and not 1 <= date.day <= 31):
+        return None
+    return date
+
+
+def month_start(year: int, month: int) -> int:
+    """Give the first moment of a month in microseconds since the epoch; months beyond 12 count on into later years."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    return int(datetime(year, month, 1, tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def spans(date: PartialDate, first_year: int, last_year: int) -> list[tuple[int, int, float]]:
+    """Say which times a date speaks of, as (from, before, how well they fit from 0 to 1), for the years given.
+
+    With a day: that day 1, three days around it 0.7, the rest of the month 0.4; people date things roughly.
+    """
+    found: list[tuple[int, int, float]] = []
+    years = [date.year] if date.year is not None else range(first_year, last_year + 1)
+    for year in years:
+        if date.month is None:
+            found.append((month_start(year, 1), month_start(year + 1, 1), 1.0))
+            continue
+        start, end = month_start(year, date.month), month_start(year, date.month + 1)
+        found.append((start, end, 1.0 if date.day is None else 0.4))
+        if date.day is not None:
+            midnight = start + (date.day - 1) * DAY
+            found.append((max(start, midnight - 3 * DAY), min(end, midnight + 4 * DAY), 0.7))
+            found.append((midnight, midnight + DAY, 1.0))
+    return found

@@ -1,0 +1,285 @@
+"""The nouns of Holdfast as frozen dataclasses: what goes in, what comes out, and nothing that does work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from holdfast.errors import InvalidInput
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
+MAX_COUNT = 2**62  # beyond every number of things, and within the integers of both databases
+MAX_NAME = 512  # characters of an id, a tenant, a user, an agent or an actor's name
+
+
+def check_name(value: object, what: str, *, empty: bool = False) -> str:
+    """Return `value` if it can name something in both databases, or raise InvalidInput.
+
+    A name is text of at most 512 characters without control characters or lone surrogates.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be text, not {type(value).__name__}.", "Pass a string.")
+    if not value.strip() and not (empty and value == ""):
+        raise InvalidInput(f"{what} is blank.", "Give it at least one visible character.")
+    if len(value) > MAX_NAME:
+        raise InvalidInput(f"{what} has {len(value):,} characters.", f"Use at most {MAX_NAME}.")
+    if not value.isprintable() and any(
+        ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 127 for c in value
+    ):
+        raise InvalidInput(
+            f"{what} contains control characters or broken Unicode: {value[:40]!r}.", "Remove them."
+        )
+    return value
+
+
+def check_count(value: object, what: str) -> int:
+    """Return `value` if it is a number of things, 0 or more, or raise InvalidInput."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInput(
+            f"`{what}` must be a whole number, not {type(value).__name__}.", "Pass an int of 0 or more."
+        )
+    if value < 0:
+        raise InvalidInput(f"`{what}` is {value:,}, below zero.", "Pass 0 or more.")
+    return min(value, MAX_COUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Say whose memory it is: a tenant, a user of it, and the agent that acts.
+
+    Tenant and user together are the *space*: the unit of isolation and of search statistics. An empty agent stands
+    for all agents of the user; an empty user for what the whole tenant shares.
+
+    Raises:
+        InvalidInput: a part is not text, too long, or has control characters.
+
+    """
+
+    tenant: str = ""
+    user: str = ""
+    agent: str = ""
+
+    def __post_init__(self) -> None:
+        for part in ("tenant", "user", "agent"):
+            check_name(getattr(self, part), part, empty=True)
+
+    @property
+    def space(self) -> str:
+        """Encode tenant and user in one text that no other pair encodes to."""
+        return f"{_escape(self.tenant)}/{_escape(self.user)}"
+
+    @property
+    def shared(self) -> Scope:
+        """Name the space that all users of the tenant share."""
+        return Scope(self.tenant, "", self.agent)
+
+
+def _escape(part: str) -> str:
+    return part.replace("%", "%25").replace("/", "%2F")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """Hold one call of a tool by an assistant; `arguments` is text when the model's JSON was not an object."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, object] | str = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Hold one event of a session.
+
+    `seq` counts 1, 2, 3 … within its chat and is 0 before it is stored, as `tokens` is. `id` is yours or made at
+    append; the same id twice in one chat is one message. `at` is the moment it was said. `calls` are an assistant's
+    tool calls, `call_id` the call that a tool message answers, `answers` all calls of this chat that it answers
+    (resolved at append; empty when the call is not in the chat). `raw` is the payload it was made from, verbatim.
+
+    Raises:
+        InvalidInput: an unknown role, text that is not text, blank content, or a part that does not fit the role.
+
+    """
+
+    role: Role
+    content: str = ""
+    seq: int = field(default=0, kw_only=True)
+    id: str = field(default="", kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    at: datetime | None = field(default=None, kw_only=True)
+    tokens: int = field(default=0, kw_only=True)
+    calls: tuple[ToolCall, ...] = field(default=(), kw_only=True)
+    call_id: str | None = field(default=None, kw_only=True)
+    answers: tuple[str, ...] = field(default=(), kw_only=True)
+    raw: Mapping[str, object] | None = field(default=None, kw_only=True, hash=False)
+    meta: Mapping[str, object] = field(default_factory=dict, kw_only=True, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidInput(f"{self.role!r} is not a role.", f"Use one of {', '.join(ROLES)}.")
+        if not isinstance(self.content, str):
+            raise InvalidInput(
+                f"The content of a message must be text, not {type(self.content).__name__}.",
+                "Pass a string, or append the whole chat-format dict.",
+            )
+        if self.calls and self.role != "assistant":
+            raise InvalidInput(
+                f"A message of role {self.role!r} cannot call tools.", "Use the role 'assistant'."
+            )
+        if self.call_id is not None and self.role != "tool":
+            raise InvalidInput(
+                f"A message of role {self.role!r} cannot answer a call.", "Use the role 'tool'."
+            )
+        if not self.content and not self.calls and self.role != "tool":
+            raise InvalidInput("The message is empty.", "Give it content, or do not append it.")
+        if self.content.isspace() and not self.calls and self.role != "tool":
+            raise InvalidInput("The message has only white space.", "Give it content, or do not append it.")
+        if self.at is not None and not isinstance(self.at, datetime):
+            raise InvalidInput(f"`at` must be a datetime, not {type(self.at).__name__}.", "Pass a datetime.")
+
+    @property
+    def actor(self) -> str:
+        """Name who speaks: the name where there is one, else the role."""
+        return self.name or self.role
+
+
+class Why(Mapping[str, float]):
+    """Explain a hit: each signal that raised its score with its share (they add up to 1), and the words it matched.
+
+    Reads as a mapping and prints as a phrase: `words 61% (berlin, marathon), session 39%`.
+    """
+
+    __slots__ = ("_shares", "words")
+
+    def __init__(self, shares: Mapping[str, float], words: tuple[str, ...] = ()) -> None:
+        self._shares = dict(sorted(shares.items(), key=lambda item: -item[1]))
+        self.words = words
+
+    def __getitem__(self, signal: str) -> float:
+        return self._shares[signal]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shares)
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+    def __str__(self) -> str:
+        listed = f" ({', '.join(self.words)})" if self.words else ""
+        return ", ".join(
+            f"{name} {share:.0%}{listed if name == 'words' else ''}" for name, share in self._shares.items()
+        )
+
+    def __repr__(self) -> str:
+        return f"Why({self})"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Hold one thing that recall found, with its score from 0 to 1 and the reasons for it.
+
+    The score is the share of what the question could have scored at most: comparable within one result, and the
+    order of a result is the order of its scores. `source` is "message".
+    """
+
+    source: Literal["message"]
+    text: str
+    score: float
+    id: str = field(kw_only=True)
+    chat: str = field(kw_only=True)
+    seq: int = field(kw_only=True)
+    role: str = field(kw_only=True)
+    name: str | None = field(kw_only=True)
+    at: datetime = field(kw_only=True)
+    why: Why = field(kw_only=True, hash=False)
+
+    @property
+    def actor(self) -> str:
+        """Name who said it: the name where there is one, else the role."""
+        return self.name or self.role
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """Name messages that a window leaves out: how many, from which to which `seq`, their tokens, and why."""
+
+    messages: int
+    first: int
+    last: int
+    tokens: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Hold what the model will see of a session, oldest first.
+
+    `tokens` is what the messages cost. It exceeds `budget` only when the part that is always kept does, and
+    `over_budget` then says so. `budget` is None for a window that is limited by count.
+    """
+
+    messages: tuple[Message, ...]
+    tokens: int
+    budget: int | None
+    omitted: tuple[Omission, ...]
+
+    @property
+    def over_budget(self) -> bool:
+        """Say whether the part that is always kept was larger than the budget."""
+        return self.budget is not None and self.tokens > self.budget
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Hold a prompt ready to be sent: system text, messages in the OpenAI chat format, and an account of its tokens.
+
+    `tokens` maps `system`, `recalled`, `window`, `total`, `budget` and `free` to token counts.
+    """
+
+    system: str
+    messages: tuple[dict[str, object], ...]
+    window: Window
+    hits: tuple[Hit, ...]
+    tokens: Mapping[str, int] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatStats:
+    """Count a session: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window."""
+
+    messages: int = 0
+    stored_tokens: int = 0
+    context_tokens: int = 0
+    oldest: datetime | None = None
+    newest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatInfo:
+    """Describe a session in a list of sessions; `oldest` and `newest` are the times of its messages."""
+
+    id: str
+    title: str
+    agent: str
+    user: str
+    archived: bool
+    messages: int
+    tokens: int
+    oldest: datetime
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Report what `verify` checked (name → how many) and every problem that it found; `ok` when there is none."""
+
+    checked: Mapping[str, int] = field(hash=False)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Say whether everything that was checked holds."""
+        return not self.problems
