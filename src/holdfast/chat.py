@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 from holdfast import payload
 from holdfast.context.prompt import build as build_prompt
-from holdfast.context.window import FreshTail, Policy, expected_messages, selector
+from holdfast.context.window import FreshTail, Policy, expected_messages, selector, within
 from holdfast.errors import InvalidInput
 from holdfast.store import log
 from holdfast.text.clean import clean
@@ -150,7 +150,7 @@ class Chat:
         """
         opened = self._memory._open  # noqa: SLF001 - as above
         stats = self.stats()
-        policy = FreshTail(budget) if policy is None else policy
+        policy = policy or FreshTail(budget)
         expected = expected_messages(policy, stats)
         newest_first = log.backward(opened.database, self._memory.scope.space, self._id, expected)
         return policy.select(newest_first, stats.messages, stats.context_tokens)
@@ -182,7 +182,7 @@ class Chat:
         """
         opened = self._memory._open  # noqa: SLF001 - as above
         stats = self.stats()
-        policy = FreshTail(budget) if policy is None else policy
+        policy = within(policy or FreshTail(check_count(budget, "budget")), budget)
         newest_first = log.backward(
             opened.database, self._memory.scope.space, self._id, expected_messages(policy, stats)
         )

@@ -44,6 +44,8 @@ def parse(payload: Mapping[str, object]) -> Message:
         role = "tool"
     elif role == "tool" and isinstance(item.get("tool_call_id"), str):
         answers = [cast("str", item["tool_call_id"])]
+    elif item.get("role") == "function" and isinstance(item.get("name"), str):
+        answers = [cast("str", item["name"])]  # the legacy format names the function instead of the call
     call_id = item.get("call_id", answers[0] if answers else None)
     name, identity, meta = item.get("name"), item.get("id"), item.get("meta", {})
     if not isinstance(meta, Mapping):
@@ -119,8 +121,10 @@ def to_openai(message: Message) -> list[dict[str, object]]:
         return [{"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers]
     if message.content == REASONING and not message.calls:
         return []
+    if message.role == "tool":  # without the id of a call, models accept it only as something that was said
+        return [{"role": "user", "content": f"[result of {message.name or 'a tool'}]\n{message.content}"}]
     fields: dict[str, object] = {"role": message.role, "content": message.content}
-    if message.name and message.role != "tool":
+    if message.name:
         fields["name"] = message.name
     if message.calls:
         fields["tool_calls"] = [
@@ -212,7 +216,7 @@ def _read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
                 f"A part of the content is {type(part).__name__}.", "Use text or a dict with a 'type'."
             )
         kind = str(part.get("type", "part"))
-        if kind in {"tool_use", "server_tool_use"}:
+        if kind == "tool_use":
             calls.append(_call(part.get("id"), part.get("name"), part.get("input")))
         elif kind == "tool_result":
             answers.append(str(part.get("tool_use_id")))
@@ -237,7 +241,8 @@ def _part_text(kind: str, part: Mapping[str, object]) -> str:
         return f"[image: {_part_name(part)}]"
     if kind in _FILE_PARTS:
         return f"[file: {_part_name(part)}]"
-    return f"[{kind}]"
+    name = part.get("name")  # such as a tool that the provider itself runs: its result is in the same message
+    return f"[{kind}: {name}]" if isinstance(name, str) and name else f"[{kind}]"
 
 
 def _part_name(part: Mapping[str, object]) -> str:

@@ -23,8 +23,8 @@ _COLUMNS: dict[str, type[np.generic]] = {
     "chat": np.int32,
     "actor": np.int32,
     "tells_time": np.bool_,
-    "previous": np.int32,
-    "next": np.int32,
+    "previous": np.int64,  # these two are used as they stand to index arrays, for every posting
+    "next": np.int64,
     "run": np.int32,
     "block": np.int32,
 }
@@ -43,8 +43,8 @@ class Columns:
     chat: NDArray[np.int32]
     actor: NDArray[np.int32]
     tells_time: NDArray[np.bool_]
-    previous: NDArray[np.int32]
-    next: NDArray[np.int32]
+    previous: NDArray[np.int64]
+    next: NDArray[np.int64]
     run: NDArray[np.int32]
     block: NDArray[np.int32]
 
@@ -122,7 +122,7 @@ class Columns:
         start = np.maximum.accumulate(np.where(paused | begins, place, 0))
         carried = np.where(paused, 0, self.run[before] + 1)
         self.run[order] = place - start + carried[start]
-        joined = np.where(paused, 0, before).astype(np.int32)
+        joined = np.where(paused, 0, before)
         self.previous[order] = joined
         self.next[joined] = order
         self.next[0] = 0

@@ -11,13 +11,16 @@ from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.related import related
 
 MAX_TERMS = 256  # of a question; of a longer one the rarest count
+SHORT = 16  # words of a question whose pronouns say whose turns it asks for; a longer text just happens to have some
 
 _ASKS_TIME = re.compile(
     r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)|which (?:date|day|month|year|week)"
     r"|how many (?:days|weeks|months|years))\b"
 )
-_ABOUT_USER = re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll)\b")
-_ABOUT_ASSISTANT = re.compile(r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byour?\b")
+_PRONOUNS = {
+    "user": re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll)\b"),
+    "assistant": re.compile(r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byour?\b"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,9 @@ def parse(query: str) -> Question:
             "Ask a question, or name some words to look for.",
         )
     lower = query.lower()
-    roles = {"user"} if _ABOUT_USER.search(lower) else set()
-    if _ABOUT_ASSISTANT.search(lower):
-        roles.add("assistant")
+    roles = set()
+    if len(terms) <= SHORT:
+        roles = {role for role, pronoun in _PRONOUNS.items() if pronoun.search(lower)}
     words = [
         Word(
             analyze.hash_term(term),

@@ -64,8 +64,12 @@ class Focus:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of all documents, by document number, with what they are made of; `ceiling` is the best possible."""
+    """The scores of the documents that have a word of the question, or whose neighbours do, and what makes them up.
 
+    All arrays are in the order of `docs`, which rise. `ceiling` is the best score that the question could give.
+    """
+
+    docs: Numbers
     total: Floats
     words: Floats
     context: Floats
@@ -74,21 +78,17 @@ class Scores:
     date: Floats | None
     ceiling: float
 
-    def shares(self, doc: int) -> dict[str, float]:
-        """Split the score of a document into the signals that raised it; the shares add up to 1."""
-        base = {
-            "words": float(self.words[doc]),
-            "neighbours": float(self.context[doc]),
-            "session": float(self.session[doc]),
-        }
-        scale = float(self.factors["substance"][doc])
-        parts = {name: value * scale for name, value in base.items()}
+    def shares(self, place: int) -> dict[str, float]:
+        """Split the score at a place of the arrays into the signals that raised it; the shares add up to 1."""
+        base = {"words": self.words, "neighbours": self.context, "session": self.session}
+        scale = float(self.factors["substance"][place])
+        parts = {name: float(values[place]) * scale for name, values in base.items()}
         running = sum(parts.values())
         for name, factor in self.factors.items():
             if name != "substance":
-                parts[name] = running * (float(factor[doc]) - 1)
-                running *= float(factor[doc])
-        parts["date"] = 0.0 if self.date is None else float(self.date[doc])
+                parts[name] = running * (float(factor[place]) - 1)
+                running *= float(factor[place])
+        parts["date"] = 0.0 if self.date is None else float(self.date[place])
         total = sum(parts.values())
         return {name: value / total for name, value in parts.items() if value > 0}
 
@@ -98,39 +98,51 @@ def inverse_frequency(count: int, having: int) -> float:
     return math.log(1 + (count - having + 0.5) / (having + 0.5))
 
 
-def saturate(frequency: Floats, k1: float) -> Floats:
-    """Let each further occurrence count for less, up to k1 + 1."""
-    return frequency * (k1 + 1) / (frequency + k1)
+def saturate(frequency: Floats, k1: float, factor: float) -> Floats:
+    """Let each further occurrence count for less, up to k1 + 1, and multiply by a factor."""
+    saturated = frequency + k1
+    np.divide(frequency, saturated, out=saturated)
+    saturated *= factor * (k1 + 1)
+    return saturated
 
 
 def score(terms: Sequence[Term], columns: Columns, focus: Focus, weights: Weights) -> Scores:
-    """Score all documents of a space for a question.
+    """Score the documents of a space for a question.
 
-    Costs about ten array operations per posting of its terms and per document. The result does not depend on how the
-    documents are cut into segments, to the last bit.
+    Costs about twenty array operations per posting of its terms, and two per document. The result does not depend on
+    how the documents are cut into segments, to the last bit.
     """
     size, w = columns.last + 1, weights
     words, context, buffer = np.zeros(size), np.zeros(size), np.zeros(size)
     block_words = columns.block_words + 1.0
     session = np.zeros(len(block_words))
-    block_norm = (
-        1 - w.session_b + w.session_b * block_words / max(block_words.mean(), 1.0)
-        if len(block_words)
-        else block_words
-    )
-    mean_words = columns.total_words / max(columns.last, 1)
+    block_norm = 1 - w.session_b + w.session_b / max(float(block_words.mean()), 1.0) * block_words
+    slope = w.b * max(columns.last, 1) / max(columns.total_words, 1)
     ceiling = 0.0
     for term in terms:
         docs = term.docs
         idf = term.weight * inverse_frequency(columns.last, len(docs))
-        frequency = term.frequencies / (1 - w.b + w.b * np.maximum(columns.words[docs], 1) / mean_words)
-        words[docs] += (1 - w.context) * idf * saturate(frequency, w.k1)
-        _add_context(context, buffer, columns, docs, frequency, idf, w)
-        blocks, in_block = _per_block(columns.block[docs], term.frequencies, len(session))
-        block_idf = term.weight * inverse_frequency(len(session), len(blocks))
-        session[blocks] += w.session * block_idf * saturate(in_block / block_norm[blocks], w.session_k1)
-        ceiling += idf * (w.k1 + 1) + w.session * block_idf * (w.session_k1 + 1)
-    return _combine(words, context, session[columns.block[:size]], columns, focus, w, ceiling)
+        length = slope * np.maximum(columns.words.take(docs), 1)
+        length += 1 - w.b
+        frequency = term.frequencies / length
+        words[docs] += saturate(frequency, w.k1, (1 - w.context) * idf)
+        _add_context(context, buffer, columns, docs, frequency, w.context * idf, w)
+        blocks, in_block = _per_block(columns.block.take(docs), term.frequencies, len(session))
+        block_idf = w.session * term.weight * inverse_frequency(len(session), len(blocks))
+        session[blocks] += saturate(in_block / block_norm[blocks], w.session_k1, block_idf)
+        ceiling += idf * (w.k1 + 1) + block_idf * (w.session_k1 + 1)
+    # A message that merely stands in a session where the words were said is no answer: it has no score.
+    docs = np.flatnonzero((words + context) > 0)
+    return _combine(
+        docs,
+        words.take(docs),
+        context.take(docs),
+        session.take(columns.block.take(docs)),
+        columns,
+        focus,
+        w,
+        ceiling,
+    )
 
 
 def _add_context(
@@ -139,25 +151,20 @@ def _add_context(
     columns: Columns,
     docs: Numbers,
     frequency: Floats,
-    idf: float,
+    factor: float,
     w: Weights,
 ) -> None:
     """Add BM25F of each document with its neighbours; `buffer` is all zero before and after."""
-    before, after = columns.previous[docs], columns.next[docs]
+    before, after = columns.previous.take(docs), columns.next.take(docs)
+    places = np.concatenate([docs, after, before, columns.next.take(after), columns.previous.take(before)])
+    size = len(docs)
     buffer[docs] = frequency
-    touched = [docs]
-    for place, share in (
-        (after, w.near),
-        (before, w.near),
-        (columns.next[after], w.two_before),
-        (columns.previous[before], w.two_after),
-    ):
+    for n, share in enumerate((w.near, w.near, w.two_before, w.two_after), 1):
+        place = places[n * size : (n + 1) * size]
         buffer[place] += share * frequency  # all places differ, but for 0, which stands for no document
-        touched.append(place)
     buffer[0] = 0.0
-    places = np.concatenate(touched)
     # A place may occur several times: each time the same sum is written to it, so it counts once.
-    context[places] += w.context * idf * saturate(buffer[places], w.k1)
+    context[places] += saturate(buffer.take(places), w.k1, factor)
     buffer[places] = 0.0
 
 
@@ -176,6 +183,7 @@ def _sums(places: Numbers, values: Floats, count: int) -> Floats:
 
 
 def _combine(
+    docs: Numbers,
     words: Floats,
     context: Floats,
     session: Floats,
@@ -184,18 +192,18 @@ def _combine(
     w: Weights,
     ceiling: float,
 ) -> Scores:
-    size = columns.last + 1
-    length = columns.words[:size].astype(np.float64)
+    """Multiply what the words give by the factors, and add the bonus for dates."""
+    length = columns.words.take(docs).astype(np.float64)
     factors: dict[str, Floats] = {
-        "substance": length / (length + w.substance) if w.substance else np.ones(size)
+        "substance": length / (length + w.substance) if w.substance else np.ones(len(docs))
     }
     if focus.actors:
-        spoken = np.zeros(len(columns.actors))
-        spoken[list(focus.actors)] = w.speaker
-        factors["speaker"] = 1 + spoken[columns.actor[:size]]
+        spoken = np.ones(len(columns.actors))
+        spoken[list(focus.actors)] += w.speaker
+        factors["speaker"] = spoken.take(columns.actor.take(docs))
         ceiling *= 1 + w.speaker
     if focus.asks_time:
-        factors["time words"] = 1 + w.time * columns.tells_time[:size].astype(np.float64)
+        factors["time words"] = 1 + w.time * columns.tells_time.take(docs).astype(np.float64)
         ceiling *= 1 + w.time
     total = words + context
     total += session
@@ -203,16 +211,15 @@ def _combine(
         total *= factor
     date = None
     if focus.dates:
-        fit = np.zeros(size)
-        at = columns.at[:size]
+        fit = np.zeros(len(docs))
+        at = columns.at.take(docs)
         for start, end, share in focus.dates:
             inside = (at >= start) & (at < end)
             fit[inside] = np.maximum(fit[inside], share)
-        date = w.date * float(total.max(initial=0.0)) * fit * (total > 0)
+        date = w.date * float(total.max(initial=0.0)) * fit
         total = total + date
         ceiling *= 1 + w.date
-    total[0] = 0.0
-    return Scores(total, words, context, session, factors, date, max(ceiling, 1e-9))
+    return Scores(docs, total, words, context, session, factors, date, max(ceiling, 1e-9))
 
 
 def top(scores: Floats, count: int) -> Numbers:

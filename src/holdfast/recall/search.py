@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.errors import InvalidInput
 from holdfast.recall import question as questions
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 512 * 2**20  # of indexes in memory; the least recently used spaces are let go beyond it
 _MAX_YEARS = 50  # that a date without a year is looked for in
-_RARE = 100  # a related word is used if it stands in so many messages at most, or in one of so many
+# Related words that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
+_RELATED = 1_000
 WEIGHTS = rank.Weights()
 
 
@@ -154,15 +156,12 @@ def _find(
         actors or _actors_of_roles(columns, asked.roles), asked.asks_time, tuple(_spans(columns, asked))
     )
     scores = rank.score([one.term for one in sought], columns, focus, WEIGHTS)
-    # A message that merely stands in a session where the words were said is no answer.
-    total = np.where(scores.words + scores.context > 0, scores.total, 0.0)
-    if not wanted.passes_all:
-        total *= _mask(columns, wanted)
-    best = [int(doc) for doc in rank.top(total, limit) if total[doc] >= min_score * scores.ceiling]
-    matched = _matched(sought, best)
+    total = scores.total if wanted.passes_all else scores.total * _mask(columns, scores.docs, wanted)
+    best = [int(place) for place in rank.top(total, limit) if total[place] >= min_score * scores.ceiling]
+    matched = _matched(sought, [int(scores.docs[place]) for place in best])
     return [
-        _Found(space, doc, float(total[doc]) / scores.ceiling, Why(scores.shares(doc), matched[doc]))
-        for doc in best
+        _Found(space, doc, float(total[place]) / scores.ceiling, Why(scores.shares(place), words))
+        for place, (doc, words) in zip(best, matched.items(), strict=True)
     ]
 
 
@@ -188,19 +187,24 @@ def _terms(index: Index, asked: Question, *, named: bool) -> list[_Sought]:
 
 
 def _group(index: Index, word: Word, weight: float) -> _Sought | None:
-    """Join the postings of the words related to one, but for those that stand in too many messages to tell anything."""
-    common = max(_RARE, index.covered // _RARE)
-    postings = [index.postings(term) for term, _ in word.related]
-    postings = [(docs, frequencies) for docs, frequencies in postings if 0 < len(docs) <= common]
+    """Join the postings of the words related to one, the likeliest first, while they are few enough to tell anything."""
+    room = max(_RELATED, index.covered * _RELATED // 100_000)
+    postings = []
+    for term, _ in word.related:
+        docs, frequencies = index.postings(term)
+        if 0 < len(docs) <= room:
+            postings.append((docs, frequencies))
+            room -= len(docs)
     if not postings:
         return None
     if len(postings) == 1:
         docs, frequencies = postings[0]
     else:
-        sums = np.zeros(index.covered + 1)
+        sums, having = np.zeros(index.covered + 1), np.zeros(index.covered + 1, bool)
         for docs, frequencies in postings:
             sums[docs] += frequencies
-        docs = np.flatnonzero(sums)
+            having[docs] = True
+        docs = np.flatnonzero(having)
         frequencies = sums[docs]
     return _Sought(f"like {word.written}", rank.Term(docs, frequencies, weight))
 
@@ -221,22 +225,22 @@ def _spans(columns: Columns, asked: Question) -> list[tuple[int, int, float]]:
     return [span for date in asked.dates for span in spans(date, first, last)]
 
 
-def _mask(columns: Columns, wanted: Filter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    size = columns.last + 1
-    mask = np.ones(size, bool)
+def _mask(columns: Columns, docs: rank.Numbers, wanted: Filter) -> NDArray[np.bool_]:
+    """Say which of some documents pass a filter."""
+    mask = np.ones(len(docs), bool)
     if wanted.chat is not None or wanted.agent:
-        allowed = np.array(
-            [wanted.chat in (None, chat) and wanted.agent in ("", agent) for chat, agent in columns.chats],
-            bool,
-        )
-        mask &= allowed[columns.chat[:size]]
+        allowed = [
+            wanted.chat in (None, chat) and wanted.agent in ("", agent) for chat, agent in columns.chats
+        ]
+        mask &= np.array(allowed, bool).take(columns.chat.take(docs))
     if wanted.roles is not None:
-        allowed = np.array([role in wanted.roles for role, _ in columns.actors], bool)
-        mask &= allowed[columns.actor[:size]]
+        allowed = [role in wanted.roles for role, _ in columns.actors]
+        mask &= np.array(allowed, bool).take(columns.actor.take(docs))
+    at = columns.at.take(docs)
     if wanted.since is not None:
-        mask &= columns.at[:size] >= wanted.since
+        mask &= at >= wanted.since
     if wanted.until is not None:
-        mask &= columns.at[:size] < wanted.until
+        mask &= at < wanted.until
     return mask
 
 

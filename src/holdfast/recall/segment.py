@@ -76,7 +76,7 @@ class Segment:
 
     def postings(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]] | None:
         """Give the documents of a term, relative to `first`, and how often it stands in each; None for no document."""
-        place = int(np.searchsorted(self.terms, np.uint64(term)))
+        place = int(self.terms.searchsorted(np.uint64(term)))
         if place == len(self.terms) or int(self.terms[place]) != term:
             return None
         span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))

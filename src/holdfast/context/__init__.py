@@ -1,0 +1,1 @@
+"""From history to a prompt: pure functions over messages and hits."""

@@ -1,0 +1,324 @@
+"""Choose what a model sees of a session: pure policies over its messages, read from the newest back.
+
+Three policies share one core. It takes the newest messages that fit a budget, and those that are guaranteed whether
+they fit or not. Messages of one tool use are one *group*, taken together or not at all. What has no counterpart (a
+call that never got its result, a result of an unknown call) is left out, costs nothing, and is stated. Reading stops
+one group after the last one taken, so the cost is that of the window, whatever the length of the session.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import dropwhile, tee
+from typing import TYPE_CHECKING
+
+from holdfast.types import Message, Omission, Window, check_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from holdfast.types import ChatStats
+
+NO_RESULT = "tool call without a result"
+UNKNOWN_CALL = "result of an unknown call"
+OVER_BUDGET = "older than the budget reaches"
+BEFORE_USER = "before the user message that the window starts with"
+_NONE = -1  # a budget that no message fits, not even one without tokens
+_INSTRUCTIONS = {"system", "developer"}
+
+Group = list[Message]  # newest first, as everything before the finished window
+
+
+@dataclass(frozen=True, slots=True)
+class LastN:
+    """Keep the newest `n` messages, whatever they cost.
+
+    There are more than `n` when the oldest belongs to a tool use, which is never split, or when `user_first` extends
+    the window back to the user message that starts the turn (if there is one). Broken tool use does not count.
+
+    Raises:
+        InvalidInput: `n` is not an int of 0 or more.
+
+    """
+
+    n: int = 20
+    user_first: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.n, "n")
+
+    def select(self, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
+        """Make the window of a session of `length` messages and `tokens` tokens; linear in what is taken."""
+        older = f"older than the newest {self.n} messages"
+        reach = _Reach(_NONE, self.n, user_first=self.user_first, older=older)
+        return _select(newest_first, length, tokens, reach)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """Keep the newest messages that fit `budget` tokens, and the newest `keep` messages even if they do not fit.
+
+    Tool use is never split. With `user_first` the window starts at a user message: the next newer one if no
+    guaranteed message is lost by that, else the one that starts the turn, even beyond the budget.
+
+    Raises:
+        InvalidInput: `budget` or `keep` is not an int of 0 or more.
+
+    """
+
+    budget: int = 8_000
+    keep: int = 5
+    user_first: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.budget, "budget")
+        check_count(self.keep, "keep")
+
+    def select(self, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
+        """Make the window of a session of `length` messages and `tokens` tokens; linear in what is taken."""
+        reach = _Reach(self.budget, self.keep, user_first=self.user_first)
+        return _select(newest_first, length, tokens, reach)
+
+
+@dataclass(frozen=True, slots=True)
+class FreshTail:
+    """Keep the newest messages that fit `budget` tokens, and the newest user turns as far as `cap` tokens.
+
+    A turn is a user message and everything after it until the next one. Of the newest `turns` turns as many as
+    together fit `cap` are kept whole, whatever the budget; if not even the newest fits, its newest messages that do;
+    and with `turns` of 1 or more always the newest message, with the whole tool use it belongs to. Without a `cap`
+    the budget is the cap, so that nothing but that last rule exceeds the budget. `user_first` as for `TokenBudget`.
+
+    Raises:
+        InvalidInput: `budget`, `turns` or `cap` is not an int of 0 or more.
+
+    """
+
+    budget: int = 8_000
+    turns: int = 6
+    cap: int | None = None
+    user_first: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.budget, "budget")
+        check_count(self.turns, "turns")
+        if self.cap is not None:
+            check_count(self.cap, "cap")
+
+    def select(self, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
+        """Make the window of a session of `length` messages and `tokens` tokens; linear in what is taken."""
+        cap = self.budget if self.cap is None else self.cap
+        reach = _Reach(self.budget, min(1, self.turns), self.turns, cap, user_first=self.user_first)
+        return _select(newest_first, length, tokens, reach)
+
+
+Policy = LastN | TokenBudget | FreshTail
+"""A way to choose the window of a session."""
+
+
+def expected_messages(policy: Policy, stats: ChatStats) -> int:
+    """Estimate how many messages a policy will read, to size the first page; never more than there are."""
+    if isinstance(policy, LastN):
+        return min(policy.n + 1, stats.messages)
+    # An eighth more than the average says: one page that is a little long is cheaper than a second one.
+    average = stats.context_tokens / max(1, stats.messages)
+    return min(math.ceil(policy.budget / max(1.0, average) * 9 / 8) + 1, stats.messages)
+
+
+def within(policy: Policy, budget: int) -> Policy:
+    """Give the same policy with a budget of at most `budget` tokens; one that counts messages stays as it is."""
+    return policy if isinstance(policy, LastN) else replace(policy, budget=min(policy.budget, budget))
+
+
+def selector(policy: Policy, newest_first: Iterable[Message], stats: ChatStats) -> Callable[[int], Window]:
+    """Make a function from a token budget to a window that reads each message once, however often it is called."""
+    (read,) = tee(newest_first, 1)
+
+    def select(budget: int) -> Window:
+        return within(policy, budget).select(copy(read), stats.messages, stats.context_tokens)
+
+    return select
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Say how far back a window goes, in the terms that all policies come down to.
+
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
+    """
+
+    budget: int
+    keep: int
+    turns: int = 0
+    cap: int = _NONE
+    user_first: bool = False
+    older: str = OVER_BUDGET
+
+
+def _select(newest_first: Iterable[Message], length: int, tokens: int, reach: _Reach) -> Window:
+    broken: list[tuple[Message, str]] = []
+    # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
+    groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
+    read, floor, fits, exhausted = _measure(groups, reach)
+    start = _user_start(read, groups, floor, fits) if reach.user_first else fits
+    edge = max(start, fits)
+    # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
+    first = 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
+
+    messages = [message for group in reversed(read[:start]) for message in reversed(group)]
+    left_out = [(message, BEFORE_USER) for group in read[start:fits] for message in group]
+    left_out += [(message, why) for message, why in broken if message.seq >= first]
+    left_out.sort(key=lambda item: item[0].seq)
+
+    used = sum(message.tokens for message in messages)
+    omitted = _merge(left_out)
+    if first > 1:
+        older = tokens - used - sum(omission.tokens for omission in omitted)
+        omitted.insert(0, Omission(first - 1, 1, first - 1, max(0, older), reach.older))
+    return Window(tuple(messages), used, None if reach.budget == _NONE else reach.budget, tuple(omitted))
+
+
+def _measure(groups: Iterator[Group], reach: _Reach) -> tuple[list[Group], int, int, bool]:
+    """Read as far as the window can go.
+
+    Returns the groups read, how many of them are guaranteed, how many make the window, and whether these were all.
+    """
+    budget, keep, turns, cap = reach.budget, reach.keep, reach.turns, reach.cap
+    read: list[Group] = []
+    n = count = tokens = users = 0
+    fits = kept = whole_turns = part_of_turn = 0
+    exhausted = False
+    for group in groups:
+        read.append(group)
+        n += 1
+        seen = users
+        for message in group:
+            tokens += message.tokens
+            if message.role == "user":
+                users += 1
+        if tokens <= budget:
+            fits = n
+        if count < keep:
+            kept = n
+        count += len(group)
+        if seen < turns and tokens <= cap:
+            part_of_turn = n
+            if users > seen:
+                whole_turns = n
+        if tokens > budget and count >= keep and (users >= turns or tokens > cap):
+            break
+    else:
+        exhausted = True
+    guaranteed = max(kept, whole_turns or part_of_turn)
+    if exhausted and part_of_turn == n and users < turns:
+        fits = n  # all turns are kept, so what was said before the first user message is kept with them
+    return read, guaranteed, max(fits, guaranteed), exhausted
+
+
+def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int) -> int:
+    """Move the start of a window to a user message: to a newer one if the guarantee allows it, else to an older one.
+
+    Returns how many groups the window then has; unchanged when there is no user message. Reads on where it must.
+    """
+    for start in range(fits, max(floor, 1) - 1, -1):
+        if _starts_with_user(read, start):
+            return start
+    if not fits:
+        return 0
+    for start, group in enumerate(read[fits:], fits + 1):
+        if group[-1].role == "user":
+            return start
+    for group in groups:
+        read.append(group)
+        if group[-1].role == "user":
+            return len(read)
+    return fits
+
+
+def _starts_with_user(read: list[Group], start: int) -> bool:
+    """Say whether a window of `start` groups starts with a user message, apart from instructions before it."""
+    while start and read[start - 1][-1].role in _INSTRUCTIONS:
+        start -= 1
+    return start > 0 and read[start - 1][-1].role == "user"
+
+
+def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) -> Iterator[Group]:
+    """Yield what must stay together: a message alone, or tool calls with their results and everything in between.
+
+    A result belongs to the nearest earlier call with its id, because models use the same ids again and again in one
+    session. Broken tool use goes to `broken` with the reason; a call that only results follow is not broken but still
+    in flight.
+    """
+    group: Group = []
+    waiting: set[str] = set()  # calls whose results have been read and which have not been read themselves
+    unanswered: list[int] = []
+    in_flight = True
+    for message in newest_first:
+        calls, answers = message.calls, message.answers
+        if not (waiting or calls or answers or message.call_id):
+            in_flight = False
+            yield [message]
+            continue
+        if message.call_id and not answers:
+            broken.append((message, UNKNOWN_CALL))
+            continue
+        waiting.update(answers)
+        if calls:
+            ids = {call.id for call in calls}
+            if not (in_flight or ids <= waiting):
+                unanswered.append(len(group))
+            waiting -= ids
+        group.append(message)
+        in_flight = in_flight and bool(answers)
+        if not waiting:
+            if unanswered:
+                yield from _mend(group, unanswered, broken)
+            else:
+                yield group
+            group, unanswered = [], []
+    if group:
+        yield from _mend(group, unanswered, broken)
+
+
+def _mend(group: Group, unanswered: list[int], broken: list[tuple[Message, str]]) -> Iterator[Group]:
+    """Take broken tool use out of a group and yield what remains, grouped anew.
+
+    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is linked to it
+    as call or result. What is merely in between stays.
+    """
+    links: dict[int, list[int]] = defaultdict(list)
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for place, message in enumerate(group):
+        for call in message.calls:
+            for result in waiting.pop(call.id, ()):
+                links[place].append(result)
+                links[result].append(place)
+        for answer in message.answers:
+            waiting[answer].append(place)
+    out: dict[int, str] = {}
+    missing = [place for places in waiting.values() for place in places]
+    for todo, why in (([*unanswered], NO_RESULT), (missing, UNKNOWN_CALL)):
+        while todo:
+            place = todo.pop()
+            if place not in out:
+                out[place] = why
+                todo.extend(links[place])
+    broken.extend((group[place], why) for place, why in out.items())
+    yield from _groups([message for place, message in enumerate(group) if place not in out], broken)
+
+
+def _merge(left_out: Iterable[tuple[Message, str]]) -> list[Omission]:
+    """State messages, oldest first: neighbours with the same reason in one omission."""
+    merged: list[Omission] = []
+    for message, why in left_out:
+        last = merged[-1] if merged else None
+        if last and last.why == why and last.last + 1 == message.seq:
+            merged[-1] = Omission(
+                last.messages + 1, last.first, message.seq, last.tokens + message.tokens, why
+            )
+        else:
+            merged.append(Omission(1, message.seq, message.seq, message.tokens, why))
+    return merged
