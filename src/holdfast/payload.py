@@ -46,6 +46,9 @@ def parse(payload: Mapping[str, object]) -> Message:
         answers = [cast("str", item["tool_call_id"])]
     elif item.get("role") == "function" and isinstance(item.get("name"), str):
         answers = [cast("str", item["name"])]  # the legacy format names the function instead of the call
+    exported = item.get("answers")
+    if isinstance(exported, list):
+        answers = [str(answer) for answer in exported]
     call_id = item.get("call_id", answers[0] if answers else None)
     name, identity, meta = item.get("name"), item.get("id"), item.get("meta", {})
     if not isinstance(meta, Mapping):
@@ -105,6 +108,8 @@ def export(message: Message) -> dict[str, object]:
         fields["calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls]
     if message.call_id is not None:
         fields["call_id"] = message.call_id
+    if message.answers not in ((), (message.call_id,)):
+        fields["answers"] = list(message.answers)
     if message.meta:
         fields["meta"] = dict(message.meta)
     fields["raw"] = dict(message.raw) if message.raw is not None else None
@@ -148,7 +153,9 @@ def _results(message: Message) -> dict[str, str]:
     if len(message.answers) == 1 or message.raw is None:
         return dict.fromkeys(message.answers, message.content)
     found = dict.fromkeys(message.answers, "")
-    for part in _blocks(message.raw.get("content")):
+    inner = message.raw.get("message")  # where a line of a session log wraps the payload
+    content = inner.get("content") if isinstance(inner, Mapping) else message.raw.get("content")
+    for part in _blocks(content):
         if part.get("type") == "tool_result":
             found[clean(str(part.get("tool_use_id")))] = clean("\n".join(_read_parts(part.get("content"))[0]))
     return found

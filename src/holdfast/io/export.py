@@ -1,0 +1,61 @@
+"""Exporting conversations: one message a line, so that any file size can be written, cut, and imported again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TextIO
+
+from holdfast import payload
+from holdfast.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from holdfast.memory import Memory
+    from holdfast.types import ChatInfo, Message
+
+_PAGE = 1000  # messages in memory at once
+
+
+def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = None) -> int:
+    """Write the messages of chats as JSONL and return how many; `import_paths` makes equal chats of the file.
+
+    Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the first of a
+    chat has its `title` and whether it is `archived` as well. The text is ASCII, whatever the messages are.
+
+    Args:
+        memory: whose chats.
+        stream: where to write.
+        chats: the ids of the chats; None for all that the handle lists, archived ones included.
+
+    Raises:
+        InvalidInput: there is no such chat.
+
+    """
+    known = {info.id: info for info in reversed(memory.chats(archived=None))}
+    wanted = list(known) if chats is None else list(chats)
+    for identity in wanted:
+        if identity not in known:
+            raise InvalidInput(
+                f"There is no chat {identity!r} here.", "Use an id that memory.chats(archived=None) lists."
+            )
+    written = 0
+    for identity in wanted:
+        for message in _messages(memory, identity):
+            stream.write(json.dumps(_line(known[identity], message)) + "\n")
+            written += 1
+    return written
+
+
+def _messages(memory: Memory, identity: str) -> Iterator[Message]:
+    chat, last = memory.chat(identity), 0
+    while page := chat.history(_PAGE, after=last):
+        yield from page
+        last = page[-1].seq
+
+
+def _line(info: ChatInfo, message: Message) -> dict[str, object]:
+    head: dict[str, object] = {"chat": info.id, "agent": info.agent}
+    if message.seq == 1:
+        head |= {"title": info.title, "archived": info.archived}
+    return head | payload.export(message)

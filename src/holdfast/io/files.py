@@ -1,0 +1,135 @@
+"""Reading JSON from files that nobody has checked: line by line, or value by value."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from io import TextIOWrapper
+from typing import IO, TYPE_CHECKING
+
+from holdfast.io.found import TOO_DEEP, Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+MAX_LINE = 256 << 20  # bytes; a longer line is no message
+MAX_VALUE = 2 << 30  # characters of one JSON value
+_CHUNK = 1 << 20
+_SPACE = re.compile(r"[\s,]*")
+_BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # how `surrogateescape` marks a byte that is not UTF-8
+_NOT_UTF8 = "not valid UTF-8"
+_NOT_JSON = "not valid JSON"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Name something to read.
+
+    `path` is what reports call it, `name` is for sessions that have no id of their own, and `open` may be called
+    more than once.
+    """
+
+    path: str
+    name: str
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
+
+
+def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
+    """Read the JSON objects of a file that holds one a line, with their line numbers; a bad line spoils no other."""
+    with file.open() as stream:
+        number = 0
+        while line := stream.readline(MAX_LINE):
+            number += 1
+            if len(line) == MAX_LINE and not line.endswith(b"\n"):
+                while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                yield Skip(number, f"longer than {MAX_LINE >> 20} MiB", problem=True)
+            elif not line.isspace():
+                value = _parse(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+                yield (number, value) if isinstance(value, dict) else Skip(number, value, problem=True)
+
+
+def _parse(line: bytes) -> dict[str, object] | str:
+    """Read a JSON object, or say what is wrong with it."""
+    try:
+        value = json.loads(line.decode())
+    except UnicodeDecodeError:
+        return _NOT_UTF8
+    except RecursionError:
+        return TOO_DEEP
+    except ValueError:
+        return _NOT_JSON
+    return value if isinstance(value, dict) else "not a JSON object"
+
+
+def values(file: File) -> Iterator[tuple[int, object] | Skip]:
+    """Read the values of a JSON array, or values that stand one after another, numbered from 1; a single one is 0.
+
+    Holds one value at a time, so an export of gigabytes needs little memory; what stands before a damaged or cut off
+    place is read.
+    """
+    with file.open() as stream, TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as text:
+        window = _Window(text)
+        in_array = window.next_character() == "["
+        window.at += in_array
+        position = 1
+        while True:
+            character = window.next_character()
+            if character == "]" or (character == "" and not in_array):
+                return
+            value = window.decode() if character else Skip(position, "cut off", problem=True)
+            if isinstance(value, Skip):
+                yield Skip(position, value.reason, problem=True)
+                return
+            place = position if in_array or position > 1 or window.next_character() else 0
+            yield Skip(place, _NOT_UTF8, problem=True) if window.bad else (place, value[0])
+            position += 1
+
+
+class _Window:
+    """Hold the part of a text that is being decoded."""
+
+    def __init__(self, text: TextIOWrapper) -> None:
+        self.text = text
+        self.buffer = ""
+        self.at = 0
+        self.bad = False
+
+    def extend(self) -> bool:
+        """Read on, twice as much each time, so that decoding a long value again and again stays linear in all."""
+        more = self.text.read(max(_CHUNK, len(self.buffer) - self.at)) if len(self.buffer) < MAX_VALUE else ""
+        self.buffer, self.at = self.buffer[self.at :] + more, 0
+        return bool(more)
+
+    def next_character(self) -> str:
+        """Pass over white space and commas; empty at the end of the text."""
+        while True:
+            space = _SPACE.match(self.buffer, self.at)
+            self.at = space.end() if space else self.at
+            if self.at < len(self.buffer):
+                return self.buffer[self.at]
+            if not self.extend():
+                return ""
+
+    def decode(self) -> tuple[object] | Skip:
+        """Decode the value that stands here and pass over it."""
+        while True:
+            try:
+                value, end = json.JSONDecoder().raw_decode(self.buffer, self.at)
+            except RecursionError:
+                return Skip(0, f"{TOO_DEEP}; the rest of the file was not read")
+            except ValueError as error:
+                if self._may_go_on(error) and self.extend():
+                    continue
+                return Skip(0, f"{_NOT_JSON}; the rest of the file was not read")
+            self.bad = _BAD_BYTE.search(self.buffer, self.at, end) is not None
+            self.at = end
+            return (value,)
+
+    def _may_go_on(self, error: ValueError) -> bool:
+        """Tell a value that is not complete yet from one that is wrong, without reading all that follows."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.pos > len(self.buffer) - 16 or error.msg.startswith("Unterminated string")

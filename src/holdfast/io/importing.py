@@ -1,0 +1,210 @@
+"""Importing conversations: whatever is new in files, folders and zips goes into a memory, once."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.io.found import Found, Session, Skip
+from holdfast.io.sources import Source, Unread, sources
+from holdfast.text.clean import clean
+
+if TYPE_CHECKING:
+    from holdfast.chat import Chat
+    from holdfast.memory import Memory
+    from holdfast.types import Message
+
+Progress = Callable[[str, int], None]
+"""Be told, after each batch, which file is being read and how many messages have been found in all."""
+
+_BATCH = 500  # messages in one transaction
+_PAGE = 1000  # messages in memory at once
+_LISTED = 10  # line numbers that a report names for one reason
+_REASONS = 1000  # different reasons that a report keeps apart
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Say what of a file was left out and why: how many lines or messages, and where the first of them are.
+
+    `lines` are line numbers of JSONL, positions in a JSON array, or 0 for the whole file. `problem` says that it should
+    have been a message; what a format keeps beside its messages is none.
+    """
+
+    path: str
+    reason: str
+    count: int
+    lines: tuple[int, ...]
+    problem: bool
+
+    @property
+    def line(self) -> int:
+        """Name the first line."""
+        return self.lines[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """Count what an import did: sessions seen, messages `added` and `present` already, and messages by format."""
+
+    sessions: int
+    added: int
+    present: int
+    skipped: tuple[Skipped, ...]
+    formats: Mapping[str, int] = field(hash=False)
+    seconds: float
+
+    @property
+    def problems(self) -> tuple[Skipped, ...]:
+        """List what should have been imported and was not."""
+        return tuple(skipped for skipped in self.skipped if skipped.problem)
+
+
+def import_paths(
+    memory: Memory,
+    paths: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Add the conversations of files, folders and zips to a memory, each message once, however often it is imported.
+
+    The format of each file is recognised by what is in it. A message that cannot be read or stored is left out and
+    reported with its file and line; the others are imported. When this is interrupted, do it again: it goes on.
+
+    Raises:
+        InvalidInput: there is nothing at one of the paths; nothing was imported.
+        UnknownFormat: a file that was named is in no known format; nothing was imported, unless it is a zip.
+
+    """
+    started = time.monotonic()
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    intake = _Intake(memory)
+    for source in chain.from_iterable([sources(path) for path in given]):
+        if isinstance(source, Unread):
+            intake.leave_out(source.path, source.skip)
+        else:
+            intake.take(source, progress)
+    return ImportReport(
+        len(intake.sessions),
+        intake.added,
+        intake.present,
+        tuple(
+            Skipped(path, reason, count, tuple(intake.lines[path, reason, problem]), problem)
+            for (path, reason, problem), count in intake.skipped.items()
+        ),
+        dict(intake.formats),
+        time.monotonic() - started,
+    )
+
+
+class _Intake:
+    """Store what is found, a batch at a time, and keep count."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self.sessions: set[str] = set()
+        self.added = self.present = 0
+        self.formats: Counter[str] = Counter()
+        self.skipped: Counter[tuple[str, str, bool]] = Counter()
+        self.lines: dict[tuple[str, str, bool], list[int]] = defaultdict(list)
+
+    def take(self, source: Source, progress: Progress | None) -> None:
+        """Import one file."""
+        waiting: dict[str, list[Found]] = defaultdict(list)
+        held = 0
+        for item in source.read():
+            if isinstance(item, Skip):
+                self.leave_out(source.path, item)
+                continue
+            waiting[item.session.id].append(item)
+            held += 1
+            if held == _BATCH:
+                self._store(source, waiting, progress)
+                held = 0
+        self._store(source, waiting, progress)
+
+    def leave_out(self, path: str, skip: Skip) -> None:
+        """Count something that is not imported."""
+        key = (path, skip.reason, skip.problem)
+        if key not in self.skipped and len(self.skipped) >= _REASONS:
+            key = (path, "for further reasons", skip.problem)
+        self.skipped[key] += 1
+        if len(self.lines[key]) < _LISTED:
+            self.lines[key].append(skip.line)
+
+    def _store(self, source: Source, waiting: dict[str, list[Found]], progress: Progress | None) -> None:
+        for batch in waiting.values():
+            stored, added = self._store_session(source.path, batch)
+            self.added += added
+            self.present += stored - added
+            self.formats[source.format] += stored
+        waiting.clear()
+        if progress is not None:
+            progress(source.path, self.formats.total())
+
+    def _store_session(self, path: str, batch: Sequence[Found]) -> tuple[int, int]:
+        """Append messages of one session; return how many are stored now, and how many of them were not before."""
+        session = batch[0].session
+        try:
+            memory = self.memory.scoped(agent=clean(session.agent)) if session.agent else self.memory
+            chat = memory.chat(clean(session.id))
+        except InvalidInput as error:
+            for item in batch:
+                self.leave_out(path, Skip(item.line, error.what, problem=True))
+            return 0, 0
+        before = chat.stats().messages
+        stored = self._append(path, chat, batch)
+        after = chat.stats().messages
+        if after and not before:
+            _describe(chat, session)
+        if stored:
+            self.sessions.add(chat.id)
+        return stored, after - before
+
+    def _append(self, path: str, chat: Chat, batch: Sequence[Found]) -> int:
+        """Append in one transaction; where a message cannot be stored, in halves, until it is alone."""
+        try:
+            chat.append([item.message for item in batch])
+        except (InvalidInput, Conflict) as error:
+            conflict = isinstance(error, Conflict)
+            others = _without_stored(chat, batch) if conflict else batch
+            if len(others) < len(batch):
+                return len(batch) - len(others) + self._append(path, chat, others)
+            if len(batch) == 1:
+                reason = "another message is stored under its id" if conflict else error.what
+                self.leave_out(path, Skip(batch[0].line, reason, problem=True))
+                return 0
+            half = len(batch) // 2
+            return self._append(path, chat, batch[:half]) + self._append(path, chat, batch[half:])
+        return len(batch)
+
+
+def _without_stored(chat: Chat, batch: Sequence[Found]) -> Sequence[Found]:
+    """Leave out what is stored word for word with another payload: programs rewrite what stands around their messages."""
+    wanted = {item.message.id for item in batch}
+    stored: dict[str, tuple[object, ...]] = {}
+    last = 0
+    while page := chat.history(_PAGE, after=last):
+        stored.update((message.id, _words(message)) for message in page if message.id in wanted)
+        last = page[-1].seq
+    return [item for item in batch if stored.get(item.message.id) != _words(item.message)]
+
+
+def _words(message: Message) -> tuple[object, ...]:
+    return message.role, message.name, message.content, message.calls, message.call_id
+
+
+def _describe(chat: Chat, session: Session) -> None:
+    """Give a new chat the title and the place that its session had; later, both are the user's to change."""
+    title = " ".join(_CONTROL.sub(" ", clean(session.title)).split())
+    if title:
+        chat.rename(title[:500])
+    if session.archived:
+        chat.archive()

@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from transcripts import claude, contents, messages, only_source, read, result, skips, use, write_lines
+
+from holdfast import Memory
+from holdfast.io.found import Found
+from holdfast.io.importing import import_paths
+
+LEFT = "on a branch that was left: its prompt was rewound and asked anew"
+
+
+def test_every_line_becomes_one_message_with_the_whole_line_as_raw(tmp_path: Path) -> None:
+    lines = [
+        {"type": "file-history-snapshot", "messageId": "u1", "snapshot": {}},
+        claude("user", "u1", None, "fix the bug"),
+        claude("assistant", "a1", "u1", [{"type": "thinking", "thinking": "hm", "signature": "x"}]),
+        claude("assistant", "a2", "a1", [{"type": "text", "text": "I'll look."}]),
+        claude("assistant", "a3", "a2", use("t1")),
+        claude("user", "r1", "a3", result("t1", "main.py")),
+        {"type": "system", "uuid": "y1", "parentUuid": "r1", "sessionId": "s1", "subtype": "turn_duration"},
+    ]
+    items = read(write_lines(tmp_path / "s1.jsonl", lines))
+
+    found = [item for item in items if isinstance(item, Found)]
+    assert [(f.line, f.message.role, f.message.content) for f in found] == [
+        (2, "user", "fix the bug"),
+        (3, "assistant", "[reasoning]"),
+        (4, "assistant", "I'll look."),
+        (5, "assistant", ""),
+        (6, "tool", "main.py"),
+    ]
+    assert [f.message.raw for f in found] == lines[1:6]
+    assert [f.message.id for f in found] == ["u1", "a1", "a2", "a3", "r1"]
+    assert {f.message.at.isoformat() for f in found if f.message.at} == {"2026-01-06T09:15:59.901000+00:00"}
+    assert {f.session.id for f in found} == {"s1"}
+    assert skips(items) == [(1, "not conversation: file-history-snapshot"), (7, "not conversation: system")]
+
+
+def test_what_the_program_writes_is_not_conversation(tmp_path: Path) -> None:
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                {"type": "summary", "summary": "Fixing", "leafUuid": "x"},
+                claude("user", "m1", None, "Caveat: …", isMeta=True),
+                claude("user", "u1", "m1", "hello"),
+                claude("user", "c1", "u1", "This session is being continued…", isCompactSummary=True),
+                {"type": "progress", "uuid": "p1", "parentUuid": "u1", "sessionId": "s1", "data": {}},
+                {"type": "queue-operation", "sessionId": "s1"},
+                {"uuid": "z", "sessionId": "s1"},
+            ],
+        )
+    )
+    assert contents(items) == ["hello"]
+    assert [reason for _, reason in skips(items)] == [
+        "not conversation: summary",
+        "not conversation: written by the program (isMeta)",
+        "a summary of messages that come before it (isCompactSummary)",
+        "not conversation: progress",
+        "not conversation: queue-operation",
+        "not conversation: no type",
+    ]
+
+
+def test_a_prompt_that_was_rewound_is_left_out_with_all_that_follows_it(tmp_path: Path) -> None:
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                claude("user", "u1", None, "one"),
+                claude("assistant", "a1", "u1", "first answer"),
+                claude("user", "u2", "a1", "wrong"),
+                claude("assistant", "a2", "u2", "wrong answer"),
+                claude("user", "u3", "a2", "still wrong"),
+                claude("user", "u4", "a1", "right"),
+                claude("assistant", "a4", "u4", "right answer"),
+            ],
+        )
+    )
+    assert contents(items) == ["one", "first answer", "right", "right answer"]
+    assert skips(items) == [(3, LEFT), (4, LEFT), (5, LEFT)]
+
+
+def test_the_thread_goes_on_from_the_newest_line_not_from_the_newest_prompt(tmp_path: Path) -> None:
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                claude("user", "u1", None, "one"),
+                claude("user", "u2", "u1", "older prompt"),
+                claude("user", "u3", "u1", "newer prompt"),
+                claude("assistant", "a2", "u2", "newest line"),
+            ],
+        )
+    )
+    assert contents(items) == ["one", "older prompt", "newest line"]
+    assert skips(items) == [(3, LEFT)]
+
+
+def test_parallel_tool_calls_keep_all_their_results(tmp_path: Path) -> None:
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                claude("user", "u1", None, "read both"),
+                claude("assistant", "a1", "u1", use("t1")),
+                claude("assistant", "a2", "a1", use("t2")),
+                claude("user", "r1", "a1", result("t1", "one")),  # a fork: its sibling is a2
+                claude("user", "r2", "a2", result("t2", "two")),
+                claude("assistant", "a3", "r2", "Done."),
+            ],
+        )
+    )
+    assert contents(items) == ["read both", "", "", "one", "two", "Done."]
+    assert not skips(items)
+
+
+def test_forks_that_progress_lines_make_are_one_thread(tmp_path: Path) -> None:
+    def progress(uuid: str, parent: str) -> dict[str, object]:
+        return {"type": "progress", "uuid": uuid, "parentUuid": parent, "sessionId": "s1"}
+
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                claude("user", "u1", None, "go"),
+                claude("assistant", "a1", "u1", use("t1")),
+                progress("p1", "a1"),
+                claude("user", "r1", "a1", result("t1")),
+                claude("assistant", "a2", "r1", "Half done."),
+                progress("p2", "p1"),
+                claude("user", "u2", "p2", "and then?"),
+            ],
+        )
+    )
+    assert contents(items) == ["go", "", "done", "Half done.", "and then?"]
+
+
+def test_the_originals_stand_in_the_place_of_a_compaction_summary(tmp_path: Path) -> None:
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                claude("user", "u1", None, "before"),
+                claude("assistant", "a1", "u1", "yes"),
+                {
+                    "type": "system",
+                    "subtype": "compact_boundary",
+                    "uuid": "b1",
+                    "parentUuid": None,
+                    "logicalParentUuid": "a1",
+                    "sessionId": "s1",
+                },
+                claude("user", "c1", "b1", "The user said: before", isCompactSummary=True),
+                claude("assistant", "a2", "c1", "after"),
+            ],
+        )
+    )
+    assert contents(items) == ["before", "yes", "after"]
+
+
+def test_a_broken_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
+    items = read(
+        write_lines(
+            tmp_path / "s1.jsonl",
+            [
+                claude("user", "u1", None, "one"),
+                '{"type":"assistant","uuid":"a1","parentUu',
+                claude("user", "u2", "a1", "two"),
+                claude("assistant", "a2", "u2", "three"),
+            ],
+        )
+    )
+    assert contents(items) == ["one", "two", "three"]
+    assert skips(items) == [(2, "not valid JSON")]
+
+
+def test_subagents_are_sessions_of_their_own_in_the_file_and_beside_it(tmp_path: Path) -> None:
+    main = [
+        claude("user", "u1", None, "delegate"),
+        claude("assistant", "a1", "u1", use("t1", "Task")),
+        claude(
+            "user", "x1", "a1", "first task", isSidechain=True
+        ),  # two prompts at one line, but no rewinding
+        claude("user", "x2", "a1", "second task", isSidechain=True),
+        claude("assistant", "x3", "x1", "first reply", isSidechain=True),
+        claude("assistant", "x4", "x2", "second reply", isSidechain=True),
+        claude("user", "r1", "a1", result("t1")),
+    ]
+    own = [
+        claude("user", "y1", None, "third task", isSidechain=True, agentId="abc"),
+        claude("assistant", "y2", "y1", "third reply", isSidechain=True, agentId="abc"),
+    ]
+    write_lines(tmp_path / "proj" / "s1.jsonl", main)
+    write_lines(tmp_path / "proj" / "s1" / "subagents" / "agent-abc.jsonl", own)
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+        told = {chat.id: [m.content for m in memory.chat(chat.id).history()] for chat in memory.chats()}
+    assert told == {
+        "s1": ["delegate", "", "done"],
+        "s1/agent-x1": ["first task", "first reply"],
+        "s1/agent-x2": ["second task", "second reply"],
+        "s1/agent-abc": ["third task", "third reply"],
+    }
+    assert (report.added, report.problems) == (9, ())
+
+
+def test_a_subagent_file_without_marks_is_named_after_itself(tmp_path: Path) -> None:
+    lines = [
+        claude("user", "y1", None, "task", isSidechain=True),
+        "broken",
+        claude("assistant", "y3", "y2", "reply", isSidechain=True),
+    ]
+    items = read(write_lines(tmp_path / "agent-abc.jsonl", lines))
+    assert messages(items) == [("s1/agent-abc", "user", "task"), ("s1/agent-abc", "assistant", "reply")]
+
+
+def test_a_resumed_session_is_called_after_its_file(tmp_path: Path) -> None:
+    lines = [
+        claude("user", "u1", None, "copied", sessionId="s0"),
+        claude("user", "u2", "u1", "new", sessionId="s1"),
+    ]
+    assert {chat for chat, _, _ in messages(read(write_lines(tmp_path / "s1.jsonl", lines)))} == {"s1"}
+    assert {chat for chat, _, _ in messages(read(write_lines(tmp_path / "copy.jsonl", lines)))} == {"s0"}
+
+
+def test_the_title_is_the_one_given_last_and_the_users_goes_before_the_models(tmp_path: Path) -> None:
+    lines = [
+        {"type": "custom-title", "customTitle": "Old", "sessionId": "s1"},
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": "s1"},
+        {"type": "ai-title", "aiTitle": "Theirs", "sessionId": "s1"},
+        claude("user", "u1", None, "hello"),
+    ]
+    with Memory(":memory:") as memory:
+        import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
+        assert [chat.title for chat in memory.chats()] == ["Mine"]
+
+
+def test_a_session_that_grows_is_imported_from_where_it_was(tmp_path: Path) -> None:
+    lines: list[object] = [claude("user", "u0", None, "message 0")]
+    lines += [claude("user", f"u{n}", f"u{n - 1}", f"message {n}") for n in range(1, 9)]
+    with Memory(":memory:") as memory:
+        cut = write_lines(tmp_path / "s1.jsonl", [*lines[:4], '{"type":"user","uuid":"u4","par'])
+        first = import_paths(memory, cut)
+        assert (first.added, [s.line for s in first.problems]) == (4, [5])
+        second = import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
+        assert (second.added, second.present, second.problems) == (5, 4, ())
+        assert [m.content for m in memory.chat("s1").history()] == [f"message {n}" for n in range(9)]
+
+
+def test_the_same_line_twice_is_one_message_and_another_under_its_uuid_is_reported(tmp_path: Path) -> None:
+    line = claude("user", "u1", None, "hello")
+    path = write_lines(tmp_path / "s1.jsonl", [line, line, claude("user", "u1", None, "goodbye")])
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, path)
+        assert (report.added, report.present) == (1, 1)
+        assert [(s.line, s.reason) for s in report.problems] == [
+            (3, "another message is stored under its id")
+        ]
+
+
+def test_lines_written_while_reading_are_left_for_the_next_time(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "s1.jsonl", [claude("user", f"u{n}", None, f"message {n}") for n in range(3)]
+    )
+    reading = only_source(path).read()
+    assert isinstance(next(reading), Found)
+    with path.open("a", encoding="utf-8") as log:
+        log.write('{"type":"user"')
+    assert contents(list(reading)) == ["message 1", "message 2"]
+
+
+def test_circles_and_strange_values_do_no_harm(tmp_path: Path) -> None:
+    lines = [
+        claude("user", "u1", "u2", "one"),
+        claude("user", "u2", "u1", "two"),
+        claude("user", "u3", "u3", "three"),
+        {
+            **claude("user", "u4", None, "four"),
+            "uuid": 7,
+            "parentUuid": ["x"],
+            "sessionId": {},
+            "timestamp": None,
+        },
+        {**claude("user", "u5", None, "five"), "message": "five"},
+        {**claude("user", "u6", None, "six"), "timestamp": "yesterday"},
+        {**claude("user", "u7", None, "seven"), "message": {"role": "frog", "content": "quak"}},
+        claude("assistant", "u8", None, []),
+    ]
+    items = read(write_lines(tmp_path / "s1.jsonl", lines))
+    assert contents(items)[-2:] == ["three", "four"]
+    assert len(items) == len(lines)
+    assert [reason for _, reason in skips(items)][-4:] == [
+        "The line has no message.",
+        "'yesterday' is not a time.",
+        "'frog' is not a role.",
+        "The message is empty.",
+    ]
+
+
+def test_a_long_chain_and_a_wide_fork_are_read_in_linear_time(tmp_path: Path) -> None:
+    chain = [claude("user", f"u{n}", f"u{n - 1}" if n else None, f"message {n}") for n in range(20_000)]
+    fork = [claude("user", f"f{n}", "u19999", f"fork {n}") for n in range(20_000)]
+    items = read(write_lines(tmp_path / "s1.jsonl", [*chain, *fork]))
+    assert contents(items) == [f"message {n}" for n in range(20_000)] + ["fork 19999"]

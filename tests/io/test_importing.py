@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from transcripts import claude, write_json, write_lines
+
+from holdfast import Memory
+from holdfast.io import importing
+from holdfast.io.importing import import_paths
+
+
+def talk(count: int, **more: object) -> list[object]:
+    return [{"role": "user", "content": f"message {n}", **more} for n in range(count)]
+
+
+def test_an_import_says_what_it_did_on_every_database(memory: Memory, tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [*talk(3), "broken", "broken too"])
+    write_lines(
+        tmp_path / "s1.jsonl", [claude("user", "u1", None, "hello"), {"type": "summary", "leafUuid": "u1"}]
+    )
+    write_json(tmp_path / "other.json", {"version": 1})
+    report = import_paths(memory, tmp_path)
+    assert (report.sessions, report.added, report.present) == (2, 4, 0)
+    assert report.formats == {"JSONL": 3, "Claude Code": 1}
+    assert report.seconds > 0
+    assert [(Path(s.path).name, s.reason, s.count, s.lines, s.problem) for s in report.skipped] == [
+        ("a.jsonl", "not valid JSON", 2, (4, 5), True),
+        ("other.json", "in no format that is known here", 1, (0,), False),
+        ("s1.jsonl", "not conversation: summary", 1, (2,), False),
+    ]
+    assert [s.line for s in report.problems] == [4]
+
+    again = import_paths(memory, [tmp_path / "a.jsonl", tmp_path])
+    assert (again.sessions, again.added, again.present) == (2, 0, 7)
+    assert [m.content for m in memory.chat("a").history()] == ["message 0", "message 1", "message 2"]
+
+
+def test_messages_that_cannot_be_stored_do_not_hold_up_the_others(memory: Memory, tmp_path: Path) -> None:
+    lines = talk(700)
+    lines[300] = {"role": "user", "content": "x", "id": "i" * 600}
+    lines[301] = {"role": "user", "content": "first", "id": "same"}
+    lines[302] = {"role": "user", "content": "second", "id": "same"}
+    lines[699] = {"role": "user", "content": "third", "id": "same"}
+    report = import_paths(memory, write_lines(tmp_path / "a.jsonl", lines))
+    assert report.added == 697
+    assert {(s.reason, s.lines) for s in report.problems} == {
+        ("An id or a name in a message has 600 bytes in UTF-8.", (301,)),
+        ("another message is stored under its id", (303, 700)),
+    }
+    stored = [m.content for m in memory.chat("a").history()]
+    assert stored == [f"message {n}" for n in range(300)] + ["first"] + [
+        f"message {n}" for n in range(303, 699)
+    ]
+
+
+def test_a_message_whose_payload_was_rewritten_is_the_same_message(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [{"role": "user", "content": f"{n}", "id": f"m{n}"} for n in range(600)]
+    with Memory(":memory:") as memory:
+        import_paths(memory, write_lines(tmp_path / "a.jsonl", lines))
+        rewritten = [{**line, "model": "new"} for line in lines]
+        rewritten[550]["content"] = "other words"
+        rewritten += [
+            {"role": "user", "content": "new", "id": "m600"},
+            {"role": "user", "content": "0", "id": "m0"},
+        ]
+        report = import_paths(memory, write_lines(tmp_path / "a.jsonl", rewritten))
+        assert (report.added, report.present) == (1, 600)
+        assert [(s.reason, s.lines) for s in report.problems] == [
+            ("another message is stored under its id", (551,))
+        ]
+        assert [m.raw for m in memory.chat("a").history()][:600] == lines
+
+
+def test_a_session_with_an_impossible_name_is_reported(tmp_path: Path) -> None:
+    lines = [
+        {"chat": "x" * 600, "role": "user", "content": "1"},
+        {"chat": "\x07", "role": "user", "content": "2"},
+    ]
+    write_lines(tmp_path / "good.jsonl", talk(1))
+    write_lines(
+        tmp_path / "bad.jsonl", [*lines, {"chat": "a", "agent": "\n", "role": "user", "content": "3"}]
+    )
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+        assert report.added == 1
+        assert sorted(s.line for s in report.problems) == [1, 2, 3]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_names_that_are_not_text_are_mended(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl"))
+    path.write_text('{"role": "user", "content": "Hi"}')
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, tmp_path)
+        assert report.added == 1
+        (chat,) = memory.chats()
+        assert chat.id == "caf\ufffd"
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", talk(1200))
+    write_lines(tmp_path / "b.jsonl", talk(3))
+    told: list[tuple[str, int]] = []
+    with Memory(":memory:") as memory:
+        import_paths(memory, tmp_path, lambda path, count: told.append((Path(path).name, count)))
+    assert told == [("a.jsonl", 500), ("a.jsonl", 1000), ("a.jsonl", 1200), ("b.jsonl", 1203)]
+
+
+def test_a_report_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "_REASONS", 10)
+    lines = [{"role": f"frog {n}", "content": "quak"} for n in range(50)]
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, write_lines(tmp_path / "a.jsonl", lines))
+    assert len(report.skipped) == 11
+    assert sum(s.count for s in report.skipped) == 50
+    assert report.skipped[-1].reason == "for further reasons"
+
+
+def test_an_agent_of_the_memory_gets_what_names_none(tmp_path: Path) -> None:
+    with Memory(":memory:", agent="coach") as memory:
+        import_paths(memory, str(write_lines(tmp_path / "a.jsonl", talk(1))))
+        assert [chat.agent for chat in memory.chats()] == ["coach"]

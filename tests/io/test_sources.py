@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
+
+from holdfast import InvalidInput, Memory, UnknownFormat
+from holdfast.io import files
+from holdfast.io.files import File, values
+from holdfast.io.found import Skip
+from holdfast.io.importing import import_paths
+from holdfast.io.sources import FORMATS, Source, Unread, sources
+
+TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+
+
+def unread(path: Path) -> dict[str, str]:
+    return {Path(item.path).name: item.skip.reason for item in sources(path) if isinstance(item, Unread)}
+
+
+def found_in(path: Path) -> list[str]:
+    return [item.file.name for item in sources(path) if isinstance(item, Source)]
+
+
+def test_the_content_tells_the_format_and_the_name_does_not(tmp_path: Path) -> None:
+    assert (
+        only_source(write_lines(tmp_path / "a.txt", [claude("user", "u", None, "x")])).format == "Claude Code"
+    )
+    assert only_source(write_lines(tmp_path / "b.json", TALK)).format == "JSONL"
+    assert only_source(write_json(tmp_path / "c.jsonl", TALK)).format == "JSON"
+    assert only_source(write_json(tmp_path / "d.jsonl", [{"mapping": {}}])).format == "ChatGPT"
+    assert only_source(write_json(tmp_path / "e", {"mapping": {}}, indent=1)).format == "ChatGPT"
+
+
+def test_a_broken_beginning_does_not_hide_the_format(tmp_path: Path) -> None:
+    for start in ('t":"half a line"}', '{"role": "user", "cont', "", "[1]"):
+        path = write_lines(tmp_path / "x.jsonl", [start, *TALK])
+        if start == "[1]":
+            assert found_in(tmp_path) == []  # taken for a JSON array, which has no message in it
+        else:
+            assert contents(read(path)) == ["Hi", "Hello"]
+
+
+def test_a_file_in_no_known_format_is_refused_by_name_and_reported_in_a_folder(tmp_path: Path) -> None:
+    texts = {
+        "a.json": '{"version": 1}',
+        "b.jsonl": "plain text",
+        "c.json": "",
+        "d.json": "[]",
+        "e.json": "[[[[",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    for name in texts:
+        with pytest.raises(UnknownFormat) as error:
+            sources(tmp_path / name)
+        assert all(known in str(error.value) for known in FORMATS)
+    assert unread(tmp_path) == dict.fromkeys(texts, "in no format that is known here")
+
+
+def test_nothing_is_imported_when_one_of_the_paths_is_wrong(tmp_path: Path) -> None:
+    good = write_lines(tmp_path / "good.jsonl", TALK)
+    (tmp_path / "bad.json").write_text("{}")
+    with Memory(":memory:") as memory:
+        with pytest.raises(UnknownFormat):
+            import_paths(memory, [good, tmp_path / "bad.json"])
+        for wrong in ("missing.jsonl", "nul\x00byte"):
+            with pytest.raises(InvalidInput):
+                import_paths(memory, [good, tmp_path / wrong])
+        assert memory.chats() == []
+
+
+def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: Path) -> None:
+    for name in ("b/two.jsonl", "a/one.JSONL", "top.ndjson"):
+        write_lines(tmp_path / name, TALK)
+    for name in ("b/notes.md", "b/picture.png", "b/log"):
+        (tmp_path / name).write_text("{}")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert found_in(tmp_path) == ["top", "a/one", "b/two"]
+    assert unread(tmp_path) == {}
+    with pytest.raises(InvalidInput):
+        sources(tmp_path / "pipe.jsonl")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)
+    path = write_lines(tmp_path / "closed.jsonl", TALK)
+    path.chmod(0)
+    assert set(unread(tmp_path)) == {"closed", "closed.jsonl"}
+    with pytest.raises(InvalidInput):
+        sources(path)
+    (tmp_path / "closed").chmod(0o700)
+
+
+def test_zips_are_read_alone_and_in_folders(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("x/talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK))
+        archive.writestr("../../escape.jsonl", json.dumps(TALK[0]))
+        archive.writestr("readme.txt", "hi")
+        archive.writestr("inner.zip", b"PK")
+    assert found_in(tmp_path / "logs.zip") == ["../../escape", "x/talk"]
+    assert found_in(tmp_path) == ["logs/../../escape", "logs/x/talk"]
+    with Memory(":memory:") as memory:
+        assert import_paths(memory, tmp_path / "logs.zip").added == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["logs.zip"]
+    assert not (tmp_path.parent.parent / "escape.jsonl").exists()
+
+
+def test_a_zip_without_conversations_is_an_unknown_format(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("user.json", "{}")
+    with Memory(":memory:") as memory, pytest.raises(UnknownFormat):
+        import_paths(memory, tmp_path / "x.zip")
+
+
+def test_zip_bombs_and_damaged_zips_are_reported(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.jsonl", b'{"role": "user", "content": "' + b" " * (20 << 20) + b'"}')
+        archive.writestr("good.jsonl", json.dumps(TALK[0]))
+    with zipfile.ZipFile(tmp_path / "odd.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("lzma.jsonl", json.dumps(TALK[0]))
+    good = (tmp_path / "bomb.zip").read_bytes()
+    (tmp_path / "cut.zip").write_bytes(good[: len(good) // 2])
+    (tmp_path / "empty.zip").write_bytes(b"")
+    assert found_in(tmp_path) == ["bomb/good"]
+    reasons = unread(tmp_path)
+    assert set(reasons) == {"bomb.jsonl", "lzma.jsonl", "cut.zip", "empty.zip"}
+    assert reasons["bomb.jsonl"].startswith("shrunk too much")
+
+
+def test_a_zip_with_any_damage_does_not_crash(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("talk.jsonl", "".join(json.dumps(line) + "\n" for line in TALK * 20))
+        archive.writestr("c.json", json.dumps([{"mapping": {}}] * 50))
+    whole = path.read_bytes()
+    rng = random.Random(7)
+    with Memory(":memory:") as memory:
+        for _ in range(400):
+            damaged = bytearray(whole)
+            for _ in range(rng.randint(1, 4)):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            path.write_bytes(damaged)
+            import_paths(memory, tmp_path)  # a folder, so that everything is a report
+
+
+def test_a_json_array_is_read_a_value_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_CHUNK", 7)
+    wanted: list[object] = [
+        {"a": "é" * 50},
+        "text",
+        12345678901234567890,
+        [1, [2, {"b": None}]],
+        True,
+        "",
+        {},
+    ]
+    path = tmp_path / "x.json"
+    for indent in (None, 3):
+        path.write_text("\ufeff " + json.dumps(wanted, indent=indent, ensure_ascii=False), encoding="utf-8")
+        file = File("x", "x", lambda: path.open("rb"))
+        assert list(values(file)) == list(enumerate(wanted, start=1))
+    path.write_text('{"a": 1}\n{"b": 2}\n')
+    assert list(values(file)) == [(1, {"a": 1}), (2, {"b": 2})]
+    path.write_text(' {"a": 1}\n ')
+    assert list(values(file)) == [(0, {"a": 1})]
+
+
+def test_a_damaged_json_array_gives_what_stands_before_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    session = json.dumps({"id": "s", "messages": TALK})
+    rest = "; the rest of the file was not read"
+    for end, reason in (
+        (b'{"id": "t", "mess', f"not valid JSON{rest}"),
+        (b"", "cut off"),
+        (b"nonsense]", f"not valid JSON{rest}"),
+        (b"[" * 200_000, f"nested too deeply{rest}"),
+        (b"1" * 5000 + b"]", f"not valid JSON{rest}"),
+    ):
+        path.write_bytes(b"[" + session.encode() + b"," + end)
+        items = read(path)
+        assert contents(items) == ["Hi", "Hello"]
+        assert skips(items) == [(2, reason)]
+    path.write_bytes(b'[{"id": "\xff", "messages": []}, ' + session.encode() + b"]")
+    assert skips(read(path)) == [(1, "not valid UTF-8")]
+
+
+def test_damage_early_in_a_large_file_is_seen_without_reading_it_all() -> None:
+    class Stays(BytesIO):
+        def close(self) -> None:
+            """Stay open, to be asked how far it was read."""
+
+    stream = Stays(b"[{'single': 'quotes'}" + b" " * (8 << 20))
+    (skip,) = values(File("x", "x", lambda: stream))
+    assert isinstance(skip, Skip)
+    assert stream.tell() <= 2 << 20
+
+
+def test_a_line_that_is_too_long_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE", 100)
+    path = write_lines(tmp_path / "x.jsonl", [TALK[0], {"role": "user", "content": "x" * 1000}, TALK[1]])
+    items = read(path)
+    assert contents(items) == ["Hi", "Hello"]
+    assert [line for line, _ in skips(items)] == [2]
+
+
+def test_a_file_that_disappears_is_reported(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", TALK)
+    source = only_source(path)
+    path.unlink()
+    (skip,) = source.read()
+    assert isinstance(skip, Skip)
+    assert skip.problem
+    assert skip.reason.startswith("cannot be read")

@@ -1,0 +1,108 @@
+"""Making small transcripts, and reading them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.io.found import Found, Skip
+from holdfast.io.sources import Source, sources
+
+Json = dict[str, Any]
+
+
+def write_lines(path: Path, values: Iterable[object]) -> Path:
+    """Write JSONL; text is written as it is, to have broken lines as well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = (value if isinstance(value, str) else json.dumps(value) for value in values)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def write_json(path: Path, value: object, indent: int | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+    return path
+
+
+def only_source(path: Path) -> Source:
+    (source,) = sources(path)
+    assert isinstance(source, Source)
+    return source
+
+
+def read(path: Path) -> list[Found | Skip]:
+    return list(only_source(path).read())
+
+
+def messages(items: Sequence[Found | Skip]) -> list[tuple[str, str, str]]:
+    """Give chat, role and content of each message."""
+    return [(i.session.id, i.message.role, i.message.content) for i in items if isinstance(i, Found)]
+
+
+def contents(items: Sequence[Found | Skip]) -> list[str]:
+    return [content for _, _, content in messages(items)]
+
+
+def skips(items: Sequence[Found | Skip]) -> list[tuple[int, str]]:
+    return [(item.line, item.reason) for item in items if isinstance(item, Skip)]
+
+
+def claude(kind: str, uuid: str, parent: str | None, content: object, **more: object) -> Json:
+    """Make a user or assistant line of Claude Code."""
+    return {
+        "type": kind,
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": "s1",
+        "isSidechain": False,
+        "timestamp": "2026-01-06T09:15:59.901Z",
+        "message": {"role": kind, "content": content},
+        **more,
+    }
+
+
+def use(call: str, name: str = "Bash") -> list[Json]:
+    return [{"type": "tool_use", "id": call, "name": name, "input": {"command": call}}]
+
+
+def result(call: str, text: str = "done") -> list[Json]:
+    return [{"type": "tool_result", "tool_use_id": call, "content": text}]
+
+
+def chatgpt(
+    nodes: Sequence[tuple[str, str | None, Json | None]], current: str | None, **more: object
+) -> Json:
+    """Make a ChatGPT conversation of (id, parent, message)."""
+    mapping: Json = {
+        key: {
+            "id": key,
+            "parent": parent,
+            "message": message,
+            "children": [k for k, p, _ in nodes if p == key],
+        }
+        for key, parent, message in nodes
+    }
+    conversation: Json = {
+        "title": "A title",
+        "create_time": 1700000000.5,
+        "conversation_id": "c1",
+        "mapping": mapping,
+    }
+    return conversation | ({"current_node": current} if current else {}) | more
+
+
+def said(key: str, role: str, content: object, **more: object) -> Json:
+    """Make a message of ChatGPT; text becomes content of the type text."""
+    if isinstance(content, str):
+        content = {"content_type": "text", "parts": [content]}
+    return {
+        "id": key,
+        "author": {"role": role, "name": None},
+        "content": content,
+        "recipient": "all",
+        "weight": 1.0,
+        **more,
+    }
