@@ -1,0 +1,70 @@
+"""The command line: one function a command, its parameters the options, its docstring the help."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast import __version__
+from holdfast.cli import bench, demo, finding, reading, transfer, upkeep
+from holdfast.cli.options import command
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+_commands: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "import": transfer.import_,
+    "export": transfer.export,
+    "chats": reading.chats,
+    "show": reading.show,
+    "recall": finding.recall,
+    "window": reading.window,
+    "stats": upkeep.stats,
+    "verify": upkeep.verify,
+    "rebuild": upkeep.rebuild,
+}
+for _name, _function in _commands.items():
+    app.command(_name)(command(_function))
+
+_bench = typer.Typer(no_args_is_help=True, help="Measure quality and speed on this machine.")
+_bench.command("recall")(command(bench.recall))
+_bench.command("speed")(command(bench.speed))
+app.add_typer(_bench, name="bench")
+
+
+def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if value:
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _holdfast(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Memory for LLM agents: bring conversations in, ask, and get the turns that answer, with reasons.
+
+    Start with `holdfast demo`.
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    with ExitStack() as stack:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever started us (`>&-`): what we say goes nowhere
+                setattr(sys, name, stack.enter_context(Path(os.devnull).open("w", encoding="utf-8")))
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(
+                    errors="replace"
+                )  # a terminal that lacks a character must not stop the answer
+        app(prog_name="holdfast")

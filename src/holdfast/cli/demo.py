@@ -1,0 +1,175 @@
+"""`holdfast demo`: what Holdfast does, on conversations that come with it."""
+
+import time
+from dataclasses import asdict, dataclass, replace
+from statistics import median
+
+from holdfast.cli.finding import described, show_hit
+from holdfast.cli.options import Options
+from holdfast.cli.reading import known_chats, show_account, show_omitted
+from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.demo import Question, questions, sessions
+from holdfast.errors import InvalidInput
+from holdfast.memory import Memory
+from holdfast.store.log import shorten_line
+from holdfast.types import Hit, Prompt, Window
+
+_DEPTH = 5  # hits among which an answer counts as found
+_CHAT = "delivery-queue"  # whose window is shown
+_WINDOW, _PROMPT = 300, 800  # tokens
+_QUERY = "What do we do with a delivery that fails?"
+_MEMORY = ":memory:"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question of the demo, what was found, at which rank the answer is (0: nowhere), and how long it took."""
+
+    question: Question
+    hits: tuple[Hit, ...]
+    rank: int
+    seconds: float
+
+    @property
+    def shown(self) -> list[int]:
+        """Say which ranks are worth showing: the first, and that of the answer."""
+        return sorted({1, self.rank} - {0})[: len(self.hits)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the demo has to show: the titles of its chats, how the import went, the questions, and what a model gets."""
+
+    titles: dict[str, str]
+    messages: int
+    seconds: float
+    asked: tuple[_Asked, ...]
+    window: Window
+    prompt: Prompt
+
+
+def demo(options: Options) -> None:
+    """See in a second what Holdfast does.
+
+    Brings in some conversations, asks questions whose answers lie in them, and shows what a model would be given.
+    Works in memory and leaves nothing behind. With --db it keeps the sample in that database, to try the other
+    commands on; it never adds to a memory that has chats.
+    """
+    with replace(options, db=options.db or _MEMORY).open(create=True) as memory:
+        if memory.chats(agent="", archived=None, limit=1):
+            what = f"{options.shown_location} has chats already."
+            raise InvalidInput(what, "Give the demo a database of its own.")
+        seen = _run(memory)
+    if options.json:
+        asked = [
+            {
+                **asdict(one.question),
+                "rank": one.rank or None,
+                "hits": [described(hit, seen.titles) for hit in one.hits],
+            }
+            for one in seen.asked
+        ]
+        prompt = plain(seen.prompt.tokens)
+        numbers = {"chats": len(seen.titles), "messages": seen.messages}
+        answer({**numbers, "questions": asked, "window": plain(seen.window), "prompt": prompt})
+        return
+    screen = Screen()
+    in_memory = "a database in memory; yours is not touched"
+    _show_import(screen, seen, options.shown_location if options.db else in_memory)
+    _show_questions(screen, seen)
+    _show_window(screen, seen)
+    _show_next(screen, options)
+
+
+def _run(memory: Memory) -> _Seen:
+    from holdfast.io.importing import import_paths  # noqa: PLC0415 - loaded by who imports something
+
+    with sessions() as path:
+        report = import_paths(memory, path)
+    asked = tuple(_ask(memory, question) for question in questions())
+    chat = memory.chat(_CHAT)
+    return _Seen(
+        titles={identity: info.title for identity, info in known_chats(memory).items()},
+        messages=report.added,
+        seconds=report.seconds,
+        asked=asked,
+        window=chat.window(_WINDOW),
+        prompt=chat.prompt(_PROMPT, _QUERY),
+    )
+
+
+def _ask(memory: Memory, question: Question) -> _Asked:
+    started = time.perf_counter()
+    hits = tuple(memory.recall(question.question, limit=_DEPTH))
+    seconds = time.perf_counter() - started
+    ranks = (
+        n
+        for n, hit in enumerate(hits, start=1)
+        if hit.chat == question.answer_in and question.expect in hit.text
+    )
+    return _Asked(question, hits, next(ranks, 0), seconds)
+
+
+def _show_import(screen: Screen, seen: _Seen, place: str) -> None:
+    screen.say(
+        (f"{count(len(seen.titles), 'conversation')}, {count(seen.messages, 'message')}", "bold"),
+        f", imported in {seen.seconds:.2f} s into {place}.",
+    )
+    screen.say(
+        "One person talked to an assistant about many things from March to June. Now some questions. A hit has a "
+        "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
+    )
+
+
+def _show_questions(screen: Screen, seen: _Seen) -> None:
+    for one in seen.asked:
+        screen.say("")
+        screen.say((one.question.question, "bold cyan"))
+        for rank in one.shown:
+            mark = "✓" if rank == one.rank else " "
+            show_hit(screen, mark, one.hits[rank - 1], seen.titles, one.question.expect)
+        if not one.rank:
+            screen.say(f"The answer is not among the first {_DEPTH}.", indent=2)
+    first = sum(one.rank == 1 for one in seen.asked)
+    usual = median(one.seconds for one in seen.asked)
+    screen.say("")
+    screen.say(
+        (f"{first} of {len(seen.asked)} answers come first", "bold"),
+        f", at {usual * 1000:.1f} ms a question, without a model, a server or a key.",
+    )
+
+
+def _show_window(screen: Screen, seen: _Seen) -> None:
+    title = seen.titles[_CHAT]
+    screen.say("")
+    screen.say((f"What a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
+    show_omitted(screen, seen.window, gap=False)
+    for message in seen.window.messages:
+        line = shorten_line(" ".join(message.content.split()), 70)
+        calls = "".join(f"  → {call.name}" for call in message.calls)
+        head = (f"#{message.seq}  {when(message.at)}  ", "dim")
+        screen.say(head, (message.actor, "bold"), f"  {line}{calls}")
+    show_account(screen, seen.window, None)
+    screen.say("")
+    screen.say(
+        (f"The prompt for “{_QUERY}” within {_PROMPT} tokens, with what is recalled for it", "bold cyan")
+    )
+    show_account(screen, seen.prompt.window, seen.prompt)
+
+
+def _show_next(screen: Screen, options: Options) -> None:
+    own = [
+        ("holdfast import ~/.claude/projects", "Claude Code sessions; or a ChatGPT export, or JSONL"),
+        ("holdfast recall 'what did we decide about …'", "ask"),
+        ("holdfast --help", "all commands"),
+    ]
+    sample = [("holdfast demo --db demo.db", "keep this sample, to try the commands on it")]
+    if options.db:
+        sample = [
+            (options.line("recall", "what did we decide about Redis"), "ask the sample"),
+            (options.line("show", _CHAT), "read a chat of it"),
+        ]
+    screen.say("")
+    screen.say(("Next", "bold"))
+    for command, meaning in [*own, *sample]:
+        screen.say((f"{command:<46}", "bold"), (meaning, "dim"), indent=2)

@@ -1,0 +1,189 @@
+"""What every command takes, and how every command ends: the options they share and the edge where errors become text."""
+
+import inspect
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
+
+import typer
+
+from holdfast.cli.screen import Screen
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.memory import Memory
+
+ENVIRONMENT = "HOLDFAST_DB"
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_PANEL = "Which memory, and how to answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """How to answer. The fields are the options."""
+
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document, for programs.", rich_help_panel=_PANEL)
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Output):
+    """Which memory a command works on. The fields are the options."""
+
+    db: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|URL",
+            help=f"The database: a file, or a postgresql:// URL. Otherwise ${ENVIRONMENT}, otherwise memory.db in your "
+            "data folder.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    tenant: Annotated[str, typer.Option(help="Whose installation it is.", rich_help_panel=_PANEL)] = ""
+    user: Annotated[
+        str,
+        typer.Option(
+            help="Whose memory it is, apart from all others; without it, what all users share.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = ""
+    agent: Annotated[
+        str, typer.Option(help="Whose chats, where several agents share a memory.", rich_help_panel=_PANEL)
+    ] = ""
+
+    @property
+    def named(self) -> str:
+        """Say which database was asked for; empty when none was."""
+        return self.db or os.environ.get(ENVIRONMENT, "")
+
+    @property
+    def location(self) -> str:
+        """Say where the database is, or would be."""
+        if not self.named:
+            from platformdirs import user_data_path  # noqa: PLC0415 - only who names no database waits for it
+
+            return str(user_data_path("holdfast") / "memory.db")
+        return self.named if "://" in self.named else str(Path(self.named).expanduser())
+
+    @property
+    def shown_location(self) -> str:
+        """Say where the database is without giving its password away."""
+        return _without_password(self.location)
+
+    def open(self, *, create: bool = False) -> Memory:
+        """Open the memory. Where there is no database only a command that stores something makes one.
+
+        Raises:
+            Unavailable: there is no database yet.
+
+        """
+        location = self.location
+        if create and not self.named:
+            Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not create and not _is_there(location):
+            raise Unavailable(
+                f"There is no database at {location}.",
+                "Make one with `holdfast import PATH…`, or see what Holdfast does with `holdfast demo`.",
+            )
+        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent)
+
+    def line(self, *words: object) -> str:
+        """Write a command for the same memory, ready to be pasted into a shell but for a password."""
+        given = {
+            "--db": _without_password(self.db or ""),
+            "--tenant": self.tenant,
+            "--user": self.user,
+            "--agent": self.agent,
+        }
+        named = (part for name, value in given.items() if value for part in (name, value))
+        return shlex.join(["holdfast", *map(str, words), *named])
+
+    def whose(self) -> str:
+        """Name the part of the database that is looked at, as the end of a sentence; empty for all of one's own."""
+        named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
+        parts = [f"{name} {value!r}" for name, value in named.items() if value]
+        return f" for {', '.join(parts)}" if parts else ""
+
+
+def _without_password(location: str) -> str:
+    shown = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", location)
+    return re.sub(r"(?<=[?&]password=)[^&]*", "***", shown)
+
+
+def _is_there(location: str) -> bool:
+    if "://" in location:
+        return True  # the server will say
+    path = Path(location)
+    return path.exists() and not (path.is_file() and path.stat().st_size == 0)
+
+
+O = TypeVar("O", bound=Output)  # noqa: E741 - the options
+P = ParamSpec("P")
+
+
+def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
+    """Make a command for typer of a function: its options are its own parameters and the fields of its first one."""
+    own = inspect.signature(function)
+    first, *rest = own.parameters.values()
+    make = cast("Callable[..., O]", first.annotation)
+    shared = list(inspect.signature(make).parameters.values())
+
+    @wraps(function)
+    def run(**given: object) -> None:
+        options = make(**{one.name: given.pop(one.name) for one in shared})
+        with _edge():
+            cast("Callable[..., None]", function)(options, **given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    run.__signature__ = own.replace(  # type: ignore[attr-defined]  # what typer reads
+        parameters=[one.replace(kind=keyword) for one in (*rest, *shared)]
+    )
+    run.__annotations__ = {}
+    return run
+
+
+@contextmanager
+def _edge() -> Iterator[None]:
+    """End a command: expected trouble becomes two lines on stderr and an exit code, anything else is a bug."""
+    try:
+        yield
+        sys.stdout.flush()
+    except HoldfastError as error:
+        complain(error.what, error.todo)
+        raise typer.Exit(1) from error
+    except BrokenPipeError as error:
+        _drop_output()  # whoever read it wants no more
+        raise typer.Exit(1) from error
+    except OSError as error:
+        _drop_output()
+        place = f"{error.filename}: " if error.filename else ""
+        complain(
+            f"{place}{error.strerror or error}.",
+            "Check the path, your rights to it, and the space on the disk.",
+        )
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as error:
+        complain("Interrupted.")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def _drop_output() -> None:
+    """Let go of what stdout does not take, or Python would try once more at its end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def complain(what: str, todo: str = "") -> None:
+    """Say on stderr what is wrong, and what to do about it."""
+    screen = Screen(sys.stderr)
+    screen.say(("Error: ", "bold red"), what)
+    if todo:
+        screen.say("→ ", todo)

@@ -1,0 +1,60 @@
+"""The progress of an import, on a terminal."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from holdfast.cli.screen import safe
+
+_ENDINGS = {".json", ".jsonl", ".ndjson", ".zip"}
+
+
+class Progress:
+    """Show how much of the files has been read; silent where stderr is no terminal.
+
+    Call it with the file that is being read and the number of messages found so far.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        console = Console(stderr=True)
+        self._bar = Bar(
+            SpinnerColumn(),
+            BarColumn(),
+            TextColumn("{task.fields[messages]:,} messages"),
+            TextColumn("{task.description}", style="dim", markup=False),
+            console=console,
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._sizes = {} if self._bar.disable else {str(file): file.stat().st_size for file in _files(paths)}
+        self._task = self._bar.add_task("", total=sum(self._sizes.values()) or None, messages=0)
+        self._reading = ""
+
+    def __call__(self, path: str, messages: int) -> None:
+        """Show what is being read; a file counts as read when the next one begins."""
+        done = 0
+        if path != self._reading:
+            done = self._sizes.pop(self._reading, 0)
+            self._reading = path
+        self._bar.update(self._task, advance=done, messages=messages, description=safe(Path(path).name)[:40])
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        inside = path.rglob("*") if path.is_dir() else [path]
+        yield from (file for file in inside if file.suffix.lower() in _ENDINGS and file.is_file())

@@ -1,0 +1,188 @@
+"""The commands that read: chats, show, window."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.messages import show_messages
+from holdfast.cli.options import Options
+from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.memory import Memory
+from holdfast.types import ChatInfo, Prompt, Window
+
+_ChatId = Annotated[
+    str, typer.Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")
+]
+
+
+def chats(
+    options: Options,
+    *,
+    archived: Annotated[bool, typer.Option("--archived", help="Only chats that were put away.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Those that were put away as well.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
+) -> None:
+    """List the chats, the most recent first."""
+    with options.open() as memory:
+        listed = memory.chats(archived=None if every else archived, limit=limit + 1, offset=offset)
+    shown, more = listed[:limit], len(listed) > limit
+    if options.json:
+        answer({"chats": plain(shown), "more": more})
+        return
+    screen = Screen()
+    if not shown:
+        screen.say(f"No {'archived ' if archived and not every else ''}chats{options.whose()} here.")
+        screen.say(
+            "→ Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too."
+        )
+        return
+    has_agents = any(info.agent for info in shown)
+    rows = [_chat_row(info, agent=has_agents) for info in shown]
+    screen.table(
+        ["chat", "title", "messages", "tokens", "last message", *(["agent"] if has_agents else [])], rows
+    )
+    if more:
+        screen.say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+
+
+def _chat_row(info: ChatInfo, *, agent: bool) -> list[str]:
+    title = f"{info.title} (archived)" if info.archived else info.title
+    row = [info.id, title, f"{info.messages:,}", f"{info.tokens:,}", when(info.newest)]
+    return [*row, info.agent] if agent else row
+
+
+def show(
+    options: Options,
+    *,
+    chat: _ChatId,
+    limit: Annotated[
+        int, typer.Option(min=0, help="At most so many, the newest unless --after is given.")
+    ] = 20,
+    before: Annotated[int | None, typer.Option(min=0, help="Only messages before this number.")] = None,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Only messages after this number, the first of them.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+    ] = False,
+) -> None:
+    """Read a chat, oldest message first."""
+    with options.open() as memory:
+        messages = memory.chat(chat).history(limit, before=before, after=after)
+        total = memory.chat(chat).stats().messages
+        known = known_chats(memory)
+    if options.json:
+        title = known[chat].title if chat in known else ""
+        answer({"chat": chat, "title": title, "total": total, "messages": plain(messages)})
+        return
+    screen = Screen()
+    if not total:
+        no_such_chat(screen, chat, known)
+        return
+    head(screen, known[chat])
+    show_messages(screen, messages, full=full)
+    if not messages:
+        screen.say("No messages there.")
+    elif len(messages) < total:
+        first, last = messages[0].seq, messages[-1].seq
+        earlier = f" Earlier: --before {first}." if first > 1 else ""
+        later = f" Later: --after {last}." if last < total else ""
+        screen.say((f"Messages {first:,} to {last:,} of {total:,}.{earlier}{later}", "dim"))
+
+
+def window(
+    options: Options,
+    *,
+    chat: _ChatId,
+    budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
+    query: Annotated[
+        str | None,
+        typer.Option(help="Show the whole prompt for this question, with what is recalled for it."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+    ] = False,
+) -> None:
+    """Show what a model would see of a chat within a budget."""
+    with options.open() as memory:
+        opened = memory.chat(chat)
+        prompt = opened.prompt(budget, query) if query is not None else None
+        selected = prompt.window if prompt else opened.window(budget)
+        known = known_chats(memory)
+    if options.json:
+        what = {"query": query, "prompt": plain(prompt)} if prompt else {"window": plain(selected)}
+        answer({"chat": chat, **what})
+        return
+    screen = Screen()
+    if chat not in known:
+        no_such_chat(screen, chat, known)
+        return
+    head(screen, known[chat])
+    if prompt and prompt.system:
+        screen.say(("System text", "bold"))
+        screen.say(prompt.system, indent=4)
+        screen.say("")
+    show_omitted(screen, selected)
+    show_messages(screen, selected.messages, full=full)
+    show_account(screen, selected, prompt)
+
+
+def show_omitted(screen: Screen, selected: Window, *, gap: bool = True) -> None:
+    """Print what a window leaves out, and why."""
+    for one in selected.omitted:
+        span = f"#{one.first}" if one.first == one.last else f"#{one.first} to #{one.last}"
+        screen.say(
+            (
+                f"Left out: {span}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}: {one.why}",
+                "yellow",
+            )
+        )
+    if selected.omitted and gap:
+        screen.say("")
+
+
+def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
+    """Print where the tokens went."""
+    if prompt:
+        spent = prompt.tokens
+        screen.say(
+            ("Prompt: ", "bold"),
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, "
+            f"recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
+            f"window {spent['window']:,} ({count(len(selected.messages), 'message')}), free {spent['free']:,}.",
+        )
+    else:
+        messages = count(len(selected.messages), "message")
+        screen.say(("Window: ", "bold"), f"{messages}, {selected.tokens:,} of {selected.budget:,} tokens.")
+    if selected.over_budget:
+        screen.say("What is always kept of a chat, its newest message at least, takes more than the budget.")
+
+
+def known_chats(memory: Memory) -> dict[str, ChatInfo]:
+    """Find all chats of the user by their ids, of whichever agent."""
+    return {info.id: info for info in memory.chats(agent="", archived=None)}
+
+
+def head(screen: Screen, info: ChatInfo) -> None:
+    """Print which chat this is."""
+    screen.say((info.title or info.id, "bold"), f"  ({info.id})")
+    agent = f", agent {info.agent}" if info.agent else ""
+    counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
+    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}", "dim"))
+    screen.say("")
+
+
+def no_such_chat(screen: Screen, chat: str, known: Mapping[str, ChatInfo]) -> None:
+    """Say that there is no such chat, and which one may have been meant."""
+    similar = [one.id for one in known.values() if chat.lower() in f"{one.id} {one.title}".lower()]
+    screen.say(f"There is no chat {chat!r} here.")
+    screen.say(
+        "→ "
+        + (
+            f"Did you mean {', '.join(similar[:3])}?"
+            if similar
+            else "`holdfast chats` lists those there are."
+        )
+    )

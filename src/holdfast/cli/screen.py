@@ -1,0 +1,157 @@
+"""What a person or a program reads: text from anywhere, made harmless, for a terminal, a pipe, or as JSON."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.types import Why
+
+Part = str | tuple[str, str]
+"""A piece of a line: text, or text and its style."""
+
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+# What drives a terminal, and what makes text read in another order than it is written.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below U+0020 itself
+_PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
+
+
+def safe(text: str) -> str:
+    r"""Take from a text what could drive the terminal: colours and titles vanish, other control characters show.
+
+    >>> safe("\x1b[31mred\x1b[0m\r\n\x07\x9b2J")
+    'red\n␇\\x9b2J'
+    """
+    if text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    return _CONTROLS.sub(lambda match: _visible(ord(match.group())), text)
+
+
+def _visible(code: int) -> str:
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+class Screen:
+    """Lay text out: wrapped and coloured on a terminal, whole and plain in a pipe. All text is made safe here."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.console = Console(file=stream or sys.stdout, markup=False, emoji=False, highlight=False)
+        self.wraps = self.console.is_terminal
+        if not self.wraps:
+            self.console.width = _PIPE_WIDTH
+
+    def say(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
+        """Print a paragraph, each of its lines indented, and those after the first by `hang` more."""
+        text = Text.assemble(
+            *(safe(one) if isinstance(one, str) else (safe(one[0]), one[1]) for one in parts)
+        )
+        if self.wraps:
+            lines = text.wrap(self.console, max(20, self.console.width - indent - hang))
+        else:
+            lines = text.split("\n", allow_blank=True)
+        for number, line in enumerate(lines):
+            line.rstrip()
+            margin = " " * (indent + hang * (number > 0))
+            self.console.print(Text(margin).append_text(line) if line else "", soft_wrap=True)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table; a column of numbers stands to the right."""
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for place, name in enumerate(columns):
+            numeric = all(_is_number(row[place]) for row in rows)
+            table.add_column(Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(" ".join(safe(cell).split())) for cell in row))
+        with self.console.capture() as capture:
+            self.console.print(table)
+        for line in capture.get().splitlines():
+            self.console.file.write(f"{line.rstrip()}\n")
+
+
+def _is_number(cell: str) -> bool:
+    return not cell.strip("0123456789.,%×–- ")
+
+
+def answer(document: Mapping[str, object] | Sequence[object]) -> None:
+    """Print a JSON document: readable where the stream can write it, with escapes for what must not reach a terminal."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(document, ensure_ascii=not unicode, indent=2)
+    sys.stdout.write(_RAW_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
+
+
+def plain(value: object) -> Any:
+    """Make JSON-compatible data of results: the fields of each type by their names, times in ISO 8601.
+
+    The original payload of a message is left out; `holdfast export` has it.
+    """
+    if isinstance(value, Why):
+        return {"shares": dict(value), "words": list(value.words)}
+    if is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value) if one.name != "raw"}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def when(at: datetime | None) -> str:
+    """Write a time as the clock on the wall shows it."""
+    if at is None:
+        return "–"
+    try:
+        return f"{at.astimezone():%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):  # a time that no local calendar reaches
+        return at.isoformat()
+
+
+def read_time(text: str) -> datetime:
+    """Read a date or a time as the clock on the wall shows it, or with an offset of its own.
+
+    Raises:
+        ValueError: it is neither.
+
+    """
+    return datetime.fromisoformat(text).astimezone()
+
+
+def read_end(text: str) -> datetime:
+    """Read the end of a period: a date ends with its day, a time is itself.
+
+    Raises:
+        ValueError: it is neither.
+
+    """
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return read_time(text)
+    return datetime.combine(day + timedelta(days=1), time()).astimezone()
+
+
+def count(number: int, noun: str) -> str:
+    """Write how many there are: 1 message, 1,204 messages."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int) -> str:
+    """Write a number of bytes for people."""
+    value = float(number)
+    for unit in ("bytes", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:,.1f} {unit}"
+        value /= 1024
+    return f"{value:,.1f} GiB"

@@ -1,0 +1,154 @@
+"""The commands that move conversations: import, export."""
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from holdfast.cli.options import INTERRUPTED, Options, complain
+from holdfast.cli.screen import Screen, answer, count, plain
+from holdfast.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from holdfast.io.importing import ImportReport, Skipped
+
+_CLAUDE_CODE = Path("~/.claude/projects")
+_EXAMPLES = 3  # places that are named for one reason
+
+
+def import_(
+    options: Options,
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH", exists=True, help=f"Files, folders or zips; {_CLAUDE_CODE} when none is given."
+        ),
+    ] = None,
+) -> None:
+    """Bring conversations in, from files, folders and zips.
+
+    Understands session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and
+    the LoCoMo and RealMem data sets, and tells them by what is in them. Each message is stored once, however often it
+    is imported.
+    """
+    from holdfast.cli.progress import Progress  # noqa: PLC0415 - only an import needs a progress bar
+    from holdfast.io.importing import import_paths  # noqa: PLC0415 - only an import needs the importers
+
+    paths = paths or _claude_code_projects()
+    try:
+        with options.open(create=True) as memory, Progress(paths) as progress:
+            report = import_paths(memory, paths, progress)
+    except KeyboardInterrupt as error:
+        complain("Interrupted. What was imported until now is kept.", "The same command goes on from there.")
+        raise typer.Exit(INTERRUPTED) from error
+    if options.json:
+        answer({**plain(report), "database": options.shown_location})
+    else:
+        _show_report(Screen(), report, options)
+
+
+def _claude_code_projects() -> list[Path]:
+    folder = _CLAUDE_CODE.expanduser()
+    if not folder.is_dir():
+        raise typer.BadParameter(
+            f"name the files or folders to import: there are no Claude Code sessions in {_CLAUDE_CODE}.",
+            param_hint="PATH",
+        )
+    return [folder]
+
+
+def _show_report(screen: Screen, report: "ImportReport", options: Options) -> None:
+    if report.added or report.present:
+        formats = ", ".join(report.formats)
+        there = f"; {count(report.present, 'message')} had been imported before" if report.present else ""
+        screen.say(
+            (f"Imported {count(report.added, 'new message')}", "bold"),
+            f" of {count(report.sessions, 'chat')} ({formats}) in {report.seconds:.1f} s{there}.",
+        )
+    else:
+        screen.say("There were no messages to import.")
+    screen.say(f"Into {options.shown_location}{options.whose()}.")
+    _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
+    _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
+    if report.added:
+        screen.say("")
+        screen.say(
+            f"Next: {options.line('recall', 'what did we decide about …')}, or {options.line('chats')}"
+        )
+
+
+def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> None:
+    """Print what is missing by reason, most frequent first, with places to look at."""
+    by_reason: dict[str, list[Skipped]] = defaultdict(list)
+    for one in skipped:
+        by_reason[one.reason].append(one)
+    if not by_reason:
+        return
+    screen.say("")
+    screen.say((f"{title}: {sum(one.count for one in skipped):,}", "bold yellow"))
+    for reason, group in sorted(by_reason.items(), key=lambda item: -sum(one.count for one in item[1])):
+        places = [f"{one.path}:{line}" if line else one.path for one in group for line in one.lines]
+        more = ", …" if len(places) > _EXAMPLES else ""
+        screen.say(f"{sum(one.count for one in group):,} × {reason}", indent=2)
+        screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
+
+
+def export(
+    options: Options,
+    *,
+    chat: Annotated[
+        list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+) -> None:
+    """Write chats as JSONL, which import reads back.
+
+    Each line is a message with its original payload.
+    With --json, one JSON array instead of lines; with --output as well, the lines go to the file.
+    """
+    from holdfast.io.export import export_chats  # noqa: PLC0415 - only an export needs the exporter
+
+    whole = StringIO() if options.json and output is None else None
+    with (
+        options.open() as memory,
+        _target(output, force=force) if output else nullcontext(sys.stdout) as stream,
+    ):
+        messages = export_chats(memory, whole or stream, chat or None)
+    if whole is not None:
+        sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
+    elif options.json:
+        answer({"messages": messages, "file": str(output)})
+    else:
+        Screen(sys.stderr).say(
+            f"Exported {count(messages, 'message')}{options.whose()} to {output or 'stdout'}."
+        )
+
+
+@contextmanager
+def _target(path: Path, *, force: bool) -> Iterator[TextIO]:
+    """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
+    path = path.resolve()
+    if path.exists() and not (force and path.is_file()):
+        what = "There is a file" if path.is_file() else "There is something that is no file"
+        raise InvalidInput(
+            f"{what} at {path}.", "Name another one" + (", or add --force." if path.is_file() else ".")
+        )
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("x", encoding="utf-8", newline="\n") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,123 @@
+"""The commands that count and check: stats, verify, rebuild."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.options import Options
+from holdfast.cli.reading import known_chats, no_such_chat
+from holdfast.cli.screen import Screen, answer, count, plain, size, when
+
+
+def stats(
+    options: Options,
+    *,
+    chat: Annotated[
+        str | None, typer.Argument(metavar="[CHAT]", help="Count one chat instead of all.")
+    ] = None,
+) -> None:
+    """Count messages and tokens, and say where they are."""
+    if chat is None:
+        _all_stats(options)
+    else:
+        _chat_stats(options, chat)
+
+
+def _all_stats(options: Options) -> None:
+    with options.open() as memory:
+        infos = memory.chats(archived=None)
+    archived = sum(info.archived for info in infos)
+    messages = sum(info.messages for info in infos)
+    tokens = sum(info.tokens for info in infos)
+    oldest = min((info.oldest for info in infos), default=None)
+    newest = max((info.newest for info in infos), default=None)
+    on_disk = _size_on_disk(options.location)
+    if options.json:
+        counted = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
+        period = {"oldest": plain(oldest), "newest": plain(newest)}
+        answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
+        return
+    _facts(
+        ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
+        ("messages", f"{messages:,}"),
+        ("tokens", f"{tokens:,}"),
+        ("from", f"{when(oldest)} to {when(newest)}"),
+        ("database", options.shown_location + (f", {size(on_disk)}" if on_disk is not None else "")),
+    )
+
+
+def _chat_stats(options: Options, chat: str) -> None:
+    with options.open() as memory:
+        counted = memory.chat(chat).stats()
+        known = known_chats(memory)
+    title = known[chat].title if chat in known else ""
+    if options.json:
+        answer({"chat": chat, "title": title, **plain(counted)})
+    elif chat not in known:
+        no_such_chat(Screen(), chat, known)
+    else:
+        _facts(
+            ("chat", f"{title} ({chat})"),
+            ("messages", f"{counted.messages:,}"),
+            ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
+            ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
+        )
+
+
+def _facts(*facts: tuple[str, str]) -> None:
+    screen = Screen()
+    for name, value in facts:
+        screen.say((f"{name:<10}", "bold"), value)
+
+
+def _size_on_disk(location: str) -> int | None:
+    """Add up the file and what SQLite keeps beside it; a server does not say."""
+    if "://" in location:
+        return None
+    return sum(path.stat().st_size for path in _files(location) if path.exists())
+
+
+def _files(location: str) -> Iterable[Path]:
+    return (Path(location + ending) for ending in ("", "-wal", "-shm"))
+
+
+def verify(options: Options) -> None:
+    """Check that every message is there and findable.
+
+    Exits with 1 when something is wrong.
+    """
+    with options.open() as memory:
+        found = memory.verify()
+    if options.json:
+        answer({"ok": found.ok, **plain(found)})
+    else:
+        screen = Screen()
+        checked = ", ".join(f"{number:,} {name}" for name, number in found.checked.items())
+        screen.say(f"Checked{options.whose()}: {checked}.")
+        for problem in found.problems:
+            screen.say(("✗ ", "bold red"), problem)
+        if found.ok:
+            screen.say(("No problems.", "bold green"))
+        else:
+            screen.say(count(len(found.problems), "problem") + ".")
+            screen.say("→ An index is repaired by `holdfast rebuild`; for anything else restore a backup.")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def rebuild(options: Options) -> None:
+    """Make the search index anew from the messages.
+
+    Searches find the same before and after.
+    """
+    started = time.monotonic()
+    with options.open() as memory:
+        messages = memory.rebuild()
+    seconds = time.monotonic() - started
+    if options.json:
+        answer({"messages": messages, "seconds": round(seconds, 3)})
+    else:
+        Screen().say(f"Indexed {count(messages, 'message')}{options.whose()} anew in {seconds:.1f} s.")

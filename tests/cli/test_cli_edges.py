@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_runs import Cli, environment
+from typer.testing import CliRunner
+
+import holdfast
+import holdfast.cli
+from holdfast import Memory
+
+READERS = [
+    ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"), ("verify",),
+    ("rebuild",),
+]  # fmt: skip
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(tmp_path, monkeypatch).with_database()
+
+
+@pytest.mark.parametrize("words", READERS)
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_who_only_reads_makes_no_database(cli: Cli, words: tuple[str, ...], flags: tuple[str, ...]) -> None:
+    complaint = cli.complaint(*words, *flags)
+    assert complaint.startswith(f"Error: There is no database at {cli.db}.\n→ ")
+    assert "`holdfast import PATH…`" in complaint
+    assert "`holdfast demo`" in complaint
+    assert not cli.db.exists()
+    cli.db.touch()
+    assert "There is no database" in cli.complaint(*words, *flags)
+    assert cli.db.stat().st_size == 0
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_a_file_that_is_no_database(cli: Cli, words: tuple[str, ...]) -> None:
+    cli.db.write_text("Dear diary, " * 100)
+    complaint = cli.complaint(*words)
+    assert "is not a Holdfast database" in complaint
+    assert "→ Check the path" in complaint
+    assert cli.db.read_text().startswith("Dear diary")
+
+
+def test_a_database_of_the_future(cli: Cli) -> None:
+    Memory(cli.db).close()
+    connection = sqlite3.connect(cli.db)
+    connection.execute("INSERT INTO schema_version (version) VALUES (999)")
+    connection.commit()
+    connection.close()
+    assert "→ Upgrade the package" in cli.complaint("chats")
+
+
+def test_an_unknown_kind_of_database(cli: Cli, tmp_path: Path) -> None:
+    assert "no store for mysql://" in cli.complaint("chats", "--db", "mysql://host/db")
+    assert "cannot be opened" in cli.complaint("chats", "--db", tmp_path)
+    assert "control characters" in cli.complaint("chats", "--db", "postgresql://h/d", "--user", "a\x1bb")
+
+
+def test_the_option_wins_over_the_environment(cli: Cli, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    assert str(other) in cli.complaint("chats", "--db", other)
+    cli.monkeypatch.setenv("HOLDFAST_DB", "~/mine.db")
+    assert str(cli.home / "mine.db") in cli.complaint("chats")
+
+
+def test_version_and_help(cli: Cli) -> None:
+    assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
+    names = "demo import export chats show recall window stats verify rebuild bench".split()
+    text = cli.text("--help")
+    assert [text.index(f" {name} ") for name in names] == sorted(text.index(f" {name} ") for name in names)
+    for name in names[:-1]:
+        usage = cli.text(name, "--help")
+        for option in ("--db", "--tenant", "--user", "--agent", "--json"):
+            assert option in usage
+    assert "--json" in cli.text("bench", "recall", "--help")
+
+
+def test_python_m_holdfast(cli: Cli) -> None:
+    done = cli.with_sample().process("chats", "--json", "--limit", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["chats"][0]["id"] == "japan-plaene"
+    done = cli.process("recall")
+    assert done.returncode == 2
+    assert "Usage: holdfast recall" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.fixture
+def public(cli: Cli) -> Iterator[Path]:
+    """Make a folder that everyone may look into, and nobody but its owner may write to."""
+    with tempfile.TemporaryDirectory(prefix="hf-cli-") as name:
+        folder = Path(name)
+        yield folder
+        folder.chmod(0o700)
+
+
+_AS_NOBODY = """
+import contextlib, io, os
+from holdfast.cli import app, main
+# Nobody may be unable to read the modules: two commands load what a third one needs.
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    app(["demo"], standalone_mode=False)
+    app(["chats", "--db", "/nowhere/x"], standalone_mode=False)
+    import holdfast.cli.progress, holdfast.io.export, platformdirs.unix
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+main()
+"""
+
+
+def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command without the rights of root, to whom nothing is read-only."""
+    return subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, *words],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+
+
+def test_a_folder_that_cannot_be_written(cli: Cli, public: Path) -> None:
+    transcript = public / "t.jsonl"
+    transcript.write_text('{"role": "user", "content": "hello"}')
+    locked = public / "locked"
+    locked.mkdir(mode=0o555)
+    public.chmod(0o755)
+    done = as_nobody("import", transcript, "--db", locked / "m.db")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot be opened for writing" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(locked.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_or_written(cli: Cli, public: Path) -> None:
+    place = public / "m.db"
+    with Memory(place) as memory:
+        memory.chat("c").append(role="user", content="hello")
+    place.chmod(0o444)
+    locked = public / "locked"
+    locked.mkdir(mode=0o555)
+    public.chmod(0o755)
+    for words in (("import", place, "--db", place), ("export", "-o", locked / "x", "--db", place)):
+        done = as_nobody(*words)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("Error: ")
+        assert "→ " in done.stderr
+    place.chmod(0o000)
+    done = as_nobody("chats", "--db", place)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: {place} cannot be opened")
+
+
+def test_a_folder_for_the_default_database_that_cannot_be_made(cli: Cli, public: Path) -> None:
+    transcript = public / "t.jsonl"
+    transcript.write_text('{"role": "user", "content": "hello"}')
+    public.chmod(0o555)
+    cli.monkeypatch.delenv("HOLDFAST_DB")
+    cli.monkeypatch.setenv("XDG_DATA_HOME", str(public))
+    done = as_nobody("import", transcript)
+    assert done.returncode == 1
+    assert f"Error: {public / 'holdfast'}: Permission denied." in done.stderr
+
+
+def test_a_bug_is_not_hidden(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli.with_sample()
+    monkeypatch.setattr(Memory, "chats", lambda *_, **__: 1 / 0)
+    result = CliRunner().invoke(holdfast.cli.app, ["chats"])
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_an_interrupt_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    cli.with_sample()
+    monkeypatch.setattr(Memory, "chats", stop)
+    assert cli.complaint("chats", code=130) == "Error: Interrupted.\n"
+
+
+def test_the_command_line_starts_without_what_it_does_not_need(cli: Cli) -> None:
+    code = "import sys, holdfast.cli; print(*(m for m in ('numpy', 'rich.progress', 'psycopg') if m in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True
+    )
+    assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize("words", ["export", "chats", "chats --json"])
+def test_output_that_cannot_be_written(cli: Cli, words: str) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no device that is always full")
+    cli.with_sample()
+    command = [sys.executable, "-m", "holdfast", *words.split()]
+    with full.open("w") as stream:
+        done = subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, env=environment(), check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"Error: No space left on device.\n")
+    assert done.stderr.count(b"\n") == 2
+
+
+def test_output_that_nobody_wants(cli: Cli) -> None:
+    cli.with_sample()
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m holdfast chats >&-; echo $?"],
+        capture_output=True,
+        env=environment(),
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == (b"0\n", b"")
+
+
+def test_bytes_that_are_no_text(cli: Cli) -> None:
+    cli.with_sample()
+    for words in (
+        ["recall", "caf\udce9 knee"],
+        ["recall", "caf\udce9 knee", "--json"],
+        ["import", "\udcff.jsonl"],
+    ):
+        done = cli.process(*words)
+        assert "Traceback" not in done.stderr

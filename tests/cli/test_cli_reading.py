@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from cli_runs import Cli, usage
+
+from holdfast import Memory
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(tmp_path, monkeypatch).with_sample()
+
+
+def is_time(value: str) -> bool:
+    return datetime.fromisoformat(value).tzinfo is not None
+
+
+def test_chats_are_listed_newest_first(cli: Cli) -> None:
+    text = cli.text("chats")
+    assert text.index("japan-plaene") < text.index("flat-move") < text.index("marathon-plan")
+    assert "Flaky test_retry_backoff and the choice of a database" in text
+    assert "2026-03-18 09:48" in text
+    assert "coach" in text
+
+
+def test_chats_as_json(cli: Cli) -> None:
+    answer = cli.json("chats", "--limit", "2", "--offset", "1")
+    assert [chat["id"] for chat in answer["chats"]] == ["flat-move", "delivery-queue"]
+    assert answer["more"] is True
+    chat = answer["chats"][0]
+    assert set(chat) == {
+        "id", "title", "agent", "user", "archived", "messages", "tokens", "oldest", "newest",
+    }  # fmt: skip
+    assert is_time(chat["oldest"])
+    assert cli.json("chats", "--offset", "7")["more"] is False
+    assert "--offset 3" in cli.text("chats", "--limit", "3")
+
+
+def test_archived_chats_are_apart(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("flat-move").archive()
+    assert "flat-move" not in cli.text("chats")
+    assert [chat["id"] for chat in cli.json("chats", "--archived")["chats"]] == ["flat-move"]
+    assert len(cli.json("chats", "--all")["chats"]) == 8
+    assert "(archived)" in cli.text("chats", "--all")
+    assert "1 of them archived" in cli.text("stats")
+
+
+def test_only_the_chats_of_the_agent_and_the_user(cli: Cli) -> None:
+    assert cli.json("chats", "--agent", "other")["chats"] == []
+    assert "for agent 'other'" in cli.text("chats", "--agent", "other")
+    assert "for user 'bob'" in cli.text("chats", "--user", "bob")
+    assert "import PATH" in cli.text("chats", "--user", "bob", "--tenant", "acme")
+    assert len(cli.json("chats", "--agent", "coach")["chats"]) == 8
+
+
+def test_show_reads_a_chat(cli: Cli) -> None:
+    text = cli.text("show", "retry-bug")
+    assert text.startswith("Flaky test_retry_backoff")
+    assert "#1  2026-03-18 09:12  user\n    The nightly build" in text
+    assert '→ run_shell {"command": "pytest' in text
+    assert "result of run_shell" in text
+    assert "#18" in text
+    assert "Messages" not in text  # all are shown
+
+
+def test_show_shows_a_part(cli: Cli) -> None:
+    text = cli.text("show", "retry-bug", "--limit", "3")
+    assert "Messages 16 to 18 of 18. Earlier: --before 16." in text
+    text = cli.text("show", "retry-bug", "--limit", "3", "--before", "16")
+    assert "Messages 13 to 15 of 18. Earlier: --before 13. Later: --after 15." in text
+    assert [m["seq"] for m in cli.json("show", "retry-bug", "--after", "2", "--limit", "2")["messages"]] == [
+        3,
+        4,
+    ]
+    assert "No messages there." in cli.text("show", "retry-bug", "--after", "99")
+
+
+def test_show_as_json(cli: Cli) -> None:
+    answer = cli.json("show", "retry-bug", "--limit", "17")
+    assert set(answer) == {"chat", "title", "total", "messages"}
+    assert answer["total"] == 18
+    call, result = answer["messages"][:2]
+    assert set(call) == {
+        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta",
+    }  # fmt: skip
+    assert is_time(call["at"])
+    assert call["calls"][0]["name"] == "run_shell"
+    assert result["answers"] == [call["calls"][0]["id"]]
+
+
+def test_long_tool_results_are_shortened_unless_full(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("long").append({"role": "tool", "content": "line\n" * 100 + "last", "tool_call_id": "x"})
+        memory.chat("long").append({"role": "user", "content": "word " * 10_000 + "last"})
+    text = cli.text("show", "long")
+    assert "last" not in text
+    assert "more: --full shows all" in text
+    assert cli.text("show", "long", "--full").count("last\n") == 2
+
+
+def test_nothing_found_is_no_error(cli: Cli) -> None:
+    assert "There is no chat 'queue' here.\n→ Did you mean delivery-queue?" in cli.text("show", "queue")
+    assert "`holdfast chats` lists" in cli.text("window", "nothing-like-it")
+    assert cli.json("show", "nobody") == {"chat": "nobody", "title": "", "total": 0, "messages": []}
+    assert cli.json("recall", "zebra", "--chat", "nobody") == {"query": "zebra", "hits": []}
+    assert "fewer filters" in cli.text("recall", "zebra", "--chat", "nobody")
+    assert "Try other words" in cli.text("recall", "xylophone")
+    words = ("recall", "knee", "--tenant", "acme", "--user", "bob")
+    assert "Nothing found for tenant 'acme', user 'bob'.\n→ There are no chats to search yet" in cli.text(
+        *words
+    )
+
+
+def test_recall_finds_and_says_why(cli: Cli) -> None:
+    text = cli.text("recall", "which", "exercise", "for", "the", "knee", "did", "my", "physio", "give", "me?")
+    first = text.split("\n\n")[0].splitlines()
+    assert first[0].startswith("1. 0.")
+    assert "2026-03-02 18:14" in first[0]
+    assert "user  in Training plan for the Auenfeld marathon  (marathon-plan #5)" in first[0]
+    assert "step-downs" in first[1]
+    assert first[2].startswith("   why: ")
+    assert "physio" in first[2]
+    assert "holdfast show marathon-plan --before 9 --limit 8" in text
+
+
+def test_the_next_command_is_safe_to_paste(cli: Cli) -> None:
+    with Memory(cli.db, user="ada o") as memory:
+        memory.chat("a; rm -rf ~").append(role="user", content="an unusual quokka")
+    text = cli.text("recall", "quokka", "--user", "ada o", "--db", cli.db)
+    assert f"holdfast show 'a; rm -rf ~' --before 5 --limit 8 --db {cli.db} --user 'ada o'" in text
+
+
+def test_recall_as_json(cli: Cli) -> None:
+    answer = cli.json("recall", "ERR_4312", "--limit", "1")
+    assert answer["query"] == "ERR_4312"
+    (hit,) = answer["hits"]
+    assert set(hit) == {
+        "source", "text", "score", "id", "chat", "seq", "role", "name", "at", "why", "title",
+    }  # fmt: skip
+    assert hit["chat"] == "retry-bug"
+    assert set(hit["why"]) == {"shares", "words"}
+    assert sum(hit["why"]["shares"].values()) == pytest.approx(1)
+    assert is_time(hit["at"])
+
+
+def test_recall_filters(cli: Cli) -> None:
+    def dates(*words: str) -> list[str]:
+        return [hit["at"][:10] for hit in cli.json("recall", "marathon", "--limit", "50", *words)["hits"]]
+
+    assert min(dates("--since", "2026-04-01")) >= "2026-04-01"
+    assert max(dates("--until", "2026-03-02")) == "2026-03-02"  # the end of a period is a part of it
+    assert dates("--until", "2026-03-02T00:00:00Z") == []
+    roles = {hit["role"] for hit in cli.json("recall", "test", "--role", "tool", "--role", "user")["hits"]}
+    assert roles == {"tool", "user"}
+    assert {hit["chat"] for hit in cli.json("recall", "test", "--chat", "retry-bug")["hits"]} == {"retry-bug"}
+    assert all(hit["score"] >= 0.3 for hit in cli.json("recall", "knee physio", "--min-score", "0.3")["hits"])
+    assert cli.json("recall", "knee", "--limit", "0")["hits"] == []
+
+
+def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
+    (hit,) = cli.json("recall", "quarantine KX7-PLM42", "--user", "bob", "--limit", "1")["hits"]
+    assert hit["title"] == "Long weekend in Porto with Amira"
+    hint = cli.text("recall", "KX7-PLM42", "--user", "bob", "--limit", "1").splitlines()[-1]
+    assert "holdfast show porto-trip" in hint
+    assert "bob" not in hint  # it is not in the memory of bob
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["recall"], "QUERY"),
+        (["recall", "x", "--role", "nobody"], "none of system, developer, user, assistant, tool"),
+        (["recall", "x", "--since", "yesterday"], "--since"),
+        (["recall", "x", "--limit", "-1"], "--limit"),
+        (["recall", "x", "--min-score", "2"], "--min-score"),
+        (["show"], "CHAT"),
+        (["window", "c", "--budget", "-1"], "--budget"),
+        (["chats", "--nonsense"], "--nonsense"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_wrong_options_are_usage_errors(cli: Cli, words: list[str], complaint: str) -> None:
+    assert complaint in usage(cli.complaint(*words, code=2))
+
+
+def test_a_query_without_words_is_an_error(cli: Cli) -> None:
+    assert cli.complaint("recall", "?!").startswith("Error: The query has no letters")
+    assert "→ Ask a question" in cli.complaint("recall", "?!", "--json")
+
+
+def test_window_says_what_is_left_out(cli: Cli) -> None:
+    text = cli.text("window", "retry-bug", "--budget", "300")
+    assert "Left out: #1 to #12, 12 messages, 623 tokens: older than the budget reaches" in text
+    assert "#13" in text
+    assert "Window: 6 messages, 276 of 300 tokens." in text
+    assert "more than the budget" in cli.text("window", "retry-bug", "--budget", "0")
+
+
+def test_window_as_json(cli: Cli) -> None:
+    answer = cli.json("window", "retry-bug", "--budget", "300")
+    assert set(answer) == {"chat", "window"}
+    window = answer["window"]
+    assert set(window) == {"messages", "tokens", "budget", "omitted"}
+    assert window["omitted"] == [
+        {"messages": 12, "first": 1, "last": 12, "tokens": 623, "why": "older than the budget reaches"}
+    ]
+
+
+def test_window_with_a_query_shows_the_prompt(cli: Cli) -> None:
+    text = cli.text("window", "retry-bug", "--budget", "500", "--query", "what was ERR_4312?")
+    assert "<recalled>" in text
+    assert "Prompt: " in text
+    answer = cli.json("window", "retry-bug", "--budget", "500", "--query", "what was ERR_4312?")
+    assert set(answer) == {"chat", "query", "prompt"}
+    assert set(answer["prompt"]) == {"system", "messages", "window", "hits", "tokens"}
+    assert answer["prompt"]["tokens"]["total"] <= 500
