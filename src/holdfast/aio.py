@@ -7,11 +7,13 @@ message whose `append` was cancelled is stored whole or not at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Self, TypeVar
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from holdfast.chat import Chat
+from holdfast.errors import Closed
 from holdfast.memory import Memory
 
 if TYPE_CHECKING:
@@ -33,15 +35,19 @@ class _Async(Generic[T]):
         return f"{self._sync!r}.aio"
 
 
-def _awaited(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[_Async[T], P], Awaitable[R]]:
+def _awaited(
+    method: Callable[Concatenate[T, P], R],
+) -> Callable[Concatenate[_Async[T], P], Coroutine[Any, Any, R]]:
     """Make the awaited form of a method, with the same parameters."""
 
     @wraps(method)
     async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        def run() -> R:
-            return method(self._sync, *args, **kwargs)
-
-        return await asyncio.get_running_loop().run_in_executor(self._executor(), run)
+        run = partial(copy_context().run, method, self._sync, *args, **kwargs)
+        try:
+            result = asyncio.get_running_loop().run_in_executor(self._executor(), run)
+        except RuntimeError as error:  # the memory was closed since its pool was asked for
+            raise Closed("The memory is closed.", "Open a new Memory.") from error
+        return await result
 
     return call
 

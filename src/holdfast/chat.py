@@ -11,10 +11,22 @@ from holdfast import payload
 from holdfast.context.prompt import build as build_prompt
 from holdfast.context.window import FreshTail, Policy, expected_messages, selector, within
 from holdfast.errors import InvalidInput
-from holdfast.store import log
+from holdfast.store import log, sessions
+from holdfast.store.rows import dump, to_micros
 from holdfast.text.clean import clean
 from holdfast.text.tokens import message_tokens
-from holdfast.types import ChatStats, Hit, Message, Prompt, Role, ToolCall, Window, check_count, check_name
+from holdfast.types import (
+    ChatStats,
+    Hit,
+    Message,
+    Prompt,
+    Role,
+    ToolCall,
+    Window,
+    check_count,
+    check_flag,
+    check_name,
+)
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
@@ -89,25 +101,28 @@ class Chat:
                 id=id,
                 name=name,
                 at=at,
-                calls=tuple(calls),
+                calls=tuple(calls or ()),
                 call_id=call_id,
                 raw=raw,
                 meta=meta or {},
             )
             return self._store([one])[0]
+        if any((role, content, id, name, at, calls, call_id, raw, meta)):
+            raise InvalidInput(
+                "A message was given, and fields of a message beside it.", "Put the fields into the message."
+            )
         if isinstance(messages, Message | Mapping):
             return self._store([messages])[0]
-        return self._store(_check_list(messages)) if messages else []
+        return self._store(messages) if _check_list(messages) else []
 
     def _store(self, messages: Sequence[Message | Mapping[str, object]]) -> list[Message]:
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
-        now = opened.clock()
-        ready = []
-        for item in messages:
-            message = _normalise(item) if isinstance(item, Message) else payload.parse(item)
-            tokens = message_tokens(message, opened.count_tokens)
-            ready.append(replace(message, at=message.at or now, tokens=tokens))
-        return log.append(opened.database, self._memory.scope, self._id, ready)
+        ready = [_ready(item) for item in messages]
+        tokens = [
+            check_count(message_tokens(message, opened.count_tokens), "count_tokens") for message in ready
+        ]
+        now = to_micros(opened.clock())
+        return log.append(opened.database, self._memory.scope, self._id, ready, tokens, now)
 
     def history(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
@@ -132,7 +147,7 @@ class Chat:
 
     def stats(self) -> ChatStats:
         """Count messages and tokens; all zero for an unknown chat."""
-        return log.stats(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
+        return sessions.stats(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
     def window(self, budget: int = 8_000, *, policy: Policy | None = None) -> Window:
         """Choose what a model will see of the session: the newest messages that fit, oldest first.
@@ -210,7 +225,7 @@ class Chat:
             InvalidInput: the chat has no messages yet, or the title is blank.
 
         """
-        log.rename(self._memory._open.database, self._memory.scope.space, self._id, title)  # noqa: SLF001 - as above
+        sessions.rename(self._memory._open.database, self._memory.scope.space, self._id, title)  # noqa: SLF001 - as above
 
     def archive(self, *, archived: bool = True) -> None:
         """Put the session away, so that lists leave it out, or bring it back. It stays readable and recallable.
@@ -219,7 +234,8 @@ class Chat:
             InvalidInput: the chat has no messages yet.
 
         """
-        log.archive(self._memory._open.database, self._memory.scope.space, self._id, archived=archived)  # noqa: SLF001 - as above
+        check_flag(archived, "archived")
+        sessions.archive(self._memory._open.database, self._memory.scope.space, self._id, archived=archived)  # noqa: SLF001 - as above
 
     def __repr__(self) -> str:
         return f"Chat({self._id!r})"
@@ -234,13 +250,52 @@ def _check_list(messages: object) -> Sequence[Message | Mapping[str, object]]:
     return messages
 
 
+def _ready(item: Message | Mapping[str, object]) -> Message:
+    message = _normalise(item) if isinstance(item, Message) else payload.parse(item)
+    _check(message)
+    return message
+
+
 def _normalise(message: Message) -> Message:
-    """Clean the texts of a message; where that changes the content, the original words stay in `raw`."""
+    """Clean the content of a message; where that loses something, the original words stay in `raw`."""
     content = clean(message.content)
-    for part in (message.id, message.name, message.call_id):
-        if part:
-            check_name(part, "An id or a name in a message")
     if content == message.content:
         return message
-    raw = message.raw or {"role": message.role, "content": message.content}
+    joined = message.content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    raw = message.raw if content == joined else message.raw or {"role": message.role, "content": joined}
     return replace(message, content=content, raw=raw)
+
+
+def _check(message: Message) -> None:
+    """Raise InvalidInput where a part of a message is not what its type says, or fits only one of the databases."""
+    for name in (message.id, message.name):
+        if name not in ("", None):
+            check_name(name, "An id or a name in a message")
+    for value, what in ((message.raw, "raw"), (message.meta, "meta")):
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInput(
+                f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
+            )
+    if message.call_id is not None:
+        _check_call_text(message.call_id)
+    for answer in message.answers:
+        _check_call_text(answer)
+    for call in message.calls:
+        if not isinstance(call, ToolCall):
+            raise InvalidInput(f"A tool call is {type(call).__name__}.", "Pass a ToolCall.")
+        if not isinstance(call.arguments, Mapping | str):
+            raise InvalidInput(
+                f"The arguments of a tool call are {type(call.arguments).__name__}.",
+                "Use a dict or JSON text.",
+            )
+        _check_call_text(call.id)
+        _check_call_text(call.name)
+        dump(call.arguments, "The arguments of a tool call")  # before their tokens are counted
+
+
+def _check_call_text(text: object) -> None:
+    if not isinstance(text, str) or clean(text) != text:
+        raise InvalidInput(
+            f"{text!r} cannot be the id or the name of a tool call.",
+            "Use text without NUL or lone surrogates.",
+        )

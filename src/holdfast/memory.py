@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from holdfast.chat import Chat
-from holdfast.store import log
+from holdfast.store import sessions
 from holdfast.store.database import Database, Durability, open_database
 from holdfast.text.tokens import CountTokens, estimate_tokens
-from holdfast.types import ChatInfo, Hit, Role, Scope, Verification, check_count
+from holdfast.types import ChatInfo, Hit, Role, Scope, Verification, check_count, check_flag
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -85,7 +85,7 @@ class Memory:
         """Open a session by its id. It comes into being with its first message.
 
         Raises:
-            InvalidInput: the id is blank, longer than 512 characters, or has control characters.
+            InvalidInput: the id is blank, longer than 512 bytes in UTF-8, or has control characters.
 
         """
         return Chat(self, id)
@@ -113,10 +113,10 @@ class Memory:
 
         """
         scope = self.scoped(user=user, agent=agent).scope
-        return log.chats(
+        return sessions.list_chats(
             self._open.database,
             scope,
-            archived=archived,
+            archived=None if archived is None else check_flag(archived, "archived"),
             limit=None if limit is None else check_count(limit, "limit"),
             offset=check_count(offset, "offset"),
         )

@@ -18,7 +18,7 @@ _TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
 _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
 _IMAGE_PARTS = {"image", "image_url", "input_image"}
 _FILE_PARTS = {"file", "input_file", "document", "input_audio", "audio", "video"}
-_NATIVE_FIELDS = {"id", "name", "at", "calls", "call_id", "meta"}
+_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
 def parse(payload: Mapping[str, object]) -> Message:
@@ -40,8 +40,12 @@ def parse(payload: Mapping[str, object]) -> Message:
     role = _role(item.get("role"))
     texts, calls, answers = _read_parts(item.get("content"))
     calls += _read_tool_calls(item)
+    if not any(text.strip() for text in texts):
+        texts = _beside_content(item, silent=not calls and not answers) or texts
     if answers:
         role = "tool"
+    elif role == "tool" and _is_texts(item.get("answers")):
+        answers = [*cast("Sequence[str]", item["answers"])]  # our own export of one that answers many calls
     elif role == "tool" and isinstance(item.get("tool_call_id"), str):
         answers = [cast("str", item["tool_call_id"])]
     elif item.get("role") == "function" and isinstance(item.get("name"), str):
@@ -108,6 +112,8 @@ def export(message: Message) -> dict[str, object]:
         fields["calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls]
     if message.call_id is not None:
         fields["call_id"] = message.call_id
+    if message.answers and message.answers != (message.call_id,):
+        fields["answers"] = list(message.answers)
     if message.answers not in ((), (message.call_id,)):
         fields["answers"] = list(message.answers)
     if message.meta:
@@ -123,7 +129,11 @@ def to_openai(message: Message) -> list[dict[str, object]]:
     """
     if message.role == "tool" and message.answers:
         results = _results(message)
-        return [{"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers]
+        items: list[dict[str, object]] = [
+            {"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers
+        ]
+        beside = _said_beside_results(message)
+        return [*items, {"role": "user", "content": beside}] if beside else items
     if message.content == REASONING and not message.calls:
         return []
     if message.role == "tool":  # without the id of a call, models accept it only as something that was said
@@ -161,6 +171,14 @@ def _results(message: Message) -> dict[str, str]:
     return found
 
 
+def _said_beside_results(message: Message) -> str:
+    """Give what the user said in the same message as several results."""
+    if len(message.answers) == 1 or message.raw is None:
+        return ""
+    parts = [part for part in _blocks(message.raw.get("content")) if part.get("type") != "tool_result"]
+    return clean("\n".join(_read_parts(parts)[0]))
+
+
 def _role(value: object) -> Role:
     if value is None:
         raise InvalidInput("The message has no role.", "Add 'role': 'user', 'assistant', 'system' or 'tool'.")
@@ -194,6 +212,27 @@ def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
     return payload
 
 
+def _beside_content(item: Mapping[str, object], *, silent: bool) -> list[str]:
+    """Find what a model wrote beside an empty content: a refusal, the words of a spoken answer, or only thoughts."""
+    refusal, audio = item.get("refusal"), item.get("audio")
+    if isinstance(refusal, str) and refusal:
+        return [refusal]
+    if isinstance(audio, Mapping):
+        return [_string(audio.get("transcript")) or f"[file: {_part_name(audio)}]"]
+    return [REASONING] if silent and any(item.get(field) for field in _REASONING_FIELDS) else []
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _string(value: object) -> str:
+    """Return text, also that of OpenAI's `{"value": …}`, or nothing."""
+    if isinstance(value, Mapping):
+        value = value.get("value")
+    return value if isinstance(value, str) else ""
+
+
 def _blocks(content: object) -> Iterator[Mapping[str, object]]:
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):
         for part in content:
@@ -222,11 +261,13 @@ def _read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
             raise InvalidInput(
                 f"A part of the content is {type(part).__name__}.", "Use text or a dict with a 'type'."
             )
-        kind = str(part.get("type", "part"))
+        kind = str(part.get("type") or ("text" if "text" in part else "part"))
         if kind == "tool_use":
             calls.append(_call(part.get("id"), part.get("name"), part.get("input")))
         elif kind == "tool_result":
-            answers.append(str(part.get("tool_use_id")))
+            if not isinstance(part.get("tool_use_id"), str):
+                raise InvalidInput("A tool result does not name its call.", "Give it a 'tool_use_id'.")
+            answers.append(part["tool_use_id"])
             texts.extend(_read_parts(part.get("content"))[0])
         elif kind in _REASONING_PARTS:
             reasoned = True
@@ -241,9 +282,9 @@ def _read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
 
 def _part_text(kind: str, part: Mapping[str, object]) -> str:
     if kind in _TEXT_PARTS:
-        return str(part.get("text", ""))
+        return _string(part.get("text"))
     if kind == "refusal":
-        return str(part.get("refusal", ""))
+        return _string(part.get("refusal"))
     if kind in _IMAGE_PARTS:
         return f"[image: {_part_name(part)}]"
     if kind in _FILE_PARTS:

@@ -11,7 +11,7 @@ from holdfast.cli.screen import Screen, answer, count, plain, when
 from holdfast.demo import Question, questions, sessions
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
-from holdfast.store.log import shorten_line
+from holdfast.text.shorten import shorten_line
 from holdfast.types import Hit, Prompt, Window
 
 _DEPTH = 5  # hits among which an answer counts as found

@@ -123,9 +123,8 @@ def expected_messages(policy: Policy, stats: ChatStats) -> int:
     """Estimate how many messages a policy will read, to size the first page; never more than there are."""
     if isinstance(policy, LastN):
         return min(policy.n + 1, stats.messages)
-    # An eighth more than the average says: one page that is a little long is cheaper than a second one.
     average = stats.context_tokens / max(1, stats.messages)
-    return min(math.ceil(policy.budget / max(1.0, average) * 9 / 8) + 1, stats.messages)
+    return min(math.ceil(policy.budget / max(1.0, average)) + 8, stats.messages)
 
 
 def within(policy: Policy, budget: int) -> Policy:
@@ -168,12 +167,13 @@ def _select(newest_first: Iterable[Message], length: int, tokens: int, reach: _R
     # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
     first = 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
 
-    messages = [message for group in reversed(read[:start]) for message in reversed(group)]
+    messages = [message for group in read[:start] for message in group]
+    messages.reverse()
     left_out = [(message, BEFORE_USER) for group in read[start:fits] for message in group]
     left_out += [(message, why) for message, why in broken if message.seq >= first]
     left_out.sort(key=lambda item: item[0].seq)
 
-    used = sum(message.tokens for message in messages)
+    used = sum([message.tokens for message in messages])
     omitted = _merge(left_out)
     if first > 1:
         older = tokens - used - sum(omission.tokens for omission in omitted)
@@ -197,8 +197,7 @@ def _measure(groups: Iterator[Group], reach: _Reach) -> tuple[list[Group], int, 
         seen = users
         for message in group:
             tokens += message.tokens
-            if message.role == "user":
-                users += 1
+            users += message.role == "user"
         if tokens <= budget:
             fits = n
         if count < keep:

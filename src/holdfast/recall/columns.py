@@ -103,8 +103,8 @@ class Columns:
                 "assistant",
             ):  # the name of a tool is no person that a question asks about
                 for token in analyze.tokens(name):
-                    for word in analyze.split(token):
-                        self.names.setdefault(analyze.hash_term(analyze.normal(word)), set()).add(number)
+                    for term in analyze.analyze(token).terms:
+                        self.names.setdefault(term, set()).add(number)
         return numbers
 
     def _link(self, first: int, last: int) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import Unavailable
+from holdfast.errors import HoldfastError, Unavailable
 from holdfast.recall import segment as segments
 from holdfast.recall.columns import Columns
 from holdfast.recall.segment import BadSegment, Document, Segment
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FREEZE = 256  # documents that are worth a segment: analysing as many takes a new process about 10 ms
 LARGEST = 262_144  # documents of a segment that is not merged any further: about 40 MB
 _BATCH = 16_384  # documents analysed at once, for the sake of memory
+BEFORE_ALL = -(2**62)  # a number before every segment, also before one that a hostile database made up
 
 logger = logging.getLogger("holdfast")
 
@@ -61,7 +62,8 @@ class Index:
     @property
     def parts(self) -> list[Segment]:
         """All segments with the tail, in the order of their documents."""
-        return [*self._segments, self._tail] if self._tail else self._segments
+        tail = self._tail  # another thread may freeze it at this moment
+        return [*self._segments, tail] if tail else self._segments
 
     def postings(self, term: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Give the documents with a term, rising, and how often it stands in each."""
@@ -76,31 +78,41 @@ class Index:
 
     def refresh(self) -> None:
         """Bring the index up to the newest message that is stored."""
+        try:
+            self._catch_up()
+        except HoldfastError:  # from the database, which is asked between two steps
+            raise
+        except BaseException:  # such as Ctrl-C: no half of a step may stay
+            self._reset(self._epoch)
+            raise
+
+    def _catch_up(self) -> None:
         newest, epoch = stored.state(self._database, self._space)
         if epoch != self._epoch or newest < self.covered:
             self._reset(epoch)
         if newest - self.covered > FREEZE:
             self._load()
         while self.covered < newest:
-            rows = stored.documents(
-                self._database, self._space, self.covered, min(_BATCH, newest - self.covered)
-            )
+            after, until = self.covered, min(newest, self.covered + _BATCH)
+            rows = stored.documents(self._database, self._space, after, until - after)
             if not rows:
                 break
-            self._add(segments.build([to_document(row) for row in rows]))
+            self._add(segments.build(to_documents(rows, after, until)))
             if self._tail and self._tail.count >= FREEZE:
                 self._freeze(self._tail)
 
     def _load(self) -> None:
         """Take over the stored segments; if they do not cover the log from its beginning on, remove them."""
-        rows = stored.load(self._database, self._space, self.covered)
-        if rows and rows[0].first <= self.covered:  # another process joined what this one holds in parts
+        rows = stored.load(self._database, self._space, self.covered or BEFORE_ALL)
+        if self.covered and rows and rows[0].first <= self.covered:
+            # Another process joined what this one holds in parts.
             self._reset(self._epoch)
-            rows = stored.load(self._database, self._space, 0)
+            rows = stored.load(self._database, self._space, BEFORE_ALL)
         if self._tail is not None:
             return
+        newest, _ = stored.state(self._database, self._space)
         for row in rows:
-            segment = self._read(row)
+            segment = self._read(row, newest)
             if segment is None:
                 stored.clear(self._database, self._space)
                 self._reset(stored.state(self._database, self._space)[1])
@@ -109,12 +121,14 @@ class Index:
             self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
-    def _read(self, row: stored.Stored) -> Segment | None:
+    def _read(self, row: stored.Stored, newest: int) -> Segment | None:
         try:
             if row.version != segments.VERSION:
                 raise BadSegment(f"it has version {row.version}, not {segments.VERSION}")
             if row.first != self.covered + 1:
                 raise BadSegment(f"the one before it ends at {self.covered}")
+            if row.last > newest:
+                raise BadSegment(f"the log ends at {newest}")
             if row.checksum != segments.checksum(row.body):
                 raise BadSegment("its checksum is wrong")
             segment = Segment.decode(row.body)
@@ -155,11 +169,29 @@ class Index:
             self._load()
 
 
-def to_document(row: Row) -> Document:
-    """Make a document of a row of `store.segments.documents`."""
+def to_documents(rows: Sequence[Row], after: int, until: int) -> list[Document]:
+    """Make the documents that follow a number, up to another one, of rows of `store.segments.documents`.
+
+    Where a damaged log has no message, an empty document keeps the numbers of those behind it right.
+    """
+    found = {row[0]: _to_document(row) for row in rows}
+    return [
+        found.get(number) or Document(number, "", "", "", "", 0, "") for number in range(after + 1, until + 1)
+    ]
+
+
+def _to_document(row: Row) -> Document:
     doc, chat, agent, role, name, at, content, calls = row
-    text = content if calls is None else "\n".join([content, *_call_texts(json.loads(calls))])
+    text = content if calls is None else "\n".join([content, *_call_texts(_parsed(calls))])
     return Document(doc, chat, agent, role, name or "", at, text)
+
+
+def _parsed(calls: str) -> object:
+    """Read stored calls; damaged ones are found by their words, and reading their message says what is wrong."""
+    try:
+        return json.loads(calls)
+    except ValueError:
+        return calls
 
 
 def _call_texts(value: object) -> Iterator[str]:

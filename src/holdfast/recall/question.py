@@ -11,6 +11,7 @@ from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.related import related
 
 MAX_TERMS = 256  # of a question; of a longer one the rarest count
+MAX_DATES = 16  # of a question; of a longer one the first count
 SHORT = 16  # words of a question whose pronouns say whose turns it asks for; a longer text just happens to have some
 
 _ASKS_TIME = re.compile(
@@ -95,5 +96,5 @@ def parse(query: str) -> Question:
         words=tuple(words),
         roles=frozenset(roles),
         asks_time=bool(_ASKS_TIME.search(lower)),
-        dates=tuple(find_dates(query)),
+        dates=tuple(find_dates(query)[:MAX_DATES]),
     )

@@ -18,6 +18,7 @@ from holdfast.recall import rank
 from holdfast.recall.index import Index
 from holdfast.recall.question import Question, Word
 from holdfast.store import log, segments
+from holdfast.store.rows import EPOCH, from_micros, to_micros
 from holdfast.text.dates import spans
 from holdfast.types import ROLES, Hit, Message, Scope, Why, check_count, check_name
 
@@ -220,7 +221,7 @@ def _spans(columns: Columns, asked: Question) -> list[tuple[int, int, float]]:
     if not asked.dates:
         return []
     times = columns.at[1 : columns.last + 1]
-    first, last = (log.from_micros(int(time)).year for time in (times.min(), times.max()))
+    first, last = (from_micros(int(time)).year for time in (times.min(), times.max()))
     first = max(first, last - _MAX_YEARS)
     return [span for date in asked.dates for span in spans(date, first, last)]
 
@@ -273,8 +274,8 @@ def _filter(
         chat,
         scope.agent,
         None if roles is None else frozenset(roles),
-        None if since is None else log.to_micros(since),
-        None if until is None else log.to_micros(until),
+        None if since is None else to_micros(since),
+        None if until is None else to_micros(until),
     )
 
 
@@ -288,6 +289,6 @@ def _hit(found: _Found, chat: str, message: Message) -> Hit:
         seq=message.seq,
         role=message.role,
         name=message.name,
-        at=message.at or log.EPOCH,
+        at=message.at or EPOCH,
         why=found.why,
     )

@@ -16,7 +16,7 @@ from holdfast.text import analyze
 VERSION = analyze.VERSION * 100 + 1  # the analysis, and the layout below
 _MAGIC = b"HFSEG\x00\x00\x01"
 _MAX_FREQUENCY = 255
-
+_EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999  # the times that a message can have
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 
@@ -177,6 +177,9 @@ def _decode(body: bytes) -> Segment:
         and (not n_postings or int(docs.max()) < count)
         and int(chat.max()) < len(chats)
         and int(actor.max()) < len(actors)
+        and int(at.min()) >= _EARLIEST
+        and int(at.max()) <= _LATEST
+        and _rise(docs, offsets)
     )
     if not sound:
         raise BadSegment("its parts do not fit together")
@@ -194,6 +197,12 @@ def _decode(body: bytes) -> Segment:
         chats,
         actors,
     )
+
+
+def _rise(docs: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
+    """Say whether the documents of each term rise: nothing but the beginning of a term may follow a larger one."""
+    falls = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
+    return bool(np.isin(falls, offsets, assume_unique=True).all())
 
 
 def build(documents: Sequence[Document]) -> Segment:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Damaged
 from holdfast.recall import segment as segments
-from holdfast.recall.index import to_document
+from holdfast.recall.index import BEFORE_ALL, to_documents
 from holdfast.recall.segment import BadSegment, Segment
-from holdfast.store import log
+from holdfast.store import log, sessions
 from holdfast.store import segments as stored
+from holdfast.store.rows import EPOCH, to_micros
 from holdfast.types import Verification
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def verify(db: Database, space: str) -> Verification:
     """Check the log and the index of a space; see `Memory.verify`."""
     checked = {"sessions": 0, "messages": 0, "tool results": 0, "index segments": 0, "indexed messages": 0}
     problems = list(db.check())
-    for session in log.sessions(db, space):
+    for session in sessions.read_all(db, space):
         checked["sessions"] += 1
         problems += _check_session(db, space, session, checked)
     problems += _check_numbers(db, space, checked["messages"])
@@ -33,7 +33,7 @@ def verify(db: Database, space: str) -> Verification:
 
 
 def _check_session(
-    db: Database, space: str, session: log.SessionRow, checked: dict[str, int]
+    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
 ) -> Iterator[str]:
     """Read a session from its first message to its last, and compare it with what its row says."""
     seq, tokens = 0, 0
@@ -50,7 +50,7 @@ def _check_session(
                 yield f"chat {session.chat!r}: message {seq + 1} is missing"
             seq = message.seq
             tokens += message.tokens
-            times.append(log.to_micros(message.at or log.EPOCH))
+            times.append(to_micros(message.at or EPOCH))
             calls.update(call.id for call in message.calls)
             checked["messages"] += 1
             checked["tool results"] += len(message.answers)
@@ -81,7 +81,7 @@ def _check_numbers(db: Database, space: str, messages: int) -> Iterator[str]:
 def _check_index(db: Database, space: str, checked: dict[str, int]) -> Iterator[str]:
     """Make each stored segment anew from the log and compare the two."""
     covered = 0
-    for row in stored.load(db, space, 0):
+    for row in stored.load(db, space, BEFORE_ALL):
         checked["index segments"] += 1
         if row.first != covered + 1:
             yield f"the index has no segment for the documents from {covered + 1}"
@@ -97,11 +97,11 @@ def _check_index(db: Database, space: str, checked: dict[str, int]) -> Iterator[
         except BadSegment as error:
             yield f"{name} is damaged: {error}"
             continue
-        rows = stored.documents(db, space, row.first - 1, row.last - row.first + 1)
-        try:
-            documents = [to_document(document) for document in rows]
-        except json.JSONDecodeError:
-            continue  # a damaged message, which was reported with its session
-        if not documents or not segment.same_as(segments.build(documents)):
+        if (segment.first, segment.last) != (row.first, row.last):
+            yield f"{name} covers other documents than it says"
+            continue
+        rows = stored.documents(db, space, row.first - 1, segment.count)
+        documents = to_documents(rows, row.first - 1, row.last)
+        if not segment.same_as(segments.build(documents)):
             yield f"{name} says something else than the log: run `rebuild`"
-        checked["indexed messages"] += len(documents)
+        checked["indexed messages"] += len(rows)

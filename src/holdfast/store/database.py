@@ -9,10 +9,11 @@ import os
 import re
 import sqlite3
 import threading
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -50,6 +51,19 @@ class Connection(Protocol):
 class Database(ABC):
     """Hand out connections: `reading` for queries, `writing` for one transaction. Safe to share between threads."""
 
+    def __init__(self) -> None:
+        self._closed = False
+        self._process = os.getpid()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("The memory is closed.", "Open a new Memory.")
+        if os.getpid() != self._process:
+            raise Closed(
+                "The memory was opened before this process was forked, and connections do not survive that.",
+                "Open a Memory in each process.",
+            )
+
     @abstractmethod
     def reading(self) -> _Context:
         """Open a connection for queries, each of which sees everything that was committed before it."""
@@ -66,6 +80,10 @@ class Database(ABC):
         """Name what the database itself finds wrong with its files."""
         return []
 
+    def dialect(self, statement: str) -> str:
+        """Give a statement of the schema as this database wants it."""
+        return statement
+
     def migrate(self) -> None:
         """Bring the schema up to date, each migration in a transaction of its own.
 
@@ -80,7 +98,7 @@ class Database(ABC):
                 if self._version_in(tx) != version:
                     continue  # another process was faster
                 for statement in known[version]:
-                    tx.all(statement)
+                    tx.all(self.dialect(statement))
                 tx.all("INSERT INTO schema_version (version) VALUES (:version)", version=version + 1)
         if version > len(known):
             raise NewerSchema(
@@ -145,12 +163,10 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     """
     if durability not in ("full", "normal"):
         raise InvalidInput(f"{durability!r} is not a durability.", "Use 'full' or 'normal'.")
-    text = os.fspath(location)
-    if not text or "\x00" in text:
-        raise InvalidInput(f"{text!r} is not a place for a database.", "Give a path or a postgresql:// URL.")
+    text = _location_text(location)
     if re.match(r"postgres(ql)?://", text):
         database: Database = PostgreSQL(text, durability)
-    elif re.match(r"\w{2,}://", text):
+    elif re.match(r"[A-Za-z][\w+.-]+://", text):
         raise InvalidInput(
             f"Holdfast has no store for {text.split('://')[0]}://.", "Use a path or a postgresql:// URL."
         )
@@ -164,8 +180,16 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     return database
 
 
+def _location_text(location: object) -> str:
+    text = os.fspath(location) if isinstance(location, str | os.PathLike) else location
+    with suppress(UnicodeEncodeError):
+        if isinstance(text, str) and text and b"\x00" not in os.fsencode(text):
+            return text
+    raise InvalidInput(f"{location!r} is not a place for a database.", "Give a path or a postgresql:// URL.")
+
+
 class _SQLiteConnection(sqlite3.Connection):
-    """Close itself when the thread that used it is gone."""
+    """Say what is wrong in our own errors."""
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
@@ -182,21 +206,31 @@ class _SQLiteConnection(sqlite3.Connection):
             raise _explain_sqlite(error) from error
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(sqlite3.ProgrammingError):  # it could not be opened in the first place
+            self.close()
+
+
+class _Reader:
+    """Close the connection of a thread when the thread is gone; a connection itself would wait for the collector."""
+
+    def __init__(self, connection: _SQLiteConnection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
 
 
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
     def __init__(self, path: str, durability: Durability) -> None:
+        super().__init__()
         self._path = path
         self._memory = path == ":memory:"
         self._durability = durability
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_SQLiteConnection] = weakref.WeakSet()
-        self._process = os.getpid()
-        self._closed = False
         self._writer = self._connect()
 
     def _connect(self) -> _SQLiteConnection:
@@ -213,12 +247,21 @@ class SQLite(Database):
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
-            if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
+            self._check_owner(connection)
+            if _use_wal(connection):
                 # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at 1,000 pages.
                 connection.execute("PRAGMA wal_autocheckpoint = 4000")
         except sqlite3.Error as error:
             raise _explain_sqlite(error, self._path) from error
         return connection
+
+    def _check_owner(self, connection: _SQLiteConnection) -> None:
+        """Leave the database of another program as it is; even the change to WAL mode would stay in its file."""
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        if tables and ("schema_version",) not in tables:
+            raise Damaged(
+                f"{self._path} is a database of another program.", "Give Holdfast a file of its own."
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -228,12 +271,12 @@ class SQLite(Database):
             with self._lock:
                 yield self._writer
             return
-        connection: _SQLiteConnection | None = getattr(self._local, "reader", None)
-        if connection is None:
-            connection = self._local.reader = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            self._readers.add(connection)
-        yield connection
+        reader: _Reader | None = getattr(self._local, "reader", None)
+        if reader is None:
+            reader = self._local.reader = _Reader(self._connect())
+            reader.connection.execute("PRAGMA query_only = ON")
+            self._readers.add(reader.connection)
+        yield reader.connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -264,14 +307,11 @@ class SQLite(Database):
             rows = connection.all("PRAGMA integrity_check")
         return [f"the file: {row[0]}" for row in rows if row[0] != "ok"]
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Closed("The memory is closed.", "Open a new Memory.")
-        if os.getpid() != self._process:
-            raise Closed(
-                "The memory was opened before this process was forked, and SQLite connections do not survive that.",
-                "Open a Memory in each process.",
-            )
+    def dialect(self, statement: str) -> str:
+        """Keep messages in the order of their key: an append then writes one page less, a window reads fewer."""
+        if re.search(r"CREATE TABLE (?:messages|calls) ", statement):
+            return statement.removesuffix(";") + " WITHOUT ROWID"
+        return statement
 
     def _lock_schema(self, tx: Connection) -> None:
         pass  # there is one writer at a time
@@ -282,11 +322,33 @@ class SQLite(Database):
         )
 
 
+def _use_wal(connection: sqlite3.Connection) -> bool:
+    """Switch to WAL mode, which memory does not have. SQLite does not wait when others switch at the same moment."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return bool(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+_DAMAGE = (
+    "not a database",
+    "malformed",
+    "already exists",
+    "no such table",
+    "no such column",
+    "Could not decode",
+)
+
+
 def _explain_sqlite(error: sqlite3.Error, path: str = "the database") -> HoldfastError | sqlite3.Error:
     text = str(error)
     if "closed database" in text:
         return Closed("The memory is closed.", "Open a new Memory.")
-    if "not a database" in text or "malformed" in text or "already exists" in text:
+    if any(sign in text for sign in _DAMAGE):
         return Damaged(f"{path} is not a Holdfast database ({text}).", "Check the path, or restore a backup.")
     if "readonly" in text or "unable to open" in text:
         return Unavailable(
@@ -314,16 +376,19 @@ class PostgreSQL(Database):
             raise MissingExtra(
                 "PostgreSQL needs psycopg.", "Run: pip install 'holdfast[postgres]'."
             ) from error
+        super().__init__()
         self._errors: tuple[type[Exception], ...] = (psycopg.Error, PoolTimeout)
-        self._closed = False
         commit = "on" if durability == "full" else "off"
         settings: dict[str, Any] = {
             "autocommit": True,
-            "options": f"-c search_path=holdfast -c synchronous_commit={commit} -c client_min_messages=warning",
+            "options": f"-c search_path=holdfast -c synchronous_commit={commit} -c client_min_messages=warning "
+            f"-c lock_timeout={BUSY_SECONDS}s",
         }
         try:
             with psycopg.connect(url, connect_timeout=10, **settings) as connection:
-                connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
+                # Who may not create schemas can use one that is there.
+                if connection.execute("SELECT to_regnamespace('holdfast')").fetchone() == (None,):
+                    connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
         except psycopg.errors.UniqueViolation:
             pass  # another process created the schema at this very moment
         except psycopg.Error as error:
@@ -352,19 +417,22 @@ class PostgreSQL(Database):
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:
-        if self._closed:
-            raise Closed("The memory is closed.", "Open a new Memory.")
+        self._check_open()
+        connection = None
         try:
             with self._pool.connection() as connection:
                 yield connection
         except self._errors as error:
+            if connection is not None and connection.broken:
+                self._pool.check()  # the others may have been lost as well
             raise _explain_postgres(error) from error
 
     def close(self) -> None:
         """See `Database.close`."""
         if not self._closed:
             self._closed = True
-            self._pool.close()
+            if os.getpid() == self._process:  # the connections of a parent are the parent's
+                self._pool.close()
 
     def _has_table(self, connection: Connection, table: str) -> bool:
         return connection.all("SELECT to_regclass(:table)::text", table=f"holdfast.{table}")[0][0] is not None
@@ -395,6 +463,8 @@ def _pyformat(sql: str) -> Any:
 
 def _explain_postgres(error: Exception) -> HoldfastError:
     text = " ".join(str(error).split())
+    if getattr(error, "sqlstate", None) in {"42P01", "42703"}:  # there is no such table, or no such column
+        return Damaged(f"The schema is not that of a Holdfast database ({text}).", "Restore a backup.")
     return Unavailable(
         f"PostgreSQL did not do what was asked ({text}).",
         "Check the URL, that the server runs and accepts connections, and that this user may create and write tables.",

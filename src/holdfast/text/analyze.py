@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import Stemmer
 
-VERSION = 1
+VERSION = 2
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
@@ -32,15 +32,29 @@ _TIME_WORDS = frozenset(
     "years days hours hour minutes".split()
 )
 _CACHED_WORDS = 65_536  # about 20 MB; a larger vocabulary is analysed anew, never wrongly
+_CACHED_LENGTH = 40  # characters of a word or an identifier; longer ones rarely come again
+_CACHED_LENGTH_UNICODE = 12  # where a token may be a whole sentence, with two terms per character
 
 _JOIN = r"[_.\-/:@'’]+"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
-# Vowel signs of the scripts of South and Southeast Asia are no word characters to `re`, yet belong to their words.
-_LETTER = r"(?:[^\W_]|[\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3099\u309a])"
-_TOKEN = re.compile(rf"{_LETTER}+(?:{_JOIN}{_LETTER}+)*")
+# Accents, vowel signs and points: no word characters to `re`, yet a part of words in the scripts up to Mongolian.
+_MARKS = (
+    "".join(filter(lambda c: unicodedata.category(c) in ("Mn", "Mc"), map(chr, range(0x300, 0x1900))))
+    + "\u3099\u309a"
+)
+_LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
+_TOKEN = re.compile(rf"{_LETTERS}(?:{_JOIN}{_LETTERS})*")
 _JOINTS = re.compile(_JOIN)
 _APOSTROPHE = re.compile(r"['’]")
-_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
+# Accents, the vowel points of Hebrew and Arabic, and Arabic's stretching line; not its hamza, which makes another letter.
+_UNWRITTEN = re.compile(
+    r"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670]"
+)
+# Letters that are an accented one to their readers, although Unicode has no accent for them.
+_PLAIN = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
 # Scripts that are written without spaces, and Hangul, whose particles are written to the word.
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
@@ -57,15 +71,22 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[str]:
-    """Split text into tokens as they stand: words, identifiers, paths, numbers."""
-    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    """Split text into tokens as they stand, in NFC: words, identifiers, paths, numbers."""
+    if text.isascii():
+        return _ASCII_TOKEN.findall(text)
+    return _TOKEN.findall(unicodedata.normalize("NFC", text))
 
 
-@lru_cache(maxsize=_CACHED_WORDS)
 def analyze(token: str) -> Token:
     """Turn a token of a message into terms: its words, and itself when it is made of several."""
-    content = [term for term in split(token) if term not in STOP_WORDS]
-    stops = [term for term in split(token) if term in STOP_WORDS]
+    longest = _CACHED_LENGTH if token.isascii() else _CACHED_LENGTH_UNICODE
+    return _analyze_cached(token) if len(token) <= longest else _analyze(token)
+
+
+def _analyze(token: str) -> Token:
+    parts = split(token)
+    content = [word for word in parts if word not in STOP_WORDS]
+    stops = [word for word in parts if word in STOP_WORDS]
     words = [normal(word) for word in content]
     whole = whole_term(token)
     tells_time = any(word in _TIME_WORDS for word in content) or any(
@@ -73,6 +94,9 @@ def analyze(token: str) -> Token:
     )
     terms = [*words, *stops, *([whole] if whole else [])]
     return Token(tuple(hash_term(term) for term in terms), len(words), tells_time)
+
+
+_analyze_cached = lru_cache(maxsize=_CACHED_WORDS)(_analyze)
 
 
 def split(token: str) -> list[str]:
@@ -92,7 +116,8 @@ def split(token: str) -> list[str]:
 
 
 def _is_camel(part: str) -> bool:
-    return not part.islower() and not part.isupper() and not part[1:].islower() and part.isalpha()
+    mixed = not part.islower() and not part.isupper() and not part.isdigit()
+    return mixed and not part[1:].islower()
 
 
 def _without_tail(token: str) -> str:
@@ -120,17 +145,26 @@ def _split_unicode(folded: str) -> Iterator[str]:
 
 
 def fold(text: str) -> str:
-    """Bring text to the form in which it is compared: NFKC, case-folded, without the accents of European scripts."""
+    """Bring text to the form in which it is compared: NFKC, case-folded, without accents and vowel points.
+
+    >>> fold("Łódź"), fold("STRASSE") == fold("Straße")
+    ('lodz', True)
+    """
     decomposed = unicodedata.normalize("NFKD", text).casefold()
-    stripped = re.sub(r"[\u0300-\u036f]", "", decomposed)
+    stripped = _UNWRITTEN.sub("", decomposed).translate(_PLAIN)
     return unicodedata.normalize("NFKC", stripped)
 
 
 def whole_term(token: str) -> str | None:
-    """Give the term of a compound token as it stands, such as `parse_http_header` or `ERR_4312`; None for a plain word."""
-    token = _without_tail(token)
+    """Give the term of a compound token as it stands, such as `parse_http_header` or `ERR_4312`; None for a plain word.
+
+    That of `YouTube` is the one of the plain word `youtube`.
+    """
+    token = _without_tail(token).replace("’", "'")
     if token.isascii():
-        return token.lower() if not token.isalnum() or _is_camel(token) else None
+        if token.isalnum():
+            return normal(token.lower()) if _is_camel(token) else None
+        return token.lower()
     return fold(token) if _JOINTS.search(token) else None
 
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import calendar
 import re
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 from typing import NamedTuple
 
 DAY = 86_400_000_000  # microseconds
+_END_OF_TIME = 253_402_300_800_000_000  # the end of the year 9999, the last one that `datetime` knows
 _NAMES = "january february march april may june july august september october november december".split()
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)} | {
     name[:3]: number for number, name in enumerate(_NAMES, 1) if name not in ("march", "may")
 }
+_MONTHS["sept"] = 9
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?\b")
+_ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _WRITTEN = re.compile(
-    rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?:\s+{_DAY}\b(?!\d))?(?:,?\s*(?:of\s+)?((?:19|20)\d\d)\b)?"
+    rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19|20)\d\d)\b)?"
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 # "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
 _BEFORE_MONTH = re.compile(
     r"\b(?:in|of|on|since|during|until|till|by|before|after|last|this|next|early|late|mid)\s+$"
 )
+_LEAP_YEAR = 2000
+_REACH = 12  # characters before a month in which to look for one of these
 
 
 class PartialDate(NamedTuple):
@@ -43,7 +48,11 @@ def find_dates(text: str) -> list[PartialDate]:
     for match in _WRITTEN.finditer(lower):
         day_before, month, day_after, year = match.groups()
         day = day_before or day_after
-        if month == "may" and not (day or year) and not _BEFORE_MONTH.search(lower[: match.start(2)]):
+        if (
+            month == "may"
+            and not (day or year)
+            and not _BEFORE_MONTH.search(lower[max(0, match.start(2) - _REACH) : match.start(2)])
+        ):
             continue
         found.append(_date(year, _MONTHS[month], day))
     if not found:
@@ -52,15 +61,19 @@ def find_dates(text: str) -> list[PartialDate]:
 
 
 def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
+    """Make a date; None for one that no calendar has, such as 31 February."""
     date = PartialDate(int(year) if year else None, month, int(day) if day else None)
-    if not 1 <= month <= 12 or (date.day is not None and not 1 <= date.day <= 31):
+    if not 1 <= month <= 12:
         return None
-    return date
+    days = calendar.monthrange(date.year or _LEAP_YEAR, month)[1]
+    return date if date.day is None or 1 <= date.day <= days else None
 
 
 def month_start(year: int, month: int) -> int:
     """Give the first moment of a month in microseconds since the epoch; months beyond 12 count on into later years."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    if year > MAXYEAR:
+        return _END_OF_TIME
     return int(datetime(year, month, 1, tzinfo=UTC).timestamp()) * 1_000_000
 
 
@@ -80,5 +93,6 @@ def spans(date: PartialDate, first_year: int, last_year: int) -> list[tuple[int,
         if date.day is not None:
             midnight = start + (date.day - 1) * DAY
             found.append((max(start, midnight - 3 * DAY), min(end, midnight + 4 * DAY), 0.7))
-            found.append((midnight, midnight + DAY, 1.0))
+            if midnight < end:  # 29 February is not in every year
+                found.append((midnight, midnight + DAY, 1.0))
     return found

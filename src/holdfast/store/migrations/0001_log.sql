@@ -28,7 +28,8 @@ CREATE TABLE messages (
     chat TEXT NOT NULL,
     seq BIGINT NOT NULL,                -- 1, 2, 3 … within the chat
     doc BIGINT NOT NULL,                -- 1, 2, 3 … within the space
-    id TEXT NOT NULL,
+    id TEXT NOT NULL,                   -- unique within the chat
+    given BIGINT NOT NULL,              -- 1 if the caller gave the id; ours begin with the document number instead
     role TEXT NOT NULL,
     name TEXT,
     at BIGINT NOT NULL,
@@ -42,7 +43,7 @@ CREATE TABLE messages (
     PRIMARY KEY (space, chat, seq)
 );
 CREATE UNIQUE INDEX messages_doc ON messages (space, doc);
-CREATE UNIQUE INDEX messages_id ON messages (space, chat, id);
+CREATE UNIQUE INDEX messages_id ON messages (space, chat, id) WHERE given = 1;
 
 -- Which message made a tool call: finds the call that a result answers, however far back.
 CREATE TABLE calls (

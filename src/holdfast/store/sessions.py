@@ -1,0 +1,117 @@
+"""Sessions: their rows count what the log holds of them, and name them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.errors import InvalidInput
+from holdfast.store.rows import from_micros
+from holdfast.text.shorten import shorten_line
+from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Database, Value
+    from holdfast.types import Scope
+
+
+def stats(db: Database, space: str, chat: str) -> ChatStats:
+    """Count a session; all zero when there is none."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT length, tokens, oldest, newest FROM sessions WHERE space = :space AND chat = :chat",
+            space=space,
+            chat=chat,
+        )
+    if not rows:
+        return ChatStats()
+    length, tokens, oldest, newest = rows[0]
+    return ChatStats(length, tokens, tokens, from_micros(oldest), from_micros(newest))
+
+
+class Session(NamedTuple):
+    """What the row of a session says about its messages."""
+
+    chat: str
+    length: int
+    tokens: int
+    oldest: int
+    newest: int
+
+
+def read_all(db: Database, space: str) -> list[Session]:
+    """Read the rows of all sessions of a space, in the order in which they began."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT chat, length, tokens, oldest, newest FROM sessions WHERE space = :space ORDER BY born",
+            space=space,
+        )
+    return [Session(*row) for row in rows]
+
+
+def list_chats(
+    db: Database, scope: Scope, *, archived: bool | None = False, limit: int | None = None, offset: int = 0
+) -> list[ChatInfo]:
+    """List the sessions of a scope, most recent first; `archived=None` lists both kinds."""
+    with db.reading() as connection:
+        rows = connection.all(
+            """SELECT chat, title, agent, archived, length, tokens, oldest, newest FROM sessions
+            WHERE space = :space AND (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
+            ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset""",
+            space=scope.space,
+            agent=scope.agent,
+            archived=-1 if archived is None else int(archived),
+            limit=MAX_COUNT if limit is None else limit,
+            offset=offset,
+        )
+    return [
+        ChatInfo(
+            id=chat,
+            title=title,
+            agent=agent,
+            user=scope.user,
+            archived=bool(shelved),
+            messages=length,
+            tokens=tokens,
+            oldest=from_micros(oldest),
+            newest=from_micros(newest),
+        )
+        for chat, title, agent, shelved, length, tokens, oldest, newest in rows
+    ]
+
+
+def rename(db: Database, space: str, chat: str, title: str) -> None:
+    """Give a session another title.
+
+    Raises:
+        InvalidInput: there is no such session, or the title is blank.
+
+    """
+    _update(
+        db,
+        "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat RETURNING chat",
+        space=space,
+        chat=chat,
+        title=shorten_line(check_name(title, "The title", longest=8 * MAX_NAME), 200),
+    )
+
+
+def archive(db: Database, space: str, chat: str, *, archived: bool) -> None:
+    """Put a session away, or bring it back. Its messages stay where they are.
+
+    Raises:
+        InvalidInput: there is no such session.
+
+    """
+    _update(
+        db,
+        "UPDATE sessions SET archived = :archived WHERE space = :space AND chat = :chat RETURNING chat",
+        space=space,
+        chat=chat,
+        archived=int(archived),
+    )
+
+
+def _update(db: Database, sql: str, *, chat: str, **values: Value) -> None:
+    with db.writing() as tx:
+        if not tx.all(sql, chat=chat, **values):
+            raise InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")
