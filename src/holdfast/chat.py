@@ -14,7 +14,7 @@ from holdfast.errors import InvalidInput
 from holdfast.store import log, sessions
 from holdfast.store.rows import dump, to_micros
 from holdfast.text.clean import clean
-from holdfast.text.tokens import message_tokens
+from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
     Hit,
@@ -118,9 +118,10 @@ class Chat:
     def _store(self, messages: Sequence[Message | Mapping[str, object]]) -> list[Message]:
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
         ready = [_ready(item) for item in messages]
-        tokens = [
-            check_count(message_tokens(message, opened.count_tokens), "count_tokens") for message in ready
-        ]
+        count = opened.count_tokens
+        tokens = [message_tokens(message, count) for message in ready]
+        if count is not estimate_tokens:
+            tokens = [check_count(number, "count_tokens") for number in tokens]
         now = to_micros(opened.clock())
         return log.append(opened.database, self._memory.scope, self._id, ready, tokens, now)
 

@@ -69,15 +69,14 @@ class Scope:
     tenant: str = ""
     user: str = ""
     agent: str = ""
+    space: str = field(
+        init=False, repr=False, compare=False
+    )  # tenant and user in a text that is of no other pair
 
     def __post_init__(self) -> None:
         for part in ("tenant", "user", "agent"):
             check_name(_escape(check_name(getattr(self, part), part, empty=True)), part, empty=True)
-
-    @property
-    def space(self) -> str:
-        """Encode tenant and user in one text that no other pair encodes to."""
-        return f"{_escape(self.tenant)}/{_escape(self.user)}"
+        object.__setattr__(self, "space", f"{_escape(self.tenant)}/{_escape(self.user)}")
 
     @property
     def shared(self) -> Scope:

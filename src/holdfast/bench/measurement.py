@@ -130,6 +130,9 @@ class Plan:
     short_session: int = 1_000
     rounds: int = 10  # of appends, with so many in each
     block: int = 300
+    settling: int = (
+        8  # rounds before those: until its write-ahead log is full once, a new file costs more to write
+    )
     queries: int = 40
     slow_queries: int = 5  # where FTS5 takes a second for each
     repeats: int = 3

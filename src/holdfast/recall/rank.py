@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from holdfast.recall.columns import Columns
 
+_DENSE = 16  # a term that more than one document in so many has is common
+
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.integer[Any]]
 
@@ -157,9 +159,18 @@ def _add_context(
     """Add BM25F of each document with its neighbours; `buffer` is all zero before and after."""
     before, after = columns.previous.take(docs), columns.next.take(docs)
     places = np.concatenate([docs, after, before, columns.next.take(after), columns.previous.take(before)])
+    shares = (w.near, w.near, w.two_before, w.two_after)
     size = len(docs)
+    if size * _DENSE > len(
+        context
+    ):  # adding up over all documents is then faster, and gives the same to the last bit
+        weighted = np.concatenate([frequency, *(share * frequency for share in shares)])
+        sums = _sums(places, weighted, len(context))
+        sums[0] = 0.0
+        context += saturate(sums, w.k1, factor)
+        return
     buffer[docs] = frequency
-    for n, share in enumerate((w.near, w.near, w.two_before, w.two_after), 1):
+    for n, share in enumerate(shares, 1):
         place = places[n * size : (n + 1) * size]
         buffer[place] += share * frequency  # all places differ, but for 0, which stands for no document
     buffer[0] = 0.0
@@ -193,7 +204,7 @@ def _combine(
     ceiling: float,
 ) -> Scores:
     """Multiply what the words give by the factors, and add the bonus for dates."""
-    length = columns.words.take(docs).astype(np.float64)
+    length = np.maximum(columns.words.take(docs), 1).astype(np.float64)
     factors: dict[str, Floats] = {
         "substance": length / (length + w.substance) if w.substance else np.ones(len(docs))
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -93,7 +93,7 @@ class Search:
         asked = questions.parse(query)
         wanted = _filter(scope, chat, roles, since, until)
         check_count(limit, "limit")
-        if not 0 <= min_score <= 1:
+        if not _is_share(min_score):
             raise InvalidInput(f"`min_score` is {min_score!r}.", "Use a number from 0 to 1.")
         spaces = dict.fromkeys((scope.space, scope.shared.space))
         found = [hit for space in spaces for hit in self._search(space, asked, wanted, limit, min_score)]
@@ -157,12 +157,14 @@ def _find(
         actors or _actors_of_roles(columns, asked.roles), asked.asks_time, tuple(_spans(columns, asked))
     )
     scores = rank.score([one.term for one in sought], columns, focus, WEIGHTS)
-    total = scores.total if wanted.passes_all else scores.total * _mask(columns, scores.docs, wanted)
-    best = [int(place) for place in rank.top(total, limit) if total[place] >= min_score * scores.ceiling]
-    matched = _matched(sought, [int(scores.docs[place]) for place in best])
+    shares = scores.total / scores.ceiling
+    if not wanted.passes_all:
+        shares *= _mask(columns, scores.docs, wanted)
+    best = [int(place) for place in rank.top(shares, limit) if shares[place] >= min_score]
+    docs = [int(doc) for doc in scores.docs[best]]
     return [
-        _Found(space, doc, float(total[place]) / scores.ceiling, Why(scores.shares(place), words))
-        for place, (doc, words) in zip(best, matched.items(), strict=True)
+        _Found(space, doc, float(shares[place]), Why(scores.shares(place), words))
+        for place, doc, words in zip(best, docs, _matched(sought, docs), strict=True)
     ]
 
 
@@ -245,15 +247,14 @@ def _mask(columns: Columns, docs: rank.Numbers, wanted: Filter) -> NDArray[np.bo
     return mask
 
 
-def _matched(sought: list[_Sought], docs: list[int]) -> dict[int, tuple[str, ...]]:
+def _matched(sought: list[_Sought], docs: list[int]) -> list[tuple[str, ...]]:
     """Name the words of the question that stand in each document itself."""
-    found: dict[int, list[str]] = {doc: [] for doc in docs}
+    found: list[list[str]] = [[] for _ in docs]
     for one in sought:
-        places = np.searchsorted(one.term.docs, docs)
-        for doc, place in zip(docs, places, strict=True):
-            if place < len(one.term.docs) and one.term.docs[place] == doc:
-                found[doc].append(one.written)
-    return {doc: tuple(names) for doc, names in found.items()}
+        places = np.minimum(one.term.docs.searchsorted(docs), len(one.term.docs) - 1)
+        for place in np.flatnonzero(one.term.docs.take(places) == docs):
+            found[place].append(one.written)
+    return [tuple(words) for words in found]
 
 
 def _filter(
@@ -265,7 +266,7 @@ def _filter(
 ) -> Filter:
     if chat is not None:
         check_name(chat, "The id of a chat")
-    if isinstance(roles, str) or (roles is not None and not set(roles) <= set(ROLES)):
+    if roles is not None and not _are_roles(roles):
         raise InvalidInput(f"`roles` is {roles!r}.", f"Pass a list of some of {', '.join(ROLES)}.")
     for time in (since, until):
         if time is not None and not isinstance(time, datetime):
@@ -277,6 +278,15 @@ def _filter(
         None if since is None else to_micros(since),
         None if until is None else to_micros(until),
     )
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _are_roles(value: object) -> bool:
+    listed = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    return listed and all(isinstance(role, str) and role in ROLES for role in value)
 
 
 def _hit(found: _Found, chat: str, message: Message) -> Hit:

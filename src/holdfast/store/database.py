@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from holdfast.errors import (
@@ -46,6 +47,9 @@ class Connection(Protocol):
 
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """Run a statement once per row of values."""
+
+    def lock(self, space: str) -> None:
+        """Let no other transaction that locks this space go on before this one has ended."""
 
 
 class Database(ABC):
@@ -205,6 +209,9 @@ class _SQLiteConnection(sqlite3.Connection):
         except sqlite3.Error as error:
             raise _explain_sqlite(error) from error
 
+    def lock(self, space: str) -> None:
+        """See `Connection.lock`; there is only one transaction at a time."""
+
     def __del__(self) -> None:
         with suppress(sqlite3.ProgrammingError):  # it could not be opened in the first place
             self.close()
@@ -220,6 +227,34 @@ class _Reader:
         self.connection.close()
 
 
+class _SQLiteTransaction:
+    """One transaction after the other on the connection that writes."""
+
+    def __init__(self, connection: _SQLiteConnection, lock: threading.RLock) -> None:
+        self._connection = connection
+        self._lock = lock
+
+    def __enter__(self) -> Connection:
+        self._lock.acquire()
+        try:
+            self._connection.all("BEGIN IMMEDIATE")
+        except BaseException:
+            self._lock.release()
+            raise
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._connection.all("COMMIT")
+        finally:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.all("ROLLBACK")
+            finally:
+                self._lock.release()
+
+
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
@@ -232,6 +267,7 @@ class SQLite(Database):
         self._local = threading.local()
         self._readers: weakref.WeakSet[_SQLiteConnection] = weakref.WeakSet()
         self._writer = self._connect()
+        self._transaction = _SQLiteTransaction(self._writer, self._lock)
 
     def _connect(self) -> _SQLiteConnection:
         try:
@@ -247,7 +283,7 @@ class SQLite(Database):
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
-            self._check_owner(connection)
+            self._check_file(connection)
             if _use_wal(connection):
                 # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at 1,000 pages.
                 connection.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -255,13 +291,19 @@ class SQLite(Database):
             raise _explain_sqlite(error, self._path) from error
         return connection
 
-    def _check_owner(self, connection: _SQLiteConnection) -> None:
-        """Leave the database of another program as it is; even the change to WAL mode would stay in its file."""
+    def _check_file(self, connection: _SQLiteConnection) -> None:
+        """Leave a database of another program, and one without its end, as it is.
+
+        Even the change to WAL mode would stay in the file of the one; SQLite reads the missing end of the other as zeros.
+        """
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and ("schema_version",) not in tables:
             raise Damaged(
                 f"{self._path} is a database of another program.", "Give Holdfast a file of its own."
             )
+        size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
+        if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
+            raise Damaged(f"{self._path} is truncated: its last page is not whole.", "Restore a backup.")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -278,19 +320,10 @@ class SQLite(Database):
             self._readers.add(reader.connection)
         yield reader.connection
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> _Context:
         """See `Database.writing`."""
         self._check_open()
-        with self._lock:
-            self._writer.all("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-                self._writer.all("COMMIT")
-            except BaseException:
-                if self._writer.in_transaction:
-                    self._writer.all("ROLLBACK")
-                raise
+        return self._transaction
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -320,6 +353,10 @@ class SQLite(Database):
         return bool(
             connection.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table", table=table)
         )
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).is_file() else 0
 
 
 def _use_wal(connection: sqlite3.Connection) -> bool:
@@ -382,7 +419,9 @@ class PostgreSQL(Database):
         settings: dict[str, Any] = {
             "autocommit": True,
             "options": f"-c search_path=holdfast -c synchronous_commit={commit} -c client_min_messages=warning "
-            f"-c lock_timeout={BUSY_SECONDS}s",
+            f"-c lock_timeout={BUSY_SECONDS}s "
+            # Who was let through a lock must see what the one before has committed, whatever the server's default.
+            r"-c default_transaction_isolation=read\ committed -c default_transaction_read_only=off",
         }
         try:
             with psycopg.connect(url, connect_timeout=10, **settings) as connection:
@@ -454,6 +493,10 @@ class _PostgreSQLConnection:
         """See `Connection.many`."""
         with self._connection.cursor() as cursor:
             cursor.executemany(_pyformat(sql), rows)
+
+    def lock(self, space: str) -> None:
+        """See `Connection.lock`. The lock ends after the commit is visible; two spaces may share one, and then wait."""
+        self.all("SELECT pg_advisory_xact_lock(hashtextextended(:space, 0))", space=space)
 
 
 @cache

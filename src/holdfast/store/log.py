@@ -23,11 +23,7 @@ _LONG_CALL = (
 )
 _OUR_ID = re.compile(r"[0-9a-f]{20}")
 
-_COUNT_IN_SPACE = "UPDATE spaces SET docs = docs + :n WHERE space = :space RETURNING docs"
-_BEGIN_SPACE = """
-    INSERT INTO spaces (space, docs, epoch) VALUES (:space, :n, 0)
-    ON CONFLICT (space) DO UPDATE SET docs = spaces.docs + excluded.docs
-    RETURNING docs"""
+_NEWEST_DOC = "SELECT coalesce(max(doc), 0) FROM messages WHERE space = :space"
 _COUNT_IN_SESSION = """
     UPDATE sessions SET
         length = length + :n,
@@ -69,13 +65,11 @@ def append(
     keys: dict[str, Value] = {"space": scope.space, "chat": chat}
     given = any(row["id"] for row in rows)
     with db.writing() as tx:
-        # The space's row is locked first, by every writer: document numbers are taken in the order of the commits.
-        docs = _count_in_space(tx, scope.space, len(rows))
+        # With the space locked by every writer, document numbers are taken in the order of the commits, without gaps.
+        tx.lock(scope.space)
         fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
-        if len(fresh) < len(rows):
-            docs = _count_in_space(tx, scope.space, len(fresh) - len(rows))
         if fresh:
-            _insert(tx, keys, scope.agent, fresh, docs)
+            _insert(tx, keys, scope.agent, fresh)
     if not given:
         return [stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}
@@ -83,11 +77,6 @@ def append(
         if row["id"] not in present:  # the first of those that are the same
             present[row["id"]] = stored(message, by_id[row["id"]])
     return [present[row["id"]] for row in rows]
-
-
-def _count_in_space(tx: Connection, space: str, n: int) -> int:
-    found = tx.all(_COUNT_IN_SPACE, space=space, n=n) or tx.all(_BEGIN_SPACE, space=space, n=n)
-    return int(found[0][0])
 
 
 def _leave_out_present(
@@ -125,10 +114,9 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
     return {message.id: message for message in to_messages(row[2:] for row in found) if message.id in wanted}
 
 
-def _insert(
-    tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]], docs: int
-) -> None:
+def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
     times = [row["at"] for row in rows]
+    doc = tx.all(_NEWEST_DOC, space=keys["space"])[0][0]
     counted: dict[str, Value] = {
         **keys,
         "n": len(rows),
@@ -138,11 +126,11 @@ def _insert(
     }
     found = tx.all(_COUNT_IN_SESSION, **counted)
     if not found:
-        found = tx.all(_BEGIN_SESSION, **counted, agent=agent, born=docs - len(rows) + 1)
+        found = tx.all(_BEGIN_SESSION, **counted, agent=agent, born=doc + 1)
     length, title = found[0]
     if not title and (title := _title(rows)):
         tx.all(_GIVE_TITLE, **keys, title=title)
-    seq, doc = length - len(rows), docs - len(rows)
+    seq = length - len(rows)
     for n, row in enumerate(rows, 1):
         row.update(keys)
         row["seq"], row["doc"], row["given"] = seq + n, doc + n, 1 if row["id"] else 0

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.store.database import Connection, Database, Row
+    from holdfast.store.database import Database, Row
+
+
+_STATE = """
+    SELECT
+        (SELECT coalesce(max(doc), 0) FROM messages WHERE space = :space),
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space)"""
 
 
 class Stored(NamedTuple):
@@ -23,8 +29,8 @@ class Stored(NamedTuple):
 def state(db: Database, space: str) -> tuple[int, int]:
     """Give the number of the newest document of a space, 0 for none, and the epoch of its index."""
     with db.reading() as connection:
-        rows = connection.all("SELECT docs, epoch FROM spaces WHERE space = :space", space=space)
-    return (rows[0][0], rows[0][1]) if rows else (0, 0)
+        newest, epoch = connection.all(_STATE, space=space)[0]
+    return newest, epoch
 
 
 def numbers(db: Database, space: str) -> tuple[int, int, int]:
@@ -55,7 +61,7 @@ def replace(db: Database, space: str, expected: Sequence[tuple[int, int]], segme
     `expected` lists the (first, last) of all stored segments of the space.
     """
     with db.writing() as tx:
-        _lock(tx, space)
+        tx.lock(space)
         found = tx.all("SELECT first, last FROM segments WHERE space = :space ORDER BY first", space=space)
         if found != list(expected):
             return False
@@ -74,13 +80,13 @@ def replace(db: Database, space: str, expected: Sequence[tuple[int, int]], segme
 def clear(db: Database, space: str) -> None:
     """Remove all segments of a space and begin a new epoch, so that every process makes its index anew."""
     with db.writing() as tx:
-        _lock(tx, space)
+        tx.lock(space)
         tx.all("DELETE FROM segments WHERE space = :space", space=space)
-        tx.all("UPDATE spaces SET epoch = epoch + 1 WHERE space = :space", space=space)
-
-
-def _lock(tx: Connection, space: str) -> None:
-    tx.all("UPDATE spaces SET epoch = epoch WHERE space = :space", space=space)
+        tx.all(
+            "INSERT INTO spaces (space, epoch) VALUES (:space, 1) "
+            "ON CONFLICT (space) DO UPDATE SET epoch = spaces.epoch + 1",
+            space=space,
+        )
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:

@@ -1,10 +1,9 @@
 -- The log and its index.
 CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY);
 
--- One row per space; its lock gives document numbers in the order of the commits, without gaps.
+-- What is known of a space as a whole; a space without a row has epoch 0.
 CREATE TABLE spaces (
     space TEXT NOT NULL PRIMARY KEY,
-    docs BIGINT NOT NULL,               -- messages so far: also the number of the newest document
     epoch BIGINT NOT NULL               -- grows when the index was rebuilt, so that other processes load it anew
 );
 

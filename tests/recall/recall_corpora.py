@@ -1,0 +1,113 @@
+"""Conversations to search, and ways to look at what was found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+import holdfast
+from holdfast import Memory
+from holdfast.types import Hit, Message, Role
+
+START = datetime(2022, 7, 1, 9, tzinfo=UTC)
+WORDS = (
+    "berlin marathon tokyo garden piano winter coffee bicycle yesterday monday the was 2022 don't "
+    "parse_http_header HTTPServer ERR_4312 src/a/b.py café naïve Straße 東京タワー 서울에서 Ёлка"
+).split()
+QUERIES = (
+    "berlin",
+    "When did Ada drink coffee at the garden?",
+    "did you see the http header",
+    "ERR_4312 in HTTPServer on 5 July 2022",
+    "my piano, Bob?",
+    "東京",
+    "the was",
+    "strasse cafe ёлка",
+)
+
+
+class Said(NamedTuple):
+    """A message before it is stored."""
+
+    chat: str
+    text: str
+    role: Role = "user"
+    name: str | None = None
+    minutes: int = 0
+
+    @property
+    def message(self) -> Message:
+        return Message(self.role, self.text, name=self.name, at=START + timedelta(minutes=self.minutes))
+
+
+def texts(words: Sequence[str] = WORDS, longest: int = 8) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(words), min_size=1, max_size=longest).map(" ".join)
+
+
+def conversations(largest: int = 40) -> st.SearchStrategy[list[Said]]:
+    """Make chats that alternate, with pauses, clocks that go back, and speakers with and without names."""
+    roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant"])
+    said = st.builds(
+        Said,
+        chat=st.sampled_from("abc"),
+        text=texts(),
+        role=roles,
+        name=st.sampled_from([None, "Ada", "Bob Stone"]),
+        minutes=st.integers(0, 30) | st.integers(0, 20_000),
+    )
+    return st.lists(said, min_size=1, max_size=largest)
+
+
+def tell(memory: Memory, said: Sequence[Said]) -> None:
+    """Append messages in their order, those of one chat that follow each other in one transaction."""
+    for chat, group in groupby(said, key=lambda one: one.chat):
+        memory.chat(chat).append([one.message for one in group])
+
+
+def ask(memory: Memory, query: str, limit: int = 100_000) -> list[object]:
+    """Give everything about the hits but their ids, which differ between databases."""
+    return [
+        (hit.chat, hit.seq, hit.text, hit.role, hit.name, hit.at, hit.score, dict(hit.why), hit.why.words)
+        for hit in memory.recall(query, limit=limit)
+    ]
+
+
+def ask_all(memory: Memory, queries: Sequence[str] = QUERIES) -> list[list[object]]:
+    return [ask(memory, query) for query in queries]
+
+
+def found(hits: Sequence[Hit]) -> list[str]:
+    return [hit.text for hit in hits]
+
+
+def forget(memory: Memory) -> None:
+    """Drop what this process holds of the index, as if it had just begun."""
+    memory._open._search = None
+
+
+def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """Begin another process, which can import holdfast; its lines come through `stdout`."""
+    path = str(Path(holdfast.__file__).parents[1])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_python(code: str, *arguments: str) -> str:
+    """Run code in another process to its end, and give what it printed."""
+    with start_python(code, *arguments) as process:
+        output, _ = process.communicate()
+    assert process.returncode == 0
+    return output

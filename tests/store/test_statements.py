@@ -1,0 +1,174 @@
+"""Every statement that Holdfast runs: the space comes first, in the SQL that both databases share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.store.database import split_statements
+
+ROOT = Path(holdfast.__file__).parent
+SCRIPTS = [ROOT / "store" / "schema.sql", *sorted((ROOT / "store" / "migrations").glob("*.sql"))]
+TABLES = re.findall(r"CREATE TABLE (\w+)", SCRIPTS[0].read_text("utf-8"))
+OURS = "|".join(table for table in TABLES if table != "schema_version")
+
+# A table that is read or changed, and the condition that comes next.
+USE = re.compile(
+    rf"\b(?:FROM|JOIN|UPDATE|USING)\s+(?:{OURS})\b"
+    r"(?:(?!\bWHERE\b|\bON\s+(?!CONFLICT))(?:\([^()]*\)|[^()]))*(?:\b(?:WHERE|ON)\s+(\S* = \S+))?"
+)
+SPACE_FIRST = re.compile(r"(?:\w+\.)?space = (?::space|\w+\.space)")
+SPACE_GIVEN = re.compile(r"\b(?:WHERE|ON) (?:\w+\.)?space = :space")
+INSERT = re.compile(r"\bINSERT INTO (?:\w+) \((\w+)")
+ON_CONFLICT = re.compile(r"\bON CONFLICT(?! \(space\b)")
+SQL = re.compile(
+    r"\bSELECT\b.+\bFROM\b|\bINSERT\s+INTO\b|\bUPDATE\s+\w+\s+SET\b|\bDELETE\s+FROM\b|\bCREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX|SCHEMA)\b|\bPRAGMA\s",
+    re.DOTALL,
+)
+NOT_PORTABLE = re.compile(
+    r"::|\bnow\(|\bSERIAL\b|\bAUTOINCREMENT\b|\bINTEGER\b|\bREAL\b|->|\bILIKE\b|\bGLOB\b|\bCOLLATE\b|\bstrftime\(|"
+    r"\bjson_|\bINSERT OR\b|\bREPLACE INTO\b|\bCURRENT_TIMESTAMP\b|\browid\b|\?",
+    re.IGNORECASE,
+)
+
+
+def texts(source: str) -> Iterator[str]:
+    """Yield the string constants of a module that are not its documentation, with … for what is put into them."""
+    tree = ast.parse(source)
+    skipped = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            skipped.update(map(id, node.values))
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            yield node.value
+
+
+def problem(statement: str) -> str | None:
+    """Say what is wrong with a statement that uses one of our tables."""
+    uses = list(USE.finditer(statement))
+    for use in uses:
+        if not SPACE_FIRST.fullmatch((use[1] or "").rstrip(",)")):
+            return f"does not begin its condition with the space: {use[0]}"
+    if uses and not SPACE_GIVEN.search(statement):
+        return "is not given the space"
+    if any(column != "space" for column in INSERT.findall(statement)):
+        return "does not insert the space first"
+    if ON_CONFLICT.search(statement):
+        return "does not look for conflicts within the space"
+    return "is not portable" if NOT_PORTABLE.search(statement) else None
+
+
+STATEMENTS = [
+    pytest.param(text, id=f"{file.stem}: {' '.join(text.split())[:60]}")
+    for file in sorted((ROOT / "store").glob("*.py"))
+    for text in texts(file.read_text("utf-8"))
+    if re.search(rf"\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+(?:{OURS})\b", text)
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_statement_puts_the_space_first(statement: str) -> None:
+    assert problem(statement) is None
+
+
+def test_the_statements_were_found() -> None:
+    assert len(STATEMENTS) > 15
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT length FROM sessions",
+        "SELECT length FROM sessions WHERE chat = :chat AND space = :space",
+        "SELECT length FROM sessions WHERE space LIKE :space",
+        "SELECT length FROM sessions WHERE (space = :space OR chat = :chat)",
+        "SELECT m.seq FROM messages m JOIN sessions s ON s.chat = m.chat WHERE m.space = :space",
+        "SELECT m.seq FROM messages m JOIN sessions s ON s.space = m.space WHERE m.chat = :chat",
+        "SELECT (SELECT max(doc) FROM messages) FROM sessions WHERE space = :space",
+        "UPDATE sessions SET title = :title WHERE chat = :chat",
+        "DELETE FROM segments",
+        "INSERT INTO sessions (chat, space) VALUES (:chat, :space)",
+        "INSERT INTO sessions (space, chat) VALUES (:space, :chat) ON CONFLICT (chat) DO NOTHING",
+        "INSERT INTO sessions (space, chat) VALUES (:space, :chat) ON CONFLICT DO NOTHING",
+        "SELECT chat::text FROM sessions WHERE space = :space",
+        "SELECT chat FROM sessions WHERE space = :space AND newest < now()",
+        "INSERT OR IGNORE INTO sessions (space, chat) VALUES (:space, :chat)",
+    ],
+)
+def test_a_statement_that_does_not_put_the_space_first_would_be_noticed(statement: str) -> None:
+    assert problem(statement) is not None
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_each_table_has_the_space_as_its_first_column(script: Path) -> None:
+    tables = re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) (\w+) NOT NULL", script.read_text("utf-8"))
+    assert {tuple(rest) for table, *rest in tables if table != "schema_version"} == {("space", "TEXT")}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_each_table_has_a_key_that_begins_with_the_space(script: Path) -> None:
+    for statement in split_statements(script.read_text("utf-8")):
+        if re.search(rf"CREATE TABLE (?:{OURS})\b", statement):
+            assert re.search(r"PRIMARY KEY \(space\b|space TEXT NOT NULL PRIMARY KEY", statement), statement
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_each_index_and_constraint_begins_with_the_space(script: Path) -> None:
+    text = re.sub(r"--.*", "", script.read_text("utf-8"))
+    keys = re.findall(r"\b(?:KEY|UNIQUE|REFERENCES \w+|INDEX \w+\s+ON \w+)\s*\((\w+)", text)
+    assert set(keys) == {"space"}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_columns_have_types_that_both_databases_know(script: Path) -> None:
+    text = re.sub(r"--.*", "", script.read_text("utf-8"))
+    types = re.findall(r"^[ \t]+\w+ ([A-Z]+(?: PRECISION)?)\b", text, re.MULTILINE)
+    assert set(types) - {"KEY"} <= {"TEXT", "BIGINT", "DOUBLE PRECISION", "BYTEA"}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_the_schema_is_portable(script: Path) -> None:
+    assert not NOT_PORTABLE.search(re.sub(r"--.*", "", script.read_text("utf-8")))
+
+
+OUTSIDE = [
+    pytest.param(file, id=str(file.relative_to(ROOT)))
+    for file in sorted(ROOT.rglob("*.py"))
+    if file.relative_to(ROOT).parts[0] not in {"store", "bench"}
+]
+
+
+@pytest.mark.parametrize("file", OUTSIDE)
+def test_there_is_no_sql_outside_of_the_store(file: Path) -> None:
+    assert [text for text in texts(file.read_text("utf-8")) if SQL.search(text)] == []
+
+
+DRIVERS = {"sqlite3", "psycopg", "psycopg_pool"}
+
+
+def imported(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text("utf-8"))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+
+def test_one_file_knows_the_drivers() -> None:
+    files = [
+        file.relative_to(ROOT)
+        for file in ROOT.rglob("*.py")
+        if DRIVERS & {n.split(".")[0] for n in imported(file)}
+    ]
+    assert [str(file) for file in files if file.parts[0] != "bench"] == ["store/database.py"]
