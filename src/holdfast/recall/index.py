@@ -33,6 +33,31 @@ BEFORE_ALL = -(2**62)  # a number before every segment, also before one that a h
 logger = logging.getLogger("holdfast")
 
 
+class Postings:
+    """Where some terms stand: how many documents have each, and on demand which ones, and how often."""
+
+    def __init__(
+        self, spans: tuple[tuple[Segment, NDArray[np.int64], NDArray[np.int64]], ...], terms: int
+    ) -> None:
+        self._spans = spans
+        self.counts = [0] * terms
+        for _, starts, ends in spans:
+            self.counts = [count + int(size) for count, size in zip(self.counts, ends - starts, strict=True)]
+
+    def of(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Give the documents with the n-th term, rising, and how often it stands in each."""
+        docs = np.empty(self.counts[n], np.int64)
+        frequencies = np.empty(self.counts[n])
+        filled = 0
+        for part, starts, ends in self._spans:
+            span = slice(int(starts[n]), int(ends[n]))
+            into = slice(filled, filled + span.stop - span.start)
+            np.add(part.docs[span], part.first, out=docs[into])
+            frequencies[into] = part.frequencies[span]
+            filled = into.stop
+        return docs, frequencies
+
+
 class Index:
     """Keep the index of a space; hold `lock` while using it."""
 
@@ -65,16 +90,10 @@ class Index:
         tail = self._tail  # another thread may freeze it at this moment
         return [*self._segments, tail] if tail else self._segments
 
-    def postings(self, term: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Give the documents with a term, rising, and how often it stands in each."""
-        found = [(part.first, part.postings(term)) for part in self.parts]
-        docs = [pair[0].astype(np.int64) + first for first, pair in found if pair]
-        frequencies = [pair[1] for _, pair in found if pair]
-        if not docs:
-            return np.empty(0, np.int64), np.empty(0)
-        if len(docs) == 1:
-            return docs[0], frequencies[0].astype(np.float64)
-        return np.concatenate(docs), np.concatenate(frequencies).astype(np.float64)
+    def look_up(self, terms: Sequence[int]) -> Postings:
+        """Find some terms, given by their hashes, in all segments at once."""
+        wanted = np.array(terms, np.uint64)
+        return Postings(tuple((part, *part.spans(wanted)) for part in self.parts), len(terms))
 
     def refresh(self) -> None:
         """Bring the index up to the newest message that is stored."""

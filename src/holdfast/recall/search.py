@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from holdfast.errors import InvalidInput
 from holdfast.recall import question as questions
 from holdfast.recall import rank
-from holdfast.recall.index import Index
-from holdfast.recall.question import Question, Word
+from holdfast.recall.index import Index, Postings
+from holdfast.recall.question import Question
 from holdfast.store import log, segments
 from holdfast.store.rows import EPOCH, from_micros, to_micros
 from holdfast.text.dates import spans
@@ -173,43 +173,41 @@ def _terms(index: Index, asked: Question, *, named: bool) -> list[_Sought]:
 
     The words related to a word are looked up as if they were one.
     """
+    hashes = [word.term for word in asked.words]
+    postings = index.look_up([*hashes, *(term for word in asked.words for term, _ in word.related)])
+    present = [n for n in range(len(hashes)) if postings.counts[n]]
+    present = sorted(present, key=lambda n: postings.counts[n])[: questions.MAX_TERMS]
     sought = []
+    for n in sorted(present):
+        word = asked.words[n]
+        factor = WEIGHTS.name_as_word if named and word.term in index.columns.names else 1.0
+        sought.append(_Sought(word.written, rank.Term(*postings.of(n), word.weight * factor)))
+    share = WEIGHTS.related * min(1.0, WEIGHTS.short / len(hashes))
+    first = len(hashes)
     for word in asked.words:
-        docs, frequencies = index.postings(word.term)
-        if len(docs):
-            factor = WEIGHTS.name_as_word if named and word.term in index.columns.names else 1.0
-            sought.append(_Sought(word.written, rank.Term(docs, frequencies, word.weight * factor)))
-    if len(sought) > questions.MAX_TERMS:
-        sought = sorted(sought, key=lambda one: len(one.term.docs))[: questions.MAX_TERMS]
-    share = WEIGHTS.related * min(1.0, WEIGHTS.short / len(asked.words))
-    for word in asked.words:
-        group = _group(index, word, share * word.weight)
+        group = _group(postings, range(first, first + len(word.related)), index.covered)
+        first += len(word.related)
         if group is not None:
-            sought.append(group)
+            sought.append(_Sought(f"like {word.written}", rank.Term(*group, share * word.weight)))
     return sought
 
 
-def _group(index: Index, word: Word, weight: float) -> _Sought | None:
+def _group(postings: Postings, terms: range, documents: int) -> tuple[rank.Numbers, rank.Floats] | None:
     """Join the postings of the words related to one, the likeliest first, while they are few enough to tell anything."""
-    room = max(_RELATED, index.covered * _RELATED // 100_000)
-    postings = []
-    for term, _ in word.related:
-        docs, frequencies = index.postings(term)
-        if 0 < len(docs) <= room:
-            postings.append((docs, frequencies))
-            room -= len(docs)
-    if not postings:
-        return None
-    if len(postings) == 1:
-        docs, frequencies = postings[0]
-    else:
-        sums, having = np.zeros(index.covered + 1), np.zeros(index.covered + 1, bool)
-        for docs, frequencies in postings:
-            sums[docs] += frequencies
-            having[docs] = True
-        docs = np.flatnonzero(having)
-        frequencies = sums[docs]
-    return _Sought(f"like {word.written}", rank.Term(docs, frequencies, weight))
+    room = max(_RELATED, documents * _RELATED // 100_000)
+    chosen = []
+    for n in terms:
+        if 0 < postings.counts[n] <= room:
+            chosen.append(postings.of(n))
+            room -= postings.counts[n]
+    if len(chosen) < 2:
+        return chosen[0] if chosen else None
+    sums, having = np.zeros(documents + 1), np.zeros(documents + 1, bool)
+    for docs, frequencies in chosen:
+        sums[docs] += frequencies
+        having[docs] = True
+    found = np.flatnonzero(having)
+    return found, sums[found]
 
 
 def _actors_of_roles(columns: Columns, roles: frozenset[str]) -> frozenset[int]:
@@ -285,8 +283,9 @@ def _is_share(value: object) -> bool:
 
 
 def _are_roles(value: object) -> bool:
-    listed = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-    return listed and all(isinstance(role, str) and role in ROLES for role in value)
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes):
+        return False
+    return all(isinstance(role, str) and role in ROLES for role in value)
 
 
 def _hit(found: _Found, chat: str, message: Message) -> Hit:

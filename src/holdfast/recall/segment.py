@@ -74,13 +74,13 @@ class Segment:
         """The memory that the arrays take."""
         return sum(array.nbytes for array in self._arrays())
 
-    def postings(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]] | None:
-        """Give the documents of a term, relative to `first`, and how often it stands in each; None for no document."""
-        place = int(self.terms.searchsorted(np.uint64(term)))
-        if place == len(self.terms) or int(self.terms[place]) != term:
-            return None
-        span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
-        return self.docs[span], self.frequencies[span]
+    def spans(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Say for each term where its postings begin and end in `docs` and `frequencies`; at 0 and 0 if it has none."""
+        if not len(self.terms):
+            return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
+        places = np.minimum(self.terms.searchsorted(terms), len(self.terms) - 1)
+        has = self.terms.take(places) == terms
+        return self.offsets.take(places) * has, self.offsets.take(places + 1) * has
 
     def _arrays(self) -> tuple[NDArray[np.generic], ...]:
         return (
