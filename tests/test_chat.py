@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from threading import Barrier, Event
@@ -263,6 +264,32 @@ def test_old_and_new_messages_in_a_list_come_back_in_its_order(memory: Memory) -
 def test_a_message_can_be_appended_again_under_the_id_that_was_made_for_it(memory: Memory) -> None:
     stored = memory.chat("monday").append(role="user", content="hello")
     assert memory.chat("monday").append(stored) == stored
+
+
+def test_another_message_under_the_id_that_was_made_for_one_is_a_conflict(memory: Memory) -> None:
+    stored = say(memory.chat("monday"), "a", "b", "c")
+    with pytest.raises(Conflict):
+        memory.chat("monday").append(replace(stored[1], content="other"))
+
+
+def test_messages_keep_their_ids_in_another_chat(memory: Memory) -> None:
+    stored = say(memory.chat("monday"), "a", "b", "c")
+    copies = memory.chat("tuesday").append(stored)
+    assert memory.chat("tuesday").append(stored) == copies
+    assert [(m.id, m.content) for m in copies] == [(m.id, m.content) for m in stored]
+    assert memory.verify().problems == ()
+
+
+def test_an_id_like_those_that_are_made_is_the_message_s_own(memory: Memory) -> None:
+    say(memory.chat("monday"), "a")
+    stored = memory.chat("monday").append(role="user", content="b", id="00000000000100000000")
+    assert memory.chat("monday").append(stored) == stored
+    assert memory.chat("monday").stats().messages == 2
+
+
+def test_messages_of_many_chats_keep_the_ids_that_were_made(memory: Memory) -> None:
+    stored = [memory.chat(chat).append(role="user", content=chat) for chat in "abcabc"]
+    assert [memory.chat(message.content).append(message) for message in stored] == stored
 
 
 def test_a_thousand_messages_again_add_nothing(memory: Memory) -> None:

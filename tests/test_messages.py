@@ -37,6 +37,13 @@ def result(call: object, said: object) -> dict[str, object]:
     return {"type": "tool_result", "tool_use_id": call, "content": said}
 
 
+def results_within_results(levels: int) -> object:
+    said: object = "42"
+    for _ in range(levels):
+        said = [result("t1", said)]
+    return said
+
+
 # The OpenAI chat format
 
 
@@ -135,6 +142,11 @@ def test_a_call_without_an_id_has_that_of_its_function() -> None:
     assert calls(tool_calls=[function("{}", id=None)])[0].id == "find"
 
 
+def test_a_call_of_a_tool_that_takes_plain_text_is_read() -> None:
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
+    assert calls(tool_calls=[custom]) == (ToolCall("c1", "patch", "*** Begin"),)
+
+
 def test_a_call_may_come_with_words() -> None:
     message = payload.parse({"role": "assistant", "content": "Let me see.", "tool_calls": [function("{}")]})
     assert (message.content, len(message.calls)) == ("Let me see.", 1)
@@ -204,6 +216,11 @@ def test_reasoning_beside_calls_needs_no_placeholder() -> None:
     assert payload.parse(message).content == ""
 
 
+def test_answers_of_another_kind_are_nobodys_tool_results() -> None:
+    message = payload.parse({"role": "user", "content": "Which one?", "answers": ["the first", "the second"]})
+    assert message.answers == ()
+
+
 def test_a_name_is_read() -> None:
     assert payload.parse({"role": "user", "name": "ada", "content": "hello"}).actor == "ada"
 
@@ -237,9 +254,15 @@ def test_the_function_of_a_call_item_is_not_who_speaks() -> None:
     assert payload.parse(item).actor == "assistant"
 
 
+def test_a_custom_call_item_is_read() -> None:
+    item = {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "*** Begin"}
+    assert payload.parse(item).calls == (ToolCall("c1", "patch", "*** Begin"),)
+
+
+@pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output"])
 @pytest.mark.parametrize("output", ["42", [{"type": "output_text", "text": "42"}]])
-def test_a_function_call_output_item_is_read(output: object) -> None:
-    message = payload.parse({"type": "function_call_output", "call_id": "c1", "output": output})
+def test_the_output_of_a_call_item_is_read(output: object, kind: str) -> None:
+    message = payload.parse({"type": kind, "call_id": "c1", "output": output})
     assert (message.role, message.content, message.call_id) == ("tool", "42", "c1")
 
 
@@ -282,6 +305,11 @@ def test_a_result_without_content_says_nothing() -> None:
 def test_an_image_in_a_result_is_a_placeholder() -> None:
     image = {"type": "image", "source": {"media_type": "image/png"}}
     assert payload.parse({"role": "user", "content": [result("t1", [image])]}).content == "[image: image/png]"
+
+
+def test_a_result_may_stand_in_a_result() -> None:
+    message = payload.parse({"role": "user", "content": results_within_results(3)})
+    assert (message.content, message.answers) == ("42", ("t1",))
 
 
 def test_words_beside_a_result_are_kept() -> None:
@@ -374,6 +402,7 @@ def test_what_is_no_time_is_refused(value: object) -> None:
         {"role": "user", "content": "hello", "meta": [1]},
         {"role": "user", "content": "hello", "raw": [1]},
         {"type": "web_search_call", "id": "w1"},
+        {"role": "user", "content": results_within_results(3000)},
     ],
 )
 def test_what_is_no_message_is_refused(fields: dict[str, object]) -> None:
@@ -579,6 +608,16 @@ def test_a_payload_is_stored_as_it_was_at_the_append(memory: Memory) -> None:
 def test_a_time_comes_back_to_the_microsecond(memory: Memory, at: datetime) -> None:
     memory.chat("monday").append(role="user", content="hello", at=at)
     assert memory.chat("monday").history()[0].at == (at if at.tzinfo else at.replace(tzinfo=UTC))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 2**52 + 10**12), min_size=50, max_size=50, unique=True))
+def test_no_microsecond_is_lost(micros: list[int]) -> None:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    times = [epoch + timedelta(microseconds=each) for each in micros]
+    with Memory(":memory:") as memory:
+        memory.chat("monday").append([Message("user", "hello", at=at) for at in times])
+        assert [message.at for message in memory.chat("monday").history()] == times
 
 
 @pytest.mark.parametrize(

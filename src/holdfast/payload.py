@@ -38,7 +38,10 @@ def parse(payload: Mapping[str, object]) -> Message:
         )
     item = _from_response_item(payload)
     role = _role(item.get("role"))
-    texts, calls, answers = _read_parts(item.get("content"))
+    try:
+        texts, calls, answers = _read_parts(item.get("content"))
+    except RecursionError as error:
+        raise InvalidInput("The content of the message is nested too deeply.", "Make it flatter.") from error
     calls += _read_tool_calls(item)
     if not any(text.strip() for text in texts):
         texts = _beside_content(item, silent=not calls and not answers) or texts
@@ -50,9 +53,6 @@ def parse(payload: Mapping[str, object]) -> Message:
         answers = [cast("str", item["tool_call_id"])]
     elif item.get("role") == "function" and isinstance(item.get("name"), str):
         answers = [cast("str", item["name"])]  # the legacy format names the function instead of the call
-    exported = item.get("answers")
-    if isinstance(exported, list):
-        answers = [str(answer) for answer in exported]
     call_id = item.get("call_id", answers[0] if answers else None)
     name, identity, meta = item.get("name"), item.get("id"), item.get("meta", {})
     if not isinstance(meta, Mapping):
@@ -113,8 +113,6 @@ def export(message: Message) -> dict[str, object]:
     if message.call_id is not None:
         fields["call_id"] = message.call_id
     if message.answers and message.answers != (message.call_id,):
-        fields["answers"] = list(message.answers)
-    if message.answers not in ((), (message.call_id,)):
         fields["answers"] = list(message.answers)
     if message.meta:
         fields["meta"] = dict(message.meta)
@@ -190,7 +188,7 @@ def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
     kind = payload.get("type")
     if "role" in payload or kind is None:
         return payload
-    if kind == "function_call":
+    if kind in {"function_call", "custom_tool_call"}:
         call = {"id": payload.get("call_id"), "function": payload}
         return {
             **payload,
@@ -200,7 +198,7 @@ def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
             "name": None,
             "call_id": None,
         }
-    if kind == "function_call_output":
+    if kind in {"function_call_output", "custom_tool_call_output"}:
         return {
             **payload,
             "role": "tool",
@@ -315,12 +313,13 @@ def _part_name(part: Mapping[str, object]) -> str:
 def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
     calls = []
     for entry in _blocks(item.get("tool_calls")):
-        function = entry.get("function", entry)
+        function = entry.get("function", entry.get("custom", entry))
         if not isinstance(function, Mapping):
             raise InvalidInput(
                 "A tool call has no function.", "Use {'id': …, 'function': {'name': …, 'arguments': …}}."
             )
-        calls.append(_call(entry.get("id"), function.get("name"), function.get("arguments")))
+        arguments = function.get("arguments", function.get("input"))
+        calls.append(_call(entry.get("id"), function.get("name"), arguments))
     for entry in _blocks(item.get("calls")):
         call = _call(entry.get("id"), entry.get("name"), {})
         calls.append(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,6 +41,18 @@ def extended(segments: list[Segment]) -> Columns:
     return grown
 
 
+def added(docs: list[Document], cuts: list[int]) -> Columns:
+    """Add documents partly in segments and partly one by one."""
+    grown = Columns()
+    for segment in parts(docs, cuts):
+        if segment.count % 3 == 0:
+            grown.extend(segment)
+            continue
+        for n, doc in enumerate(docs[segment.first - 1 : segment.last]):
+            grown.add(doc, int(segment.words[n]), bool(segment.tells_time[n]))
+    return grown
+
+
 def blocks(grown: Columns) -> dict[int, list[int]]:
     """Give the documents of each block, whatever its number, by the first of them."""
     members: dict[int, list[int]] = {}
@@ -50,16 +64,23 @@ def blocks(grown: Columns) -> dict[int, list[int]]:
 def chain(minutes: list[float]) -> Columns:
     """Extend by one document after the other, all of one chat."""
     docs = [Document(n, "a", "", "user", "", round(m * MINUTE), "x") for n, m in enumerate(minutes, 1)]
-    return extended([build([doc]) for doc in docs])
+    return added(docs, [1])
 
 
-@settings(max_examples=100, deadline=None)
-@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 10))
-def test_extending_bit_by_bit_equals_extending_at_once(said: list[Said], cuts: list[int], block: int) -> None:
+@pytest.mark.parametrize("grow", [lambda docs, cuts: extended(parts(docs, cuts)), added])
+@settings(max_examples=60, deadline=None)
+@given(
+    said=conversations(60),
+    cuts=st.lists(st.integers(1, 12), min_size=1, max_size=12),
+    block=st.integers(1, 10),
+)
+def test_extending_bit_by_bit_equals_extending_at_once(
+    grow: Callable[[list[Document], list[int]], Columns], said: list[Said], cuts: list[int], block: int
+) -> None:
     docs = documents(said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK", block)
-        once, grown = extended([build(docs)]), extended(parts(docs, cuts))
+        once, grown = extended([build(docs)]), grow(docs, cuts)
     for name in ("words", "at", "chat", "actor", "tells_time", "previous", "next", "run"):
         size = once.last + 1
         assert np.array_equal(getattr(once, name)[:size], getattr(grown, name)[:size]), name
@@ -75,7 +96,7 @@ def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: l
     docs = documents(said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK", block)
-        grown = extended(parts(docs, cuts))
+        grown = added(docs, cuts)
     newest: dict[str, Document] = {}
     run: dict[int, int] = {0: -1}
     beginning: dict[int, int] = {}

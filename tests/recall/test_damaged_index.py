@@ -269,7 +269,7 @@ def test_an_index_that_cannot_be_stored_answers_all_the_same(tmp_path: Path) -> 
         assert all(hits)
         assert stored.load(memory._open.database, memory.scope.space, 0) == []
         refuse_writing(memory._open.database, refused=False)
-        tell(memory, SAID[:1])
+        tell(memory, SAID[:8])
         memory.recall("berlin")
         assert len(stored.load(memory._open.database, memory.scope.space, 0)) > 0
         assert memory.verify().ok
@@ -351,10 +351,24 @@ def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: st
         assert ask(memory, "berlin") == before
 
 
-@pytest.mark.parametrize("function", ["extend", "_link", "merge", "_assemble", "_freeze", "replace", "_load"])
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        ("extend", 20),
+        ("_link", 20),
+        ("merge", 20),
+        ("_assemble", 20),
+        ("_freeze", 20),
+        ("replace", 20),
+        ("_load", 20),
+        ("add", 3),
+        ("read_words", 3),
+        ("documents", 3),
+    ],
+)
 @pytest.mark.parametrize("held", [True, False])
 def test_an_interrupted_search_leaves_nothing_half_done(
-    space: Memory, monkeypatch: pytest.MonkeyPatch, function: str, held: bool
+    space: Memory, monkeypatch: pytest.MonkeyPatch, function: str, count: int, held: bool
 ) -> None:
     monkeypatch.setattr(index, "LARGEST", 1000)  # so that something is merged
     for start in range(0, 40, 5):
@@ -362,7 +376,7 @@ def test_an_interrupted_search_leaves_nothing_half_done(
         space.recall("berlin")
     if not held:
         forget(space)
-    tell(space, SAID[40:])
+    tell(space, SAID[40 : 40 + count])
 
     def interrupt(frame: FrameType, event: str, argument: object) -> None:
         if frame.f_code.co_name == function and "holdfast" in frame.f_code.co_filename:

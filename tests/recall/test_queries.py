@@ -151,9 +151,6 @@ def test_stop_words_alone_find_messages_that_have_them_beside_others(told: Memor
     assert TEXTS[0] in found(told.recall("the is"))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="rank.py: a message without content words has no substance, so no score"
-)
 @pytest.mark.parametrize("query", ["to be or not to be", "To be?", "what is it", "What is it?"])
 def test_stop_words_alone_find_a_message_of_nothing_else(told: Memory, query: str) -> None:
     assert TEXTS[6 if "what" in query.lower() else 5] == found(told.recall(query))[0]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from recall_corpora import START, Said, tell
+from recall_corpora import START, Said, ask, tell
 
 from holdfast import Memory
 from holdfast.recall import rank, search
@@ -140,6 +140,21 @@ def test_scores_agree_with_the_reference(
 def numbered(chats: list[list[Said]]) -> Iterator[tuple[Said, int]]:
     for chat in chats:
         yield from ((said, seq) for seq, said in enumerate(chat, 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(chats=sessions(), asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6))
+def test_common_and_rare_words_are_scored_alike_to_the_last_bit(
+    spaces: Iterator[Memory], chats: list[list[Said]], asked: list[str]
+) -> None:
+    space = next(spaces)
+    tell(space, [said for chat in chats for said in chat])
+    results = []
+    for dense in (0, 2**40):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rank, "_DENSE", dense)
+            results.append(ask(space, " ".join(asked)))
+    assert results[0] == results[1]
 
 
 # The best possible score

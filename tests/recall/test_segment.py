@@ -12,6 +12,7 @@ from recall_corpora import Said, conversations
 from test_columns import documents, parts
 
 from holdfast.recall.segment import BadSegment, Document, Segment, build, checksum, merge
+from holdfast.recall.tail import Tail
 from holdfast.text import analyze
 
 
@@ -20,8 +21,9 @@ def doc(number: int, text: str) -> Document:
 
 
 def postings(segment: Segment, term: str) -> list[tuple[int, int]]:
-    found = segment.postings(analyze.hash_term(term))
-    return [] if found is None else [(int(d), int(f)) for d, f in zip(*found, strict=True)]
+    starts, ends = segment.spans(np.array([analyze.hash_term(term)], np.uint64))
+    span = slice(int(starts[0]), int(ends[0]))
+    return [(int(d), int(f)) for d, f in zip(segment.docs[span], segment.frequencies[span], strict=True)]
 
 
 SAMPLE = build([doc(5, "berlin marathon berlin"), doc(6, "the marathon"), doc(7, "http_header")])
@@ -40,9 +42,19 @@ def test_a_stop_word_is_found_but_counts_for_no_length() -> None:
     assert list(SAMPLE.words) == [3, 1, 2]
 
 
-def test_an_unknown_term_has_none() -> None:
-    assert SAMPLE.postings(0) is None
-    assert SAMPLE.postings(2**64 - 1) is None
+@pytest.mark.parametrize("segment", [SAMPLE, build([doc(1, "🎉")])])
+def test_an_unknown_term_has_none(segment: Segment) -> None:
+    starts, ends = segment.spans(np.array([0, 1, 2**63, 2**64 - 1], np.uint64))
+    assert list(starts) == list(ends) == [0, 0, 0, 0]
+
+
+def test_terms_are_looked_up_in_the_order_of_the_question() -> None:
+    terms = np.array(
+        [analyze.hash_term(term) for term in ("the", "nothing", "marathon", "berlin")], np.uint64
+    )
+    starts, ends = SAMPLE.spans(terms)
+    found = [list(SAMPLE.docs[start:end]) for start, end in zip(starts, ends, strict=True)]
+    assert found == [[1], [], [0, 1], [0]]
 
 
 def test_a_word_that_stands_often_counts_255_times_at_most() -> None:
@@ -57,6 +69,34 @@ def test_a_document_without_words_is_a_document() -> None:
 def test_a_segment_without_any_word_can_be_stored() -> None:
     segment = build([doc(1, "🎉")])
     assert Segment.decode(segment.encode()).same_as(segment)
+
+
+# The newest documents
+
+
+@settings(max_examples=60, deadline=None)
+@given(conversations(20), st.integers(1, 2**40))
+def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], first: int) -> None:
+    docs = documents(said, first)
+    segment, tail = build(docs), Tail()
+    assert [tail.add(one) for one in docs] == [
+        (int(words), bool(tells)) for words, tells in zip(segment.words, segment.tells_time, strict=True)
+    ]
+    assert tail.documents == docs
+    for term, start, end in zip(segment.terms, segment.offsets[:-1], segment.offsets[1:], strict=True):
+        numbers, frequencies = tail.postings(int(term))
+        assert numbers == [int(one) + first for one in segment.docs[start:end]]
+        assert frequencies == [int(one) for one in segment.frequencies[start:end]]
+
+
+def test_the_tail_counts_a_word_255_times_at_most() -> None:
+    tail = Tail()
+    tail.add(doc(1, "berlin " * 1000))
+    assert tail.postings(analyze.hash_term("berlin")) == ([1], [255])
+
+
+def test_the_tail_has_nothing_of_an_unknown_term() -> None:
+    assert Tail().postings(7) == ([], [])
 
 
 # Merging and storing

@@ -103,6 +103,34 @@ os._exit(0)
     assert reopen().chat("monday").stats().messages == 1
 
 
+def test_an_interrupt_at_any_moment_leaves_a_memory_that_goes_on(tmp_path: Path) -> None:
+    script = """
+import random, signal, sys
+from holdfast import Memory
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+memory = Memory(sys.argv[1], user="ada")
+chat = memory.chat("monday")
+chance = random.Random(7)
+acknowledged = interrupted = 0
+while interrupted < 150:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00001, 0.0006))
+        chat.append(role="user", content="hello")
+        acknowledged += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupted += 1
+assert chat.append(role="user", content="last").seq > acknowledged
+with Memory(sys.argv[1], user="ada") as other:
+    other.chat("monday").append(role="user", content="from another")
+assert memory.verify().ok
+print("ok")
+"""
+    assert run(script, tmp_path / "memory.db") == "ok\n"
+
+
 # A crash of the machine, as far as a test can show it: the files as they are at some moment, the write-ahead log torn.
 
 

@@ -94,18 +94,18 @@ def test_the_migrations_make_what_schema_sql_says_on_sqlite(tmp_path: Any) -> No
     assert sqlite_catalog(str(tmp_path / "memory.db")) == sqlite_catalog(str(tmp_path / "schema.db"))
 
 
-def test_the_migrations_make_what_schema_sql_says_on_postgresql(postgres_url: str) -> None:
-    query(postgres_url, "CREATE SCHEMA expected")
-    query(postgres_url, SCHEMA, schema="expected")
-    Memory(postgres_url).close()
-    assert postgres_catalog(postgres_url, "holdfast") == postgres_catalog(postgres_url, "expected")
+def test_the_migrations_make_what_schema_sql_says_on_postgresql(own_postgres_url: str) -> None:
+    query(own_postgres_url, "CREATE SCHEMA expected")
+    query(own_postgres_url, SCHEMA, schema="expected")
+    Memory(own_postgres_url).close()
+    assert postgres_catalog(own_postgres_url, "holdfast") == postgres_catalog(own_postgres_url, "expected")
 
 
-def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(postgres_url: str) -> None:
-    query(postgres_url, "CREATE TABLE messages (mine TEXT)", schema="public")
-    with Memory(postgres_url) as memory:
+def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(own_postgres_url: str) -> None:
+    query(own_postgres_url, "CREATE TABLE messages (mine TEXT)", schema="public")
+    with Memory(own_postgres_url) as memory:
         memory.chat("monday").append(role="user", content="hello")
-    assert query(postgres_url, "SELECT * FROM messages", schema="public") == []
+    assert query(own_postgres_url, "SELECT * FROM messages", schema="public") == []
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from holdfast.text import analyze
 
 if TYPE_CHECKING:
-    from holdfast.recall.segment import Segment
+    from holdfast.recall.segment import Document, Segment
 
 PAUSE = 6 * 3600 * 1_000_000  # microseconds of silence in a chat after which something new begins
 BLOCK = 128  # messages at most that count as one block, so that a chat without pauses is not one block
@@ -89,6 +89,33 @@ class Columns:
         self.total_words += int(np.maximum(segment.words, 1).sum(dtype=np.int64))
         self._newest = _grown(self._newest, len(self.chats))
         self._link(first, last)
+
+    def add(self, document: Document, words: int, tells_time: bool) -> None:  # noqa: FBT001 - a column, no switch
+        """Add one document, which must follow the last one; the same as `extend` with a segment of it alone, faster."""
+        number = document.number
+        if number >= len(self.words):
+            self._allocate(max(number + 1, len(self.words) * 3 // 2))
+        chat = self.chats.setdefault((document.chat, document.agent), len(self.chats))
+        actor = (document.role, document.name)
+        if actor not in self.actors:
+            self._number_actors((actor,))
+        self.words[number], self.at[number], self.tells_time[number] = words, document.at, tells_time
+        self.chat[number], self.actor[number] = chat, self.actors[actor]
+        self.last = number
+        self.total_words += max(words, 1)
+        self._newest = _grown(self._newest, len(self.chats))
+        before = int(self._newest[chat])
+        joined = before != 0 and abs(document.at - int(self.at[before])) <= PAUSE
+        run = int(self.run[before]) + 1 if joined else 0
+        if joined:
+            self.previous[number], self.next[before] = before, number
+        if run % BLOCK == 0:
+            self.blocks += 1
+            self._block_words = _grown(self._block_words, self.blocks)
+        block = self.blocks - 1 if run % BLOCK == 0 else int(self.block[before])
+        self.run[number], self.block[number] = run, block
+        self._block_words[block] += words
+        self._newest[chat] = number
 
     @staticmethod
     def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:

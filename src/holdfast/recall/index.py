@@ -20,6 +20,7 @@ from holdfast.errors import HoldfastError, Unavailable
 from holdfast.recall import segment as segments
 from holdfast.recall.columns import Columns
 from holdfast.recall.segment import BadSegment, Document, Segment
+from holdfast.recall.tail import Tail
 from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ logger = logging.getLogger("holdfast")
 class Postings:
     """Where some terms stand: how many documents have each, and on demand which ones, and how often."""
 
-    def __init__(
-        self, spans: tuple[tuple[Segment, NDArray[np.int64], NDArray[np.int64]], ...], terms: int
-    ) -> None:
-        self._spans = spans
-        self.counts = [0] * terms
-        for _, starts, ends in spans:
+    def __init__(self, terms: Sequence[int], parts: Sequence[Segment], tail: Tail) -> None:
+        wanted = np.array(terms, np.uint64)
+        self._spans = [(part, *part.spans(wanted)) for part in parts]
+        self._newest = [tail.postings(term) for term in terms]
+        self.counts = [len(docs) for docs, _ in self._newest]
+        for _, starts, ends in self._spans:
             self.counts = [count + int(size) for count, size in zip(self.counts, ends - starts, strict=True)]
 
     def of(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -55,6 +56,7 @@ class Postings:
             np.add(part.docs[span], part.first, out=docs[into])
             frequencies[into] = part.frequencies[span]
             filled = into.stop
+        docs[filled:], frequencies[filled:] = self._newest[n]
         return docs, frequencies
 
 
@@ -71,7 +73,8 @@ class Index:
         self._epoch = epoch
         self._segments: list[Segment] = []  # frozen, in the database or about to be
         self._stored: list[tuple[int, int]] = []  # what the database has, as far as this process knows
-        self._tail: Segment | None = None
+        self._unstored: Segment | None = None  # frozen, but the database could not be written
+        self._tail = Tail()
         self.columns = Columns()
 
     @property
@@ -86,14 +89,13 @@ class Index:
 
     @property
     def parts(self) -> list[Segment]:
-        """All segments with the tail, in the order of their documents."""
-        tail = self._tail  # another thread may freeze it at this moment
-        return [*self._segments, tail] if tail else self._segments
+        """All segments, in the order of their documents."""
+        unstored = self._unstored  # another thread may store it at this moment
+        return [*self._segments, unstored] if unstored else self._segments
 
     def look_up(self, terms: Sequence[int]) -> Postings:
-        """Find some terms, given by their hashes, in all segments at once."""
-        wanted = np.array(terms, np.uint64)
-        return Postings(tuple((part, *part.spans(wanted)) for part in self.parts), len(terms))
+        """Find some terms, given by their hashes, everywhere at once."""
+        return Postings(terms, self.parts, self._tail)
 
     def refresh(self) -> None:
         """Bring the index up to the newest message that is stored."""
@@ -116,9 +118,7 @@ class Index:
             rows = stored.documents(self._database, self._space, after, until - after)
             if not rows:
                 break
-            self._add(segments.build(to_documents(rows, after, until)))
-            if self._tail and self._tail.count >= FREEZE:
-                self._freeze(self._tail)
+            self._add(to_documents(rows, after, until))
 
     def _load(self) -> None:
         """Take over the stored segments; if they do not cover the log from its beginning on, remove them."""
@@ -127,7 +127,7 @@ class Index:
             # Another process joined what this one holds in parts.
             self._reset(self._epoch)
             rows = stored.load(self._database, self._space, BEFORE_ALL)
-        if self._tail is not None:
+        if self._tail.documents or self._unstored:
             return
         newest, _ = stored.state(self._database, self._space)
         for row in rows:
@@ -164,13 +164,22 @@ class Index:
             return None
         return segment
 
-    def _add(self, segment: Segment) -> None:
-        self.columns.extend(segment)
-        self._tail = segments.merge([self._tail, segment]) if self._tail else segment
+    def _add(self, documents: list[Document]) -> None:
+        """Take in new documents: a few into the tail, or else, together with the tail, as a segment."""
+        if len(self._tail.documents) + len(documents) < FREEZE:
+            for document in documents:
+                self.columns.add(document, *self._tail.add(document))
+            return
+        new = segments.build(documents)
+        before = [segments.build(self._tail.documents)] if self._tail.documents else []
+        waiting = [self._unstored] if self._unstored else []
+        self.columns.extend(new)
+        self._unstored, self._tail = segments.merge([*waiting, *before, new]), Tail()
+        self._freeze(self._unstored)
 
-    def _freeze(self, tail: Segment) -> None:
-        """Store the tail as a segment, joined with earlier ones that are not much larger."""
-        frozen, kept = tail, list(self._segments)
+    def _freeze(self, newest: Segment) -> None:
+        """Store the newest segment, joined with earlier ones that are not much larger."""
+        frozen, kept = newest, list(self._segments)
         while kept and kept[-1].count <= 2 * frozen.count and kept[-1].count + frozen.count <= LARGEST:
             frozen = segments.merge([kept.pop(), frozen])
         body = frozen.encode()
@@ -181,7 +190,7 @@ class Index:
             logger.info("The index of space %r could not be stored: %s", self._space, error)
             return
         if done:
-            self._segments, self._tail = [*kept, frozen], None
+            self._segments, self._unstored = [*kept, frozen], None
             self._stored = [(part.first, part.last) for part in self._segments]
         else:  # another process stored other segments: start from those
             self._reset(self._epoch)

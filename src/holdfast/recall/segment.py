@@ -15,7 +15,7 @@ from holdfast.text import analyze
 
 VERSION = analyze.VERSION * 100 + 1  # the analysis, and the layout below
 _MAGIC = b"HFSEG\x00\x00\x01"
-_MAX_FREQUENCY = 255
+MAX_FREQUENCY = 255  # what a byte holds; how often a term stands in a document is not counted further
 _EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999  # the times that a message can have
 
 _Kind = TypeVar("_Kind", bound=np.generic)
@@ -205,18 +205,28 @@ def _rise(docs: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
     return bool(np.isin(falls, offsets, assume_unique=True).all())
 
 
+def read_words(text: str) -> tuple[list[int], int, bool]:
+    """Turn a text into the hashes of its terms, the number of its words, and whether they tell a time."""
+    terms: list[int] = []
+    words, tells_time = 0, False
+    analyze_token = analyze.analyze
+    for token in analyze.tokens(text):
+        found, counted, tells = analyze_token(token)
+        terms.extend(found)
+        words += counted
+        tells_time = tells_time or tells
+    return terms, words, tells_time
+
+
 def build(documents: Sequence[Document]) -> Segment:
     """Analyse documents, which are numbered without gaps, and index them. Linear in their words, times its logarithm."""
     hashes: list[int] = []
-    ends, words, tells_time = [], [], []
-    analyze_token = analyze.analyze
+    ends: list[int] = []
+    words: list[int] = []
+    tells_time: list[bool] = []
     for document in documents:
-        length, tells = 0, False
-        for token in analyze.tokens(document.text):
-            terms, counted, tells_it = analyze_token(token)
-            hashes.extend(terms)
-            length += counted
-            tells = tells or tells_it
+        terms, length, tells = read_words(document.text)
+        hashes.extend(terms)
         ends.append(len(hashes))
         words.append(length)
         tells_time.append(tells)
@@ -293,7 +303,7 @@ def _assemble(
         starts = np.flatnonzero(new)
         counts = np.diff(starts, append=len(hashes))
         hashes, docs = hashes[starts], docs[starts]
-        frequencies = np.minimum(counts, _MAX_FREQUENCY).astype(np.uint8)
+        frequencies = np.minimum(counts, MAX_FREQUENCY).astype(np.uint8)
     else:
         frequencies = frequencies[order]
     starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(hashes)), bool), hashes[1:] != hashes[:-1]]))

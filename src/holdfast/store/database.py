@@ -12,12 +12,11 @@ import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from holdfast.errors import (
     Closed,
@@ -32,6 +31,7 @@ from holdfast.errors import (
 if TYPE_CHECKING:
     import psycopg
 
+T = TypeVar("T")
 Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
 Value = str | int | float | bytes | None
@@ -75,6 +75,11 @@ class Database(ABC):
     @abstractmethod
     def writing(self) -> _Context:
         """Open a transaction that commits at the end of the block and rolls back when the block raises."""
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do some work in a transaction and return its result: `writing` in the fewest steps."""
+        with self.writing() as tx:
+            return work(tx)
 
     @abstractmethod
     def close(self) -> None:
@@ -136,6 +141,8 @@ if TYPE_CHECKING:
 @cache
 def migrations() -> list[list[str]]:
     """Read the numbered migrations, each as its list of statements."""
+    from importlib import resources  # noqa: PLC0415 - a fifth of what `import holdfast` would take
+
     folder = resources.files("holdfast.store") / "migrations"
     files = sorted(
         (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name
@@ -227,34 +234,6 @@ class _Reader:
         self.connection.close()
 
 
-class _SQLiteTransaction:
-    """One transaction after the other on the connection that writes."""
-
-    def __init__(self, connection: _SQLiteConnection, lock: threading.RLock) -> None:
-        self._connection = connection
-        self._lock = lock
-
-    def __enter__(self) -> Connection:
-        self._lock.acquire()
-        try:
-            self._connection.all("BEGIN IMMEDIATE")
-        except BaseException:
-            self._lock.release()
-            raise
-        return self._connection
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._connection.all("COMMIT")
-        finally:
-            try:
-                if self._connection.in_transaction:
-                    self._connection.all("ROLLBACK")
-            finally:
-                self._lock.release()
-
-
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
@@ -267,7 +246,6 @@ class SQLite(Database):
         self._local = threading.local()
         self._readers: weakref.WeakSet[_SQLiteConnection] = weakref.WeakSet()
         self._writer = self._connect()
-        self._transaction = _SQLiteTransaction(self._writer, self._lock)
 
     def _connect(self) -> _SQLiteConnection:
         try:
@@ -320,10 +298,33 @@ class SQLite(Database):
             self._readers.add(reader.connection)
         yield reader.connection
 
-    def writing(self) -> _Context:
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
         self._check_open()
-        return self._transaction
+        with self._lock:
+            self._check_open()  # it may have been closed while this thread stood in line
+            try:
+                self._writer.all("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.all("COMMIT")
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.all("ROLLBACK")
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """See `Database.write`."""
+        self._check_open()
+        with self._lock:
+            self._check_open()  # it may have been closed while this thread stood in line
+            try:
+                self._writer.all("BEGIN IMMEDIATE")
+                result = work(self._writer)
+                self._writer.all("COMMIT")
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.all("ROLLBACK")
+        return result
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -418,6 +419,7 @@ class PostgreSQL(Database):
         commit = "on" if durability == "full" else "off"
         settings: dict[str, Any] = {
             "autocommit": True,
+            "client_encoding": "utf8",
             "options": f"-c search_path=holdfast -c synchronous_commit={commit} -c client_min_messages=warning "
             f"-c lock_timeout={BUSY_SECONDS}s "
             # Who was let through a lock must see what the one before has committed, whatever the server's default.
@@ -425,6 +427,12 @@ class PostgreSQL(Database):
         }
         try:
             with psycopg.connect(url, connect_timeout=10, **settings) as connection:
+                encoding = connection.info.parameter_status("server_encoding")
+                if encoding != "UTF8":
+                    raise Unavailable(
+                        f"The database has the encoding {encoding}, which cannot hold every text.",
+                        "Create one with ENCODING 'UTF8'.",
+                    )
                 # Who may not create schemas can use one that is there.
                 if connection.execute("SELECT to_regnamespace('holdfast')").fetchone() == (None,):
                     connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
@@ -462,6 +470,7 @@ class PostgreSQL(Database):
             with self._pool.connection() as connection:
                 yield connection
         except self._errors as error:
+            self._check_open()  # it may have been closed in the meantime
             if connection is not None and connection.broken:
                 self._pool.check()  # the others may have been lost as well
             raise _explain_postgres(error) from error
