@@ -842,6 +842,13 @@ def test_what_is_no_call_is_refused(calls: Any) -> None:
         memory.chat("monday").append(role="assistant", calls=calls)
 
 
+@pytest.mark.parametrize("fields", [{"calls": [ToolCall("c1", "find")]}, {"role": "tool", "answers": ["c1"]}])
+def test_a_message_with_a_list_for_a_tuple_is_refused(fields: dict[str, Any]) -> None:
+    message = Message(**{"role": "assistant", "content": "hello", **fields})
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="tuple"):
+        memory.chat("monday").append(message)
+
+
 # What a message costs
 
 

@@ -277,6 +277,8 @@ def _check(message: Message) -> None:
             raise InvalidInput(
                 f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
             )
+    if not isinstance(message.calls, tuple) or not isinstance(message.answers, tuple):
+        raise InvalidInput("The `calls` and `answers` of a Message must be tuples.", "Pass tuples.")
     if message.call_id is not None:
         _check_call_text(message.call_id)
     for answer in message.answers:

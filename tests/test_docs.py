@@ -1,0 +1,87 @@
+"""The documents say what is true: examples run as they are written, and what they name is there."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+DOCUMENTS = [README, *(path.read_text("utf-8") for path in [ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md")])]
+
+
+def example() -> str:
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    return str(block)
+
+
+def run(source: str, names: dict[str, object]) -> None:
+    """Run a program that may await at its top level, as a notebook does."""
+    code = compile(source, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+    async def main() -> None:
+        result = eval(code, names)
+        if inspect.isawaitable(result):
+            await result
+
+    asyncio.run(main())
+
+
+def test_the_readme_has_at_most_150_lines() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_the_example_runs_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked: list[tuple[str, tuple[dict[str, object], ...]]] = []
+
+    def llm(system: str, messages: tuple[dict[str, object], ...]) -> str:
+        asked.append((system, messages))
+        return "A long run on Sunday."
+
+    names: dict[str, object] = {"llm": llm}
+    run(example(), names)
+    printed = capsys.readouterr().out
+    assert "training for the Berlin marathon" in printed.splitlines()[0]
+    assert "because words" in printed
+    assert [message["role"] for message in asked[0][1]] == ["user", "assistant"]
+    memory = names["memory"]
+    assert isinstance(memory, holdfast.Memory)
+    with memory:
+        assert memory.chat("monday").history(1)[0].content == "A long run on Sunday."
+        assert memory.verify().ok
+
+
+def test_the_commands_that_the_documents_name_are_there() -> None:
+    help_text = subprocess.run(
+        [sys.executable, "-m", "holdfast", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    named = {name for text in DOCUMENTS for name in re.findall(r"holdfast ([a-z]+)", text) if name != "import"}
+    named = {name for name in named if re.search(rf"`?holdfast {name}[ `\n]", "".join(DOCUMENTS))}
+    assert {"recall", "bench"} <= named
+    assert {name for name in named if name not in help_text} == set()
+
+
+def test_the_targets_that_the_readme_names_are_in_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"make ([a-z]+)", README))
+    assert {"demo", "test"} <= targets
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_files_that_the_documents_name_exist() -> None:
+    names = {name for text in DOCUMENTS for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql|txt|md))`", text)}
+    assert names
+    missing = {name for name in names if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "holdfast"))}
+    assert missing == set()
