@@ -277,7 +277,8 @@ def _check(message: Message) -> None:
             raise InvalidInput(
                 f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
             )
-    if not isinstance(message.calls, tuple) or not isinstance(message.answers, tuple):
+    lists: tuple[object, object] = message.calls, message.answers
+    if not all(isinstance(value, tuple) for value in lists):
         raise InvalidInput("The `calls` and `answers` of a Message must be tuples.", "Pass tuples.")
     if message.call_id is not None:
         _check_call_text(message.call_id)

@@ -288,6 +288,69 @@ def test_a_damaged_index_that_cannot_be_removed_is_not_served(tmp_path: Path) ->
         assert ask_all(memory, QUERIES) == before
 
 
+def test_an_index_that_could_not_be_stored_goes_on_from_that_of_another(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as one, Memory(tmp_path / "memory.db") as two:
+        tell(one, SAID[:16])
+        refuse_writing(two._open.database, refused=True)
+        two.recall("berlin")
+        one.recall("berlin")
+        tell(one, SAID[16:32])
+        one.recall("berlin")
+        assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
+        refuse_writing(two._open.database, refused=False)
+        tell(one, SAID[32:])
+        assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
+        assert two.verify().ok
+
+
+# More than one process
+
+
+def test_a_rebuild_by_one_is_noticed_by_those_that_loaded_what_was_wrong(shared_location: str) -> None:
+    with Memory(shared_location) as one, Memory(shared_location) as two:
+        tell(one, SAID)
+        expected = ask_all(one, QUERIES)
+        damage(one, in_row(0, forged(lambda s: replace(s, words=s.words + np.uint32(50)))))
+        assert ask_all(two, QUERIES) != expected
+        one.rebuild()
+        assert ask_all(two, QUERIES) == expected
+
+
+def test_segments_of_two_processes_are_not_mixed(shared_location: str) -> None:
+    """Both hold the same documents in their tails, and freeze them together with different ones."""
+    with Memory(shared_location) as one, Memory(shared_location) as two:
+        told = 0
+
+        def tell_and_ask(until: int, *memories: Memory) -> None:
+            nonlocal told
+            tell(one, SAID[told:until])
+            told = until
+            for memory in memories:
+                memory.recall("berlin")
+
+        tell_and_ask(16, one, two)  # the first segment, which is not joined with others
+        tell_and_ask(20, one, two)  # in both tails
+        tell_and_ask(25, two)  # two freezes 17 to 25
+        tell_and_ask(28, one)  # one would freeze 17 to 28
+        tell_and_ask(33, two)
+        tell_and_ask(50, one, two)
+        assert one.verify().problems == ()
+        assert one.verify().checked["indexed messages"] > 40
+        assert ask_all(one, QUERIES) == ask_all(two, QUERIES)
+
+
+def test_whose_segment_came_second_goes_on_from_the_first(shared_location: str) -> None:
+    with Memory(shared_location) as one, Memory(shared_location) as two:
+        for n in range(0, 32, 8):
+            tell(one, SAID[n : n + 8])
+            one.recall("berlin")
+            two.recall("berlin")
+        one.close()
+        tell(two, SAID[32:])
+        two.recall("berlin")
+        assert two.verify().checked["indexed messages"] > len(SAID) - 8
+
+
 # A log that is damaged
 
 
@@ -307,6 +370,17 @@ def test_lost_messages_at_the_end_do_not_hinder_a_search(indexed: Memory) -> Non
     assert indexed.recall("word49")[0].text == SAID[49].text
     tell(indexed, [Said("new", "a lantern")])
     assert found(indexed.recall("lantern")) == ["a lantern"]
+
+
+def test_a_lost_session_does_not_hinder_a_search(indexed: Memory) -> None:
+    forget(indexed)
+    damage(indexed, remove_all)
+    newest = SAID[-1].chat
+    damage(
+        indexed,
+        lambda tx, space: tx.all("DELETE FROM sessions WHERE space = :s AND chat = :c", s=space, c=newest),
+    )
+    assert indexed.recall("word0", limit=1)[0].text == SAID[0].text
 
 
 def test_tool_calls_that_are_no_json_do_not_hinder_a_search(space: Memory) -> None:
