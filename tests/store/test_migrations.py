@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib import resources
+from threading import Barrier, local
 from typing import Any
 
 import psycopg
@@ -210,6 +212,26 @@ def test_a_newer_database_stays_as_it_is(filled: str) -> None:
     assert [
         query(filled, f"SELECT * FROM {t}") for t in ("schema_version", "messages", "spaces", "sessions")
     ] == before
+
+
+def test_a_migration_that_another_has_just_run_is_not_run_again(
+    filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_migration(monkeypatch, "CREATE TABLE moods (space TEXT NOT NULL)")
+    read_version, both, first = database.Database._schema_version, Barrier(2), local()
+
+    def read_version_together(self: database.Database) -> int:
+        found = read_version(self)
+        if not hasattr(first, "done"):
+            first.done = True
+            both.wait()
+        return found
+
+    monkeypatch.setattr(database.Database, "_schema_version", read_version_together)
+    with ThreadPoolExecutor(2) as pool:
+        for memory in pool.map(Memory, [filled, filled]):
+            memory.close()
+    assert query(filled, "SELECT version FROM schema_version ORDER BY 1")[-1] == (len(migrations()) + 1,)
 
 
 OPEN_AND_APPEND = """

@@ -64,16 +64,12 @@ def append(
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
     keys: dict[str, Value] = {"space": scope.space, "chat": chat}
     given = any(row["id"] for row in rows)
-
-    def store(tx: Connection) -> tuple[list[dict[str, Any]], dict[str, Message]]:
+    with db.writing() as tx:
         # With the space locked by every writer, document numbers are taken in the order of the commits, without gaps.
         tx.lock(scope.space)
         fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
         if fresh:
             _insert(tx, keys, scope.agent, fresh)
-        return fresh, present
-
-    fresh, present = db.write(store)
     if not given:
         return [stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}

@@ -1,0 +1,235 @@
+"""SQLite: one file, or memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from holdfast.errors import Closed, Damaged, HoldfastError, Unavailable
+from holdfast.store import database
+from holdfast.store.database import Connection, Database, Durability, Row, Value
+
+
+class _Connection(sqlite3.Connection):
+    """Say what is wrong in our own errors."""
+
+    def all(self, sql: str, **values: Value) -> list[Row]:
+        """See `Connection.all`."""
+        try:
+            return self.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise _explain(error) from error
+
+    def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
+        """See `Connection.many`."""
+        try:
+            self.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise _explain(error) from error
+
+    def lock(self, space: str) -> None:
+        """See `Connection.lock`; there is only one transaction at a time."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it could not be opened in the first place
+            self.close()
+
+
+class _Reader:
+    """Close the connection of a thread when the thread is gone; a connection itself would wait for the collector."""
+
+    def __init__(self, connection: _Connection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
+class _Transaction:
+    """Write, one thread after the other; a generator in this place would take a twentieth of an append."""
+
+    __slots__ = ("_connection", "_lock", "_owner")
+
+    def __init__(self, owner: Database, connection: _Connection, lock: threading.RLock) -> None:
+        self._owner = owner
+        self._connection = connection
+        self._lock = lock
+
+    def __enter__(self) -> Connection:
+        self._owner.check_open()
+        self._lock.acquire()
+        try:
+            self._owner.check_open()  # it may have been closed while this thread stood in line
+            self._connection.all("BEGIN IMMEDIATE")
+        except BaseException:
+            self._leave()
+            raise
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._connection.all("COMMIT")
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        try:
+            with suppress(sqlite3.ProgrammingError):  # it was closed, which rolls back
+                if self._connection.in_transaction:
+                    self._connection.all("ROLLBACK")
+        finally:
+            self._lock.release()
+
+
+class SQLite(Database):
+    """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
+
+    def __init__(self, path: str, durability: Durability) -> None:
+        super().__init__()
+        self._path = path
+        self._memory = path == ":memory:"
+        self._durability = durability
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._writer = self._connect()
+
+    def _connect(self) -> _Connection:
+        try:
+            connection = sqlite3.connect(
+                self._path,
+                timeout=database.BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
+                cached_statements=256,
+            )
+            # A hostile file must not run functions of its schema, nor lead the reader outside its pages.
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+            self._check_file(connection)
+            if _use_wal(connection):
+                # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at 1,000 pages.
+                connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        except sqlite3.Error as error:
+            raise _explain(error, self._path) from error
+        return connection
+
+    def _check_file(self, connection: _Connection) -> None:
+        """Leave a database of another program, and one without its end, as it is.
+
+        Even the change to WAL mode would stay in the file of the one; SQLite reads the missing end of the other as zeros.
+        """
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        if tables and ("schema_version",) not in tables:
+            raise Damaged(
+                f"{self._path} is a database of another program.", "Give Holdfast a file of its own."
+            )
+        size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
+        if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
+            raise Damaged(f"{self._path} is truncated: its last page is not whole.", "Restore a backup.")
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """See `Database.reading`."""
+        self.check_open()
+        if self._memory:
+            with self._lock:
+                yield self._writer
+            return
+        reader: _Reader | None = getattr(self._local, "reader", None)
+        if reader is None:
+            reader = self._local.reader = _Reader(self._connect())
+            reader.connection.execute("PRAGMA query_only = ON")
+            self._readers.add(reader.connection)
+        yield reader.connection
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """See `Database.writing`."""
+        return _Transaction(self, self._writer, self._lock)
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        with self._lock:
+            self._closed = True
+            if os.getpid() == self._process:  # closing a parent's connections would drop the parent's locks
+                for reader in list(self._readers):
+                    reader.close()
+                self._writer.close()
+
+    def check(self) -> list[str]:
+        """See `Database.check`."""
+        with self.reading() as connection:
+            rows = connection.all("PRAGMA integrity_check")
+        return [f"the file: {row[0]}" for row in rows if row[0] != "ok"]
+
+    def dialect(self, statement: str) -> str:
+        """Keep messages in the order of their key: an append then writes one page less, a window reads fewer."""
+        if re.search(r"CREATE TABLE (?:messages|calls) ", statement):
+            return statement.removesuffix(";") + " WITHOUT ROWID"
+        return statement
+
+    def lock_schema(self, tx: Connection) -> None:
+        """See `Database.lock_schema`; there is one writer at a time."""
+
+    def has_table(self, connection: Connection, table: str) -> bool:
+        """See `Database.has_table`."""
+        return bool(
+            connection.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table", table=table)
+        )
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).is_file() else 0
+
+
+def _use_wal(connection: sqlite3.Connection) -> bool:
+    """Switch to WAL mode, which memory does not have. SQLite does not wait when others switch at the same moment."""
+    deadline = time.monotonic() + database.BUSY_SECONDS
+    while True:
+        try:
+            return bool(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+_DAMAGE = (
+    "not a database",
+    "malformed",
+    "already exists",
+    "no such table",
+    "no such column",
+    "Could not decode",
+)
+
+
+def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError | sqlite3.Error:
+    text = str(error)
+    if "closed database" in text:
+        return Closed("The memory is closed.", "Open a new Memory.")
+    if any(sign in text for sign in _DAMAGE):
+        return Damaged(f"{path} is not a Holdfast database ({text}).", "Check the path, or restore a backup.")
+    if "readonly" in text or "unable to open" in text:
+        return Unavailable(
+            f"{path} cannot be opened for writing ({text}).",
+            "Check that the folder exists and that this user may write to it and to the file.",
+        )
+    if "locked" in text or "busy" in text:
+        return Unavailable(
+            f"{path} was locked by another process for {database.BUSY_SECONDS} seconds.",
+            "Try again when that process is done.",
+        )
+    if isinstance(error, sqlite3.OperationalError) and ("full" in text or "I/O" in text):
+        return Unavailable(f"{path} cannot be written ({text}).", "Free some disk space or repair the disk.")
+    return error
