@@ -29,5 +29,6 @@ def run_together(script: str, arguments: Iterable[Sequence[object]]) -> list[str
             program.stdout.readline()
     ended = [(*program.communicate("go\n"), program.returncode) for program in programs]
     for _, errors, code in ended:
-        assert (errors, code) == ("", 0)
+        assert code == 0, errors
+        assert not errors, errors
     return [output for output, _, _ in ended]

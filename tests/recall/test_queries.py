@@ -217,6 +217,7 @@ def test_of_a_question_with_many_words_the_rarest_count(space: Memory) -> None:
 # Large messages
 
 
+@pytest.mark.slow
 def test_a_message_of_10_megabytes_is_found(space: Memory) -> None:
     text = " ".join(f"w{n % 5000}" for n in range(1_700_000)) + " lantern"
     space.chat("a").append(role="user", content=text)
@@ -224,6 +225,7 @@ def test_a_message_of_10_megabytes_is_found(space: Memory) -> None:
     assert space.recall("lantern")[0].text == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 10_000_000, "ab-" * 1_000_000, "aB" * 1_000_000, "é" * 1_000_000])
 def test_a_message_with_one_long_token_is_kept_and_found(text: str) -> None:
     with Memory(":memory:") as memory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 
 import pytest
 from recall_corpora import Said, ask, found, tell
@@ -128,8 +129,9 @@ def test_a_message_is_found_however_it_is_written(space: Memory, text: str, quer
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("asked", ["NFC", "NFD"])
 def test_composed_and_decomposed_characters_are_the_same(
-    space: Memory, text: str, form: str, asked: str
+    spaces: Iterator[Memory], text: str, form: str, asked: str
 ) -> None:
+    space = next(spaces)
     message = unicodedata.normalize(form, text)  # type: ignore[arg-type]  # its type has the four forms only
     query = unicodedata.normalize(asked, text)  # type: ignore[arg-type]
     tell(space, [*OTHERS, Said("a", message)])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.recall.columns import Columns
 
-_DENSE = 16  # a term that more than one document in so many has is common
+_DENSE = 24  # a term that more than one document in so many has is common
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.integer[Any]]
@@ -127,7 +127,7 @@ def score(terms: Sequence[Term], columns: Columns, focus: Focus, weights: Weight
         length = slope * np.maximum(columns.words.take(docs), 1)
         length += 1 - w.b
         frequency = term.frequencies / length
-        words[docs] += saturate(frequency, w.k1, (1 - w.context) * idf)
+        _add(words, docs, saturate(frequency, w.k1, (1 - w.context) * idf))
         _add_context(context, buffer, columns, docs, frequency, w.context * idf, w)
         blocks, in_block = _per_block(columns.block.take(docs), term.frequencies, len(session))
         block_idf = w.session * term.weight * inverse_frequency(len(session), len(blocks))
@@ -172,11 +172,16 @@ def _add_context(
     buffer[docs] = frequency
     for n, share in enumerate(shares, 1):
         place = places[n * size : (n + 1) * size]
-        buffer[place] += share * frequency  # all places differ, but for 0, which stands for no document
+        _add(buffer, place, share * frequency)  # all places differ, but for 0, which stands for no document
     buffer[0] = 0.0
     # A place may occur several times: each time the same sum is written to it, so it counts once.
-    context[places] += saturate(buffer.take(places), w.k1, factor)
+    _add(context, places, saturate(buffer.take(places), w.k1, factor))
     buffer[places] = 0.0
+
+
+def _add(sums: Floats, places: Numbers, values: Floats) -> None:
+    """Add values at places, as `sums[places] += values` does in a fifth more time."""
+    sums[places] = sums.take(places) + values
 
 
 def _per_block(blocks: NDArray[np.int32], frequencies: Floats, count: int) -> tuple[Numbers, Floats]:

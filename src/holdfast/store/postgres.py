@@ -95,7 +95,9 @@ class PostgreSQL(Database):
 
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
-        return connection.all("SELECT to_regclass(:table)::text", table=f"holdfast.{table}")[0][0] is not None
+        # Not to_regclass: within a transaction it may not see yet what was committed by another.
+        sql = "SELECT 1 FROM pg_tables WHERE schemaname = 'holdfast' AND tablename = :table"
+        return bool(connection.all(sql, table=table))
 
     def lock_schema(self, tx: Connection) -> None:
         """See `Database.lock_schema`."""

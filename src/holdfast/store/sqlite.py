@@ -53,11 +53,15 @@ class _Reader:
 
 
 class _Transaction:
-    """Write, one thread after the other; a generator in this place would take a twentieth of an append."""
+    """Write, one thread after the other; a generator in this place would take a twentieth of an append.
 
-    __slots__ = ("_connection", "_lock", "_owner")
+    Like a generator, it ends itself when an interrupt (Ctrl-C) has cut it short between two steps.
+    """
+
+    __slots__ = ("_connection", "_ended", "_lock", "_owner")
 
     def __init__(self, owner: Database, connection: _Connection, lock: threading.RLock) -> None:
+        self._ended = False
         self._owner = owner
         self._connection = connection
         self._lock = lock
@@ -79,6 +83,14 @@ class _Transaction:
                 self._connection.all("COMMIT")
         finally:
             self._leave()
+            self._ended = True
+
+    def __del__(self) -> None:
+        if getattr(self, "_ended", True) or not self._lock.acquire(blocking=False):
+            return  # it came to its end, or it never began and another thread has the lock
+        self._leave()
+        with suppress(RuntimeError):  # it had no lock yet
+            self._lock.release()
 
     def _leave(self) -> None:
         try:
