@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
 from holdfast.chat import Chat
+from holdfast.errors import Closed
 from holdfast.store import sessions
 from holdfast.store.database import Database, Durability, open_database
 from holdfast.text.tokens import CountTokens, estimate_tokens
@@ -207,9 +208,9 @@ class _Open:
         self.count_tokens = count_tokens
         self.clock = clock
         self.lock = threading.Lock()
-
         self._executor: Executor | None = None
         self._search: Search | None = None
+        self._closed = False
 
     @property
     def search(self) -> Search:
@@ -225,6 +226,8 @@ class _Open:
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for those who await
 
         with self.lock:
+            if self._closed:
+                raise Closed("The memory is closed.", "Open a new Memory.")
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
             return self._executor
@@ -232,6 +235,7 @@ class _Open:
     def close(self) -> None:
         with self.lock:
             executor, self._executor, self._search = self._executor, None, None
+            self._closed = True
         if executor is not None:
             executor.shutdown()
         self.database.close()

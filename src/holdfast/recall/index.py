@@ -85,7 +85,7 @@ class Index:
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
-        return sum(segment.nbytes for segment in self.parts) + self.columns.nbytes
+        return sum(segment.nbytes for segment in self.parts) + self._tail.nbytes + self.columns.nbytes
 
     @property
     def parts(self) -> list[Segment]:

@@ -20,7 +20,7 @@ _ASKS_TIME = re.compile(
 )
 _PRONOUNS = {
     "user": re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll)\b"),
-    "assistant": re.compile(r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byour?\b"),
+    "assistant": re.compile(r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byours?\b"),
 }
 
 

@@ -75,6 +75,8 @@ class Search:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._indexes: OrderedDict[str, Index] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._total = 0
         self._lock = threading.Lock()
 
     def recall(
@@ -116,12 +118,16 @@ class Search:
             self._indexes.move_to_end(space)
         return index
 
-    def _trim(self) -> None:
-        """Let go of the indexes that were not used for longest, when all together take too much memory."""
+    def _account(self, space: str, size: int) -> None:
+        """Note what an index takes, and let go of those not used for longest when all together take too much."""
         with self._lock:
-            total = sum(index.nbytes for index in self._indexes.values())
-            while total > CACHE_BYTES and len(self._indexes) > 1:
-                total -= self._indexes.popitem(last=False)[1].nbytes
+            if space not in self._indexes:
+                return
+            self._total += size - self._sizes.get(space, 0)
+            self._sizes[space] = size
+            while self._total > CACHE_BYTES and len(self._indexes) > 1:
+                oldest, _ = self._indexes.popitem(last=False)
+                self._total -= self._sizes.pop(oldest, 0)
 
     def _search(
         self, space: str, asked: Question, wanted: Filter, limit: int, min_score: float
@@ -133,7 +139,7 @@ class Search:
             grown = index.covered != before
             found = _find(index, space, asked, wanted, limit, min_score) if index.covered and limit else []
         if grown:
-            self._trim()
+            self._account(space, index.nbytes)
         return found
 
     def _fetch(self, found: list[_Found]) -> list[Hit]:

@@ -13,11 +13,13 @@ class Tail:
     def __init__(self) -> None:
         self.documents: list[Document] = []
         self._postings: dict[int, tuple[list[int], list[int]]] = {}
+        self.nbytes = 0  # about: of the texts and the lists
 
     def add(self, document: Document) -> tuple[int, bool]:
         """Add a document, and return the number of its words and whether they tell a time. Linear in its words."""
         terms, words, tells_time = read_words(document.text)
         self.documents.append(document)
+        self.nbytes += len(document.text) + 100 * len(terms)
         for term, frequency in Counter(terms).items():
             docs, frequencies = self._postings.setdefault(term, ([], []))
             docs.append(document.number)
