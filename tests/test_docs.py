@@ -16,7 +16,10 @@ import holdfast
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
-DOCUMENTS = [README, *(path.read_text("utf-8") for path in [ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md")])]
+DOCUMENTS = [
+    README,
+    *(path.read_text("utf-8") for path in [ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md")]),
+]
 
 
 def example() -> str:
@@ -67,7 +70,9 @@ def test_the_commands_that_the_documents_name_are_there() -> None:
     help_text = subprocess.run(
         [sys.executable, "-m", "holdfast", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    named = {name for text in DOCUMENTS for name in re.findall(r"holdfast ([a-z]+)", text) if name != "import"}
+    named = {
+        name for text in DOCUMENTS for name in re.findall(r"holdfast ([a-z]+)", text) if name != "import"
+    }
     named = {name for name in named if re.search(rf"`?holdfast {name}[ `\n]", "".join(DOCUMENTS))}
     assert {"recall", "bench"} <= named
     assert {name for name in named if name not in help_text} == set()
@@ -81,7 +86,15 @@ def test_the_targets_that_the_readme_names_are_in_the_makefile() -> None:
 
 
 def test_files_that_the_documents_name_exist() -> None:
-    names = {name for text in DOCUMENTS for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql|txt|md))`", text)}
+    names = {
+        name
+        for text in DOCUMENTS
+        for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|sql|txt|md))`", text)
+    }
     assert names
-    missing = {name for name in names if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "holdfast"))}
+    missing = {
+        name
+        for name in names
+        if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "holdfast"))
+    }
     assert missing == set()
