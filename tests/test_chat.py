@@ -875,3 +875,18 @@ def test_processes_append_to_one_database_without_loss(written_by_processes: Mem
     assert contents(memory.chat("shared").history()) == [f"key {n}" for n in range(EACH)]
     assert memory.chat("chat of b").stats().messages == EACH
     assert memory.verify().problems == ()
+
+
+def test_the_same_id_with_other_meta_is_a_conflict(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(role="user", content="hello", id="one", meta={"channel": "mail"})
+    assert chat.append(role="user", content="hello", id="one", meta={"channel": "mail"}).seq == 1
+    with pytest.raises(Conflict):
+        chat.append(role="user", content="hello", id="one", meta={"channel": "phone"})
+
+
+def test_a_number_in_a_dict_is_an_id(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for _ in range(2):
+        chat.append({"role": "user", "content": "hello", "id": 7})
+    assert [message.id for message in chat.history()] == ["7"]

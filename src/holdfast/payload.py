@@ -65,7 +65,7 @@ def parse(payload: Mapping[str, object]) -> Message:
     return Message(
         role,
         clean("\n".join(texts)),
-        id=clean(identity) if isinstance(identity, str) else "",
+        id=clean(identity) if isinstance(identity, str) else str(identity) if type(identity) is int else "",
         name=clean(name) if isinstance(name, str) and name else None,
         at=read_time(next((item[key] for key in ("at", "timestamp", "created_at") if item.get(key)), None)),
         calls=tuple(calls),

@@ -206,7 +206,7 @@ def _too_deep(value: object) -> bool:
 def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Say whether two rows with the same id are different messages; their times and tokens do not count."""
     return any(one[part] != other[part] for part in ("role", "name", "content", "call_id")) or any(
-        _differ(one[part], other[part]) for part in ("calls", "raw")
+        _differ(one[part], other[part]) for part in ("calls", "raw", "meta")
     )
 
 

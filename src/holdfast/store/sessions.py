@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import Damaged, InvalidInput
 from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name
@@ -25,7 +26,16 @@ def stats(db: Database, space: str, chat: str) -> ChatStats:
     if not rows:
         return ChatStats()
     length, tokens, oldest, newest = rows[0]
-    return ChatStats(length, tokens, tokens, from_micros(oldest), from_micros(newest))
+    return ChatStats(length, tokens, tokens, _time(oldest), _time(newest))
+
+
+def _time(micros: int) -> datetime:
+    try:
+        return from_micros(micros)
+    except OverflowError as error:
+        raise Damaged(
+            "A session has a time outside of the calendar.", "Restore a backup of the database."
+        ) from error
 
 
 class Session(NamedTuple):
@@ -72,8 +82,8 @@ def list_chats(
             archived=bool(shelved),
             messages=length,
             tokens=tokens,
-            oldest=from_micros(oldest),
-            newest=from_micros(newest),
+            oldest=_time(oldest),
+            newest=_time(newest),
         )
         for chat, title, agent, shelved, length, tokens, oldest, newest in rows
     ]

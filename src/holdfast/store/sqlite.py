@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from holdfast.errors import Closed, Damaged, HoldfastError, Unavailable
@@ -50,55 +50,6 @@ class _Reader:
 
     def __del__(self) -> None:
         self.connection.close()
-
-
-class _Transaction:
-    """Write, one thread after the other; a generator in this place would take a twentieth of an append.
-
-    Like a generator, it ends itself when an interrupt (Ctrl-C) has cut it short between two steps.
-    """
-
-    __slots__ = ("_connection", "_ended", "_lock", "_owner")
-
-    def __init__(self, owner: Database, connection: _Connection, lock: threading.RLock) -> None:
-        self._ended = False
-        self._owner = owner
-        self._connection = connection
-        self._lock = lock
-
-    def __enter__(self) -> Connection:
-        self._owner.check_open()
-        self._lock.acquire()
-        try:
-            self._owner.check_open()  # it may have been closed while this thread stood in line
-            self._connection.all("BEGIN IMMEDIATE")
-        except BaseException:
-            self._leave()
-            raise
-        return self._connection
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._connection.all("COMMIT")
-        finally:
-            self._leave()
-            self._ended = True
-
-    def __del__(self) -> None:
-        if getattr(self, "_ended", True) or not self._lock.acquire(blocking=False):
-            return  # it came to its end, or it never began and another thread has the lock
-        self._leave()
-        with suppress(RuntimeError):  # it had no lock yet
-            self._lock.release()
-
-    def _leave(self) -> None:
-        try:
-            with suppress(sqlite3.ProgrammingError):  # it was closed, which rolls back
-                if self._connection.in_transaction:
-                    self._connection.all("ROLLBACK")
-        finally:
-            self._lock.release()
 
 
 class SQLite(Database):
@@ -165,9 +116,19 @@ class SQLite(Database):
             self._readers.add(reader.connection)
         yield reader.connection
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
-        return _Transaction(self, self._writer, self._lock)
+        self.check_open()
+        with self._lock:
+            self.check_open()  # it may have been closed while this thread stood in line
+            try:
+                self._writer.all("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.all("COMMIT")
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.all("ROLLBACK")
 
     def close(self) -> None:
         """See `Database.close`."""
