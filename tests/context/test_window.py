@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from itertools import count
 
 import pytest
@@ -207,10 +206,12 @@ def test_a_call_without_its_result_is_left_out_with_the_results_it_got() -> None
     assert result.tokens == 30
 
 
-@pytest.mark.parametrize("script", ["u +x", "u +x,y -x", "u +x -zz", "u +x u +y -x"])
-def test_a_call_in_flight_is_kept(script: str) -> None:
-    log = parse(script)
-    assert seqs(window(TokenBudget(100), log)) == [m.seq for m in log if m.answers or not m.call_id]
+@pytest.mark.parametrize(
+    ("script", "kept"), [("u +x", [1]), ("u +x,y -x", [1]), ("u +x -zz", [1]), ("u +x u +y -x", [1, 2, 3, 5])]
+)
+def test_a_call_whose_results_are_still_to_come_waits_for_them(script: str, kept: list[int]) -> None:
+    assert seqs(window(TokenBudget(100), parse(script))) == kept
+    assert seqs(window(TokenBudget(100), parse(f"{script} u"))) == [*kept, len(parse(script)) + 1]
 
 
 def test_a_result_whose_call_was_removed_from_the_log_is_unknown_too() -> None:
@@ -247,17 +248,6 @@ def test_reading_stops_behind_the_window() -> None:
 def test_an_endless_log_is_no_problem() -> None:
     endless = (Message("user", "x", seq=10**9 - n, tokens=40) for n in count())
     assert len(FreshTail().select(endless, 10**9, 10**11).messages) == 200
-
-
-def test_a_window_of_8000_tokens_takes_no_time() -> None:
-    log = parse("u a +x -x " * 1000, 42)
-    best = 1.0
-    for _ in range(20):
-        start = time.perf_counter()
-        result = window(FreshTail(), log)
-        best = min(best, time.perf_counter() - start)
-    assert len(result.messages) == 190
-    assert best < 0.002  # measured: 0.1 ms
 
 
 def test_what_is_appended_meanwhile_is_left_for_the_next_window() -> None:

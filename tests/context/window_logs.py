@@ -84,16 +84,9 @@ class Reference:
     def _caller(self, result: Message, answer: str) -> int:
         return max(m.seq for m in self.log[: result.seq] if answer in {call.id for call in m.calls})
 
-    def _in_flight(self, message: Message) -> bool:
-        return all(m.answers or m.seq in self.orphans for m in self.log[message.seq :])
-
     def _broken(self) -> set[int]:
         answered = {(self._caller(m, answer), answer) for m in self.log for answer in m.answers}
-        broken = {
-            m.seq
-            for m in self.log
-            if any((m.seq, call.id) not in answered for call in m.calls) and not self._in_flight(m)
-        }
+        broken = {m.seq for m in self.log if any((m.seq, call.id) not in answered for call in m.calls)}
         while True:
             more = {seq for pair in self.pairs for seq in pair if broken.intersection(pair)} | broken
             if more == broken:

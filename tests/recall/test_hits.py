@@ -107,7 +107,7 @@ def test_the_names_and_arguments_of_tool_calls_are_found(space: Memory, query: s
 
 
 def test_arguments_that_are_text_are_found(space: Memory) -> None:
-    space.chat("a").append(role="assistant", calls=[ToolCall("c1", "shell", "rm -rf /tmp/lantern {")])
+    space.chat("a").append(role="assistant", calls=[ToolCall("c1", "shell", "rm -rf /srv/lantern {")])
     assert space.recall("lantern")[0].text == ""
 
 

@@ -248,17 +248,15 @@ def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) 
     """Yield what must stay together: a message alone, or tool calls with their results and everything in between.
 
     A result belongs to the nearest earlier call with its id, because models use the same ids again and again in one
-    session. Broken tool use goes to `broken` with the reason; a call that only results follow is not broken but still
-    in flight.
+    session. Broken tool use goes to `broken` with the reason. So does a call at the very end whose results are still to
+    come: no model accepts it before they are there, and then it is whole.
     """
     group: Group = []
     waiting: set[str] = set()  # calls whose results have been read and which have not been read themselves
     unanswered: list[int] = []
-    in_flight = True
     for message in newest_first:
         calls, answers = message.calls, message.answers
         if not (waiting or calls or answers or message.call_id):
-            in_flight = False
             yield [message]
             continue
         if message.call_id and not answers:
@@ -267,11 +265,10 @@ def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) 
         waiting.update(answers)
         if calls:
             ids = {call.id for call in calls}
-            if not (in_flight or ids <= waiting):
+            if not ids <= waiting:
                 unanswered.append(len(group))
             waiting -= ids
         group.append(message)
-        in_flight = in_flight and bool(answers)
         if not waiting:
             if unanswered:
                 yield from _mend(group, unanswered, broken)
