@@ -11,18 +11,23 @@ from typing import Any
 
 import pytest
 
-from holdfast import Memory
-from holdfast.aio import AsyncChat, AsyncMemory
+from holdfast import Memory, Run, View
+from holdfast.aio import AsyncChat, AsyncMemory, AsyncRun, AsyncView
 from holdfast.chat import Chat
 from holdfast.errors import Closed, InvalidInput
-from holdfast.memory import THREADS
+from holdfast.opened import THREADS
 from holdfast.types import Message
 
 PATIENCE = 60  # seconds until a test that hangs says so
 
 # What stays as it is: it reads no database.
-PLAIN = {("Memory", "scope"), ("Memory", "scoped"), ("Memory", "chat"), ("Memory", "aio"), ("Chat", "id")}
-PAIRS: list[tuple[type, type]] = [(Memory, AsyncMemory), (Chat, AsyncChat)]
+PLAIN = {
+    *(("Memory", name) for name in ("scope", "scoped", "chat", "aio", "pad")),
+    *(("Chat", name) for name in ("id", "pad", "run", "same_as")),
+    *(("Run", name) for name in ("id", "chat", "pad")),
+    ("View", "scope"),
+}
+PAIRS: list[tuple[type, type]] = [(Memory, AsyncMemory), (Chat, AsyncChat), (View, AsyncView), (Run, AsyncRun)]
 
 
 def public(kind: type) -> list[str]:

@@ -19,10 +19,10 @@ FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in sorted(R
 
 # Each part may import from its own layer and from those above it in this list.
 LAYERS = (
-    "errors types kinds text payload",
+    "errors types kinds acting text payload",
     "store",
     "recall context learn",
-    "memory chat",
+    "memory chat incoming knowledge view opened pad run",
     "holdfast",
     "aio agents io web bench cli demo testing contract __main__",
 )
@@ -83,7 +83,7 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 
 
 HOMES = {
-    "numpy": {"recall", "bench"},
+    "numpy": {"recall", "learn", "bench"},
     "Stemmer": {"text", "bench"},
     "typer": {"cli"},
     "rich": {"cli"},
@@ -108,8 +108,9 @@ def test_a_library_is_imported_only_where_it_belongs(file: Path) -> None:
 
 # What is exported
 
-NAMES = """Chat ChatInfo ChatStats Closed Conflict Damaged Hit HoldfastError InvalidInput Memory Message MissingExtra
-    NewerSchema Omission Prompt Role Scope ToolCall Unavailable UnknownFormat Verification Why Window""".split()
+NAMES = """Change Chat ChatInfo ChatStats Closed Conflict Damaged Denied Erasure Finding Hit HoldfastError InvalidInput Job
+    Kind Memory Message MissingExtra NewerSchema Omission Pad Prompt Record Role Run Scope ToolCall Unavailable
+    UnknownFormat Verification View Why Window Writer acting""".split()
 
 
 def test_the_exported_names_are_these() -> None:
@@ -120,9 +121,9 @@ def test_the_exported_names_are_there() -> None:
     assert [name for name in NAMES if not hasattr(holdfast, name)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "Role"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("Role", "Writer")])
 def test_an_exported_name_is_documented(name: str) -> None:
-    documentation = getattr(holdfast, name).__dict__["__doc__"]
+    documentation = getattr(holdfast, name).__doc__
     assert documentation
     assert documentation.rstrip().endswith((".", "`"))
 

@@ -15,19 +15,24 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 from holdfast.chat import Chat
 from holdfast.errors import Closed
 from holdfast.memory import Memory
+from holdfast.pad import Pad
+from holdfast.run import Run, enter, leave
+from holdfast.view import View
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from datetime import datetime
 
     from holdfast.types import Scope
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 P = ParamSpec("P")
 
 
-class _Async(Generic[T]):
-    def __init__(self, sync: T, executor: Callable[[], Executor]) -> None:
+class _Async(Generic[T_co]):
+    def __init__(self, sync: T_co, executor: Callable[[], Executor]) -> None:
         self._sync = sync
         self._executor = executor
 
@@ -42,14 +47,69 @@ def _awaited(
 
     @wraps(method)
     async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        run = partial(copy_context().run, method, self._sync, *args, **kwargs)
-        try:
-            result = asyncio.get_running_loop().run_in_executor(self._executor(), run)
-        except RuntimeError as error:  # the memory was closed since its pool was asked for
-            raise Closed("The memory is closed.", "Open a new Memory.") from error
-        return await result
+        return await _on(self._executor, partial(method, self._sync, *args, **kwargs))
 
     return call
+
+
+async def _on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
+    """Do some work on a thread of the memory, in the context of the caller."""
+    try:
+        result = asyncio.get_running_loop().run_in_executor(executor(), copy_context().run, work)
+    except RuntimeError as error:  # the memory was closed since its pool was asked for
+        raise Closed("The memory is closed.", "Open a new Memory.") from error
+    return await result
+
+
+class AsyncPad(_Async[Pad]):
+    """A pad whose methods are awaited. Made by `pad` of an awaited memory, chat or run."""
+
+    get = _awaited(Pad.get)
+    set = _awaited(Pad.__setitem__)
+    delete = _awaited(Pad.__delitem__)
+    clear = _awaited(Pad.clear)
+    list = _awaited(Pad.list)
+    search = _awaited(Pad.search)
+    stored = _awaited(Pad.stored)
+
+
+class AsyncRun(_Async[Run]):
+    """A run whose methods are awaited. Made by `AsyncChat.run`, for `async with chat.run() as run`."""
+
+    def __init__(self, begin: Callable[[], Run], executor: Callable[[], Executor]) -> None:
+        self._begin = begin
+        self._executor = executor
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self._sync.id
+
+    @property
+    def chat(self) -> AsyncChat:
+        """The session that it is a run of."""
+        return AsyncChat(self._sync.chat, self._executor)
+
+    @property
+    def pad(self) -> AsyncPad:
+        """The scratchpad of this run."""
+        return AsyncPad(self._sync.pad, self._executor)
+
+    remember = _awaited(Run.remember)
+    notes = _awaited(Run.notes)
+    replace = _awaited(Run.replace)
+    retract = _awaited(Run.retract)
+    prompt = _awaited(Run.prompt)
+    end = _awaited(Run.end)
+
+    async def __aenter__(self) -> Self:
+        self._sync = await _on(self._executor, self._begin)
+        enter(self._sync)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        leave(self._sync)
+        await asyncio.shield(self.end())  # also when the task is cancelled
 
 
 class AsyncChat(_Async[Chat]):
@@ -67,6 +127,39 @@ class AsyncChat(_Async[Chat]):
     archive = _awaited(Chat.archive)
     window = _awaited(Chat.window)
     prompt = _awaited(Chat.prompt)
+    remember = _awaited(Chat.remember)
+    notes = _awaited(Chat.notes)
+    advance = _awaited(Chat.advance)
+    snapshot = _awaited(Chat.snapshot)
+
+    @property
+    def pad(self) -> AsyncPad:
+        """The scratchpad of this chat."""
+        return AsyncPad(self._sync.pad, self._executor)
+
+    def run(self, id: str | None = None) -> AsyncRun:  # noqa: A002 - as in Chat.run
+        """Begin a run when the block is entered, as `Chat.run` does."""
+        return AsyncRun(partial(self._sync.run, id), self._executor)
+
+    def same_as(self, other: AsyncChat) -> bool:
+        """Say whether both are handles on the same session."""
+        return self._sync.same_as(other._sync)
+
+
+class AsyncView(_Async[View]):
+    """A view of an earlier version whose methods are awaited. Made by `AsyncMemory.at`."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this handle is."""
+        return self._sync.scope
+
+    version = _awaited(View.version)
+    get = _awaited(View.get)
+    records = _awaited(View.records)
+    recall = _awaited(View.recall)
+    recall_fil = _awaited(View.recall_fil)
+    changes = _awaited(View.changes)
 
 
 class AsyncMemory(_Async[Memory]):
@@ -83,14 +176,49 @@ class AsyncMemory(_Async[Memory]):
         """Make a handle for another tenant, user or agent, as `Memory.scoped` does."""
         return self._sync.scoped(tenant=tenant, user=user, agent=agent).aio
 
-    def chat(self, id: str) -> AsyncChat:  # noqa: A002 - as in Memory.chat
+    @property
+    def pad(self) -> AsyncPad:
+        """The scratchpad of the user."""
+        return AsyncPad(self._sync.pad, self._executor)
+
+    def chat(self, id: str | None = None) -> AsyncChat:  # noqa: A002 - as in Memory.chat
         """Open a session, as `Memory.chat` does."""
         return AsyncChat(self._sync.chat(id), self._executor)
 
-    chats = _awaited(Memory.chats)
+    version = _awaited(Memory.version)
+    get = _awaited(Memory.get)
+    records = _awaited(Memory.records)
     recall = _awaited(Memory.recall)
+    recall_fil = _awaited(Memory.recall_fil)
+    changes = _awaited(Memory.changes)
+    remember = _awaited(Memory.remember)
+    remember_fil = _awaited(Memory.remember_fil)
+    replace = _awaited(Memory.replace)
+    retract = _awaited(Memory.retract)
+    clear = _awaited(Memory.clear)
+    rollback = _awaited(Memory.rollback)
+    undo = _awaited(Memory.undo)
+    quarantine = _awaited(Memory.quarantine)
+    release = _awaited(Memory.release)
+    discard = _awaited(Memory.discard)
+    jobs = _awaited(Memory.jobs)
+    erase = _awaited(Memory.erase)
+    erasures = _awaited(Memory.erasures)
+    chats = _awaited(Memory.chats)
     rebuild = _awaited(Memory.rebuild)
     verify = _awaited(Memory.verify)
+
+    async def at(self, version: int | datetime) -> AsyncView:
+        """Look at what was known earlier: a view with every read of records and recall, answered as of then.
+
+        Of a version, messages count that were stored when it was written; of a time, those that were said until then.
+        Version 0 is empty. What is true in the world is judged as of then as well.
+
+        Raises:
+            InvalidInput: there is no such version.
+
+        """
+        return AsyncView(await _on(self._executor, partial(self._sync.at, version)), self._executor)
 
     async def close(self) -> None:
         """Wait for the calls that have begun, then close the memory."""

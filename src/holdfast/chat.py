@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, overload
 
-from holdfast import payload
+from holdfast.context.known import known, run_notes
 from holdfast.context.prompt import build as build_prompt
 from holdfast.context.window import FreshTail, Policy, expected_messages, selector, within
 from holdfast.errors import InvalidInput
-from holdfast.store import log, sessions
-from holdfast.store.rows import dump, to_micros
-from holdfast.text.clean import clean
+from holdfast.incoming import check_list, ready
+from holdfast.pad import Pad
+from holdfast.run import Run, current_run
+from holdfast.store import log, records, sessions, snapshots
+from holdfast.store.pads import Place
+from holdfast.store.records import Moment, Wanted
+from holdfast.store.rows import from_micros, to_micros
+from holdfast.store.snapshots import Snapshot
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
     Hit,
     Message,
     Prompt,
+    Record,
     Role,
+    Scope,
     ToolCall,
     Window,
+    Writer,
     check_count,
     check_flag,
     check_name,
@@ -30,6 +37,7 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
+    from holdfast.opened import Opened
 
 
 class Chat:
@@ -113,17 +121,17 @@ class Chat:
             )
         if isinstance(messages, Message | Mapping):
             return self._store([messages])[0]
-        return self._store(messages) if _check_list(messages) else []
+        return self._store(messages) if check_list(messages) else []
 
     def _store(self, messages: Sequence[Message | Mapping[str, object]]) -> list[Message]:
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
-        ready = [_ready(item) for item in messages]
+        drafts = [ready(item) for item in messages]
         count = opened.count_tokens
-        tokens = [message_tokens(message, count) for message in ready]
+        tokens = [message_tokens(message, count) for message in drafts]
         if count is not estimate_tokens:
             tokens = [check_count(number, "count_tokens") for number in tokens]
         now = to_micros(opened.clock())
-        return log.append(opened.database, self._memory.scope, self._id, ready, tokens, now)
+        return log.append(opened.database, self._memory.scope, self._id, drafts, tokens, now)
 
     def history(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
@@ -169,7 +177,7 @@ class Chat:
         policy = policy or FreshTail(budget)
         expected = expected_messages(policy, stats)
         newest_first = log.backward(opened.database, self._memory.scope.space, self._id, expected)
-        return policy.select(newest_first, stats.messages, stats.context_tokens)
+        return policy.select(newest_first, stats.messages + stats.erased, stats.context_tokens, stats.erased)
 
     def prompt(
         self,
@@ -180,44 +188,172 @@ class Chat:
         limit: int = 20,
         policy: Policy | None = None,
     ) -> Prompt:
-        """Assemble a prompt: system text, what recall finds for the query, and the window, within one budget.
+        """Assemble a prompt: system text, what is known, what recall finds for the query, and the window, in one budget.
 
-        What was recalled stands in the system text, framed as data, with dates and speakers; what the window shows
-        already is not repeated.
+        The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on the
+        same to the byte, and what others learn meanwhile waits, until the chat itself remembers something or
+        `advance` is called. Then come the notes of the run, if this is called within one, and what was recalled, framed
+        as data, with dates and speakers; what the window shows already is not repeated.
 
         Args:
-            budget: tokens at most for all of it.
+            budget: tokens at most for all of it; what is known is shown whole, whatever it takes.
             query: what to recall; usually the user's newest message. None recalls nothing.
             system: your own instructions, which stand first.
-            limit: at most so many recalled messages.
+            limit: at most so many recalled messages and records.
             policy: how to choose the window, within what is left of the budget.
 
         Raises:
             InvalidInput: a negative budget or limit.
 
         """
-        opened = self._memory._open  # noqa: SLF001 - as above
+        return self._prompt(current_run(self), budget, query, system=system, limit=limit, policy=policy)
+
+    def _prompt(
+        self,
+        run: Run | None,
+        budget: int,
+        query: str | None,
+        *,
+        system: str,
+        limit: int,
+        policy: Policy | None,
+    ) -> Prompt:
+        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
+        check_count(budget, "budget")
+        snapshot = snapshots.freeze(opened.database, scope, self._id, opened.now())
+        frozen = opened.frozen((scope, snapshot), lambda: _known(opened, scope, snapshot))
+        noted = run_notes(run.notes(), run.pad.stored()) if run else ""
         stats = self.stats()
-        policy = within(policy or FreshTail(check_count(budget, "budget")), budget)
-        newest_first = log.backward(
-            opened.database, self._memory.scope.space, self._id, expected_messages(policy, stats)
-        )
+        policy = within(policy or FreshTail(budget), budget)
+        newest_first = log.backward(opened.database, scope.space, self._id, expected_messages(policy, stats))
         return build_prompt(
             selector(policy, newest_first, stats),
-            self._recalled(query, limit),
+            self._recalled(query, limit, snapshot),
             chat=self._id,
             budget=budget,
             count=opened.count_tokens,
             system=system,
+            known="\n\n".join(part for part in (frozen, noted) if part),
         )
 
-    def _recalled(self, query: str | None, limit: int) -> list[Hit]:
-        """Recall for a prompt; a query such as a lone emoji has nothing to search for, and that is no error here."""
+    def _recalled(self, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
+        """Recall for a prompt what is not shown anyway, records as of the snapshot.
+
+        A query such as a lone emoji has nothing to search for, and that is no error here.
+        """
+        check_count(limit, "limit")
         if query is None:
             return []
         from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
+        from holdfast.recall.wanted import check  # noqa: PLC0415 - as above
 
-        return self._memory.recall(query, limit=limit) if has_words(query) else []
+        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
+        if not has_words(query):
+            return []
+        moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
+        wanted = check(limit=limit, valid_at=from_micros(snapshot.at), moments=moments)
+        hits = opened.search.recall(scope, query, wanted)
+        return [hit for hit in hits if hit.kind not in opened.kinds or not opened.kinds[hit.kind].heading]
+
+    def advance(self) -> int:
+        """Let the next prompt show what is known now, and return that version.
+
+        It is done when this chat remembers something itself: `remember`, or `Memory.remember(…, chat=…)`.
+        """
+        opened = self._memory._open  # noqa: SLF001 - as above
+        return snapshots.advance(opened.database, self._memory.scope, self._id, opened.now()).version
+
+    def snapshot(self) -> int | None:
+        """Give the version of what is known that the prompts of this chat show; None before the first."""
+        opened = self._memory._open  # noqa: SLF001 - as above
+        found = snapshots.read(opened.database, self._memory.scope, self._id)
+        return None if found is None else found.version
+
+    def remember(
+        self,
+        text: str,
+        kind: str = "fact",
+        *,
+        target: str | None = None,
+        category: str = "",
+        tags: Iterable[str] = (),
+        meta: Mapping[str, object] | None = None,
+        priority: int = 5,
+        source: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: Writer | None = None,
+        messages: int | tuple[int, int] | None = None,
+        merge: bool | None = None,
+        expected_version: int | None = None,
+    ) -> Record:
+        """Store one thing that was learned in this chat; see `Memory.remember`. The next prompt shows it.
+
+        Raises:
+            InvalidInput, Denied, Conflict: as `Memory.remember`.
+
+        """
+        return self._memory.remember(
+            text,
+            kind,
+            target=target,
+            category=category,
+            tags=tags,
+            meta=meta,
+            priority=priority,
+            source=source,
+            since=since,
+            until=until,
+            by=by,
+            chat=self._id,
+            messages=messages,
+            merge=merge,
+            expected_version=expected_version,
+        )
+
+    def notes(
+        self,
+        target: str | None = None,
+        *,
+        category: str | None = None,
+        tags: Iterable[str] | None = None,
+        text: str | None = None,
+    ) -> list[Record]:
+        """Read the notes of this chat, those of high priority and the often used first. Each counts as used.
+
+        Args:
+            target: "session" or "plan"; None for both.
+            category: only of this category.
+            tags: only with one of these tags at least.
+            text: only with this in the text or the category.
+
+        Raises:
+            InvalidInput: a filter is of the wrong type.
+
+        """
+        found = self._memory.records(
+            kind="note", target=target, chat=self._id, category=category, tags=tags, text=text
+        )
+        found.sort(key=lambda note: (-note.priority, -note.uses))
+        return self._memory._open.used(self._memory.scope, found)  # noqa: SLF001 - as above
+
+    @property
+    def pad(self) -> Pad:
+        """The scratchpad of this chat: a dict of texts that is kept."""
+        return Pad(self._memory._open, Place(self._memory.scope.space, self._id))  # noqa: SLF001 - as above
+
+    def run(self, id: str | None = None) -> Run:  # noqa: A002 - as in Memory.chat
+        """Begin a run of this chat, for `with chat.run() as run`; or go on with one that was interrupted, by its id.
+
+        Raises:
+            Conflict: the run has ended, or is one of another chat.
+
+        """
+        return Run(self, id)
+
+    def same_as(self, other: Chat) -> bool:
+        """Say whether both are handles on the same session."""
+        return self._id == other.id and self._memory.scope.space == other._memory.scope.space
 
     def rename(self, title: str) -> None:
         """Give the session a title; until then it is the beginning of the first user message.
@@ -242,64 +378,14 @@ class Chat:
         return f"Chat({self._id!r})"
 
 
-def _check_list(messages: object) -> Sequence[Message | Mapping[str, object]]:
-    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
-        raise InvalidInput(
-            f"Cannot append {type(messages).__name__}.",
-            "Pass role= and content=, a Message, a dict, or a list.",
-        )
-    return messages
-
-
-def _ready(item: Message | Mapping[str, object]) -> Message:
-    message = _normalise(item) if isinstance(item, Message) else payload.parse(item)
-    _check(message)
-    return message
-
-
-def _normalise(message: Message) -> Message:
-    """Clean the content of a message; where that loses something, the original words stay in `raw`."""
-    content = clean(message.content)
-    if content == message.content:
-        return message
-    joined = message.content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    raw = message.raw if content == joined else message.raw or {"role": message.role, "content": joined}
-    return replace(message, content=content, raw=raw)
-
-
-def _check(message: Message) -> None:
-    """Raise InvalidInput where a part of a message is not what its type says, or fits only one of the databases."""
-    for name in (message.id, message.name):
-        if name not in ("", None):
-            check_name(name, "An id or a name in a message")
-    for value, what in ((message.raw, "raw"), (message.meta, "meta")):
-        if value is not None and not isinstance(value, Mapping):
-            raise InvalidInput(
-                f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
-            )
-    lists: tuple[object, object] = message.calls, message.answers
-    if not all(isinstance(value, tuple) for value in lists):
-        raise InvalidInput("The `calls` and `answers` of a Message must be tuples.", "Pass tuples.")
-    if message.call_id is not None:
-        _check_call_text(message.call_id)
-    for answer in message.answers:
-        _check_call_text(answer)
-    for call in message.calls:
-        if not isinstance(call, ToolCall):
-            raise InvalidInput(f"A tool call is {type(call).__name__}.", "Pass a ToolCall.")
-        if not isinstance(call.arguments, Mapping | str):
-            raise InvalidInput(
-                f"The arguments of a tool call are {type(call.arguments).__name__}.",
-                "Use a dict or JSON text.",
-            )
-        _check_call_text(call.id)
-        _check_call_text(call.name)
-        dump(call.arguments, "The arguments of a tool call")  # before their tokens are counted
-
-
-def _check_call_text(text: object) -> None:
-    if not isinstance(text, str) or clean(text) != text:
-        raise InvalidInput(
-            f"{text!r} cannot be the id or the name of a tool call.",
-            "Use text without NUL or lone surrogates.",
-        )
+def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> str:
+    """Write what every prompt of a session shows, as of its snapshot."""
+    kinds = tuple(kind.name for kind in opened.kinds.values() if kind.heading)
+    wanted = Wanted(kinds=kinds, agents=tuple(dict.fromkeys((scope.agent, ""))))
+    at = from_micros(snapshot.at)
+    parts: list[list[Record]] = []
+    for space, version in ((scope.space, snapshot.version), (scope.shared.space, snapshot.shared)):
+        asked = version and (not parts or space != scope.space)
+        found = records.read(opened.database, space, version, wanted) if asked else []
+        parts.append([record for record in found if record.valid(at)])
+    return known(parts[0], parts[1], opened.kinds, scope.agent)

@@ -23,7 +23,11 @@ class InvalidInput(HoldfastError, ValueError):
 
 
 class Conflict(HoldfastError):
-    """Something else is already stored under this id; nothing was changed. Use another id, or the stored one."""
+    """What is stored is not what the caller took it for; nothing was changed. Read it again, then decide."""
+
+
+class Denied(HoldfastError, PermissionError):
+    """Who acts may not do this; nothing was changed. The message says who may."""
 
 
 class Closed(HoldfastError):

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
+from holdfast.acting import current
 from holdfast.chat import Chat
-from holdfast.errors import Closed
+from holdfast.errors import InvalidInput
+from holdfast.kinds import Kind, table
+from holdfast.knowledge import Knowledge
+from holdfast.opened import Opened, Settings
+from holdfast.pad import Pad
 from holdfast.store import sessions
-from holdfast.store.database import Database, Durability, open_database
+from holdfast.store.database import Durability, open_database
+from holdfast.store.pads import Place
 from holdfast.text.tokens import CountTokens, estimate_tokens
-from holdfast.types import ChatInfo, Hit, Role, Scope, Verification, check_count, check_flag
+from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag
+from holdfast.view import At, View
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from holdfast.aio import AsyncMemory
-    from holdfast.recall.search import Search
 
-THREADS = 8  # that the awaited methods of one memory use at most
+MERGES = ("rules", "projection")
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Memory:
-    """Remember conversations and find them again.
+class Memory(Knowledge):
+    """Remember conversations and what was learned from them, and find both again.
 
     Open one per database and share it between threads; handles for other scopes are cheap and use the same
     connections. Close it, or use it as a context manager.
@@ -37,12 +40,16 @@ class Memory:
     Args:
         location: a path, ":memory:", or a postgresql:// URL.
         tenant: whose installation it is; empty for one's own.
-        user: whose memory it is. Nothing of one user is ever found by another.
+        user: whose memory it is. Nothing of one user is ever found by another. Without one, that of `acting`.
         agent: who acts. Chats opened through this handle belong to it, and recall and `chats` cover only its chats;
-            empty covers those of all agents.
+            of records, those of this agent and those of none. Empty covers those of all agents. Without one, that of
+            `acting`.
         durability: "full" survives a power cut at every append; "normal" may lose the last moments, never the order.
         count_tokens: counts the tokens of a text, in place of the estimate.
         clock: says what time it is, for messages that come without one.
+        kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
+        merge: how a new fact is compared with those that are there: "rules", or "projection", the similarity of words
+            in random projections, which cannot tell another value from another wording.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -60,36 +67,62 @@ class Memory:
         durability: Durability = "full",
         count_tokens: CountTokens = estimate_tokens,
         clock: Callable[[], datetime] = _now,
+        kinds: Iterable[Kind] = (),
+        merge: str = "rules",
     ) -> None:
-        self._scope = Scope(tenant, user, agent)
-        self._open = _Open(open_database(location, durability), count_tokens, clock)
+        scope = Scope(tenant, user, agent)
+        if merge not in MERGES:
+            raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
+        settings = Settings(count_tokens, clock, table(kinds), merge)
+        super().__init__(Opened(open_database(location, durability), settings), scope, At())
+        self._pinned = False
 
     @property
     def scope(self) -> Scope:
         """Whose memory this handle is."""
-        return self._scope
+        acting = current()
+        if self._pinned or not (acting.user or acting.agent):
+            return self._bound
+        own = self._bound
+        return Scope(own.tenant, own.user or acting.user, own.agent or acting.agent)
 
     def scoped(
         self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None
     ) -> Memory:
         """Make a handle for another tenant, user or agent on the same connections; None keeps what this one has."""
-        memory = Memory.__new__(Memory)
-        memory._scope = Scope(  # noqa: SLF001 - our own
-            self._scope.tenant if tenant is None else tenant,
-            self._scope.user if user is None else user,
-            self._scope.agent if agent is None else agent,
+        own = self._bound
+        return self._handle(
+            Scope(
+                own.tenant if tenant is None else tenant,
+                own.user if user is None else user,
+                own.agent if agent is None else agent,
+            ),
+            pinned=self._pinned,
         )
-        memory._open = self._open  # noqa: SLF001 - our own
+
+    def _handle(self, scope: Scope, *, pinned: bool) -> Memory:
+        memory = Memory.__new__(Memory)
+        View.__init__(memory, self._open, scope, At())
+        memory._pinned = pinned  # noqa: SLF001 - our own
         return memory
 
-    def chat(self, id: str) -> Chat:  # noqa: A002 - `id` is what it is called everywhere else
+    @property
+    def pad(self) -> Pad:
+        """The scratchpad of the user: a dict of texts that is kept."""
+        return Pad(self._open, Place(self.scope.space))
+
+    def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - `id` is what it is called everywhere else
         """Open a session by its id. It comes into being with its first message.
+
+        The chat stays with the user and the agent that it was opened for, whoever acts later. Without an id it is the
+        one that `acting` names.
 
         Raises:
             InvalidInput: the id is blank, longer than 512 bytes in UTF-8, or has control characters.
 
         """
-        return Chat(self, id)
+        name = id if id is not None else current().chat
+        return Chat(self._handle(self.scope, pinned=True), name)
 
     def chats(
         self,
@@ -113,7 +146,8 @@ class Memory:
             InvalidInput: a negative limit or offset.
 
         """
-        scope = self.scoped(user=user, agent=agent).scope
+        own = self.scope
+        scope = Scope(own.tenant, own.user if user is None else user, own.agent if agent is None else agent)
         return sessions.list_chats(
             self._open.database,
             scope,
@@ -122,53 +156,12 @@ class Memory:
             offset=check_count(offset, "offset"),
         )
 
-    def recall(
-        self,
-        query: str,
-        *,
-        chat: str | None = None,
-        roles: Sequence[Role] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        limit: int = 10,
-        min_score: float = 0.0,
-    ) -> list[Hit]:
-        """Find the messages that answer a question, best first, without a model.
-
-        Everything that was acknowledged before the call is found, whichever process stored it. What the tenant shares
-        (the space of the empty user) is searched as well. All characters of the query are plain text. Takes a few
-        milliseconds per 100,000 messages.
-
-        Args:
-            query: a question or some words, in any language.
-            chat: only this session.
-            roles: only messages of these roles.
-            since: only messages said at this time or later.
-            until: only messages said before this time.
-            limit: at most so many hits.
-            min_score: only hits with at least this score, 0 to 1.
-
-        Raises:
-            InvalidInput: the query is blank, or a filter is of the wrong kind.
-
-        """
-        return self._open.search.recall(
-            self._scope,
-            query,
-            chat=chat,
-            roles=roles,
-            since=since,
-            until=until,
-            limit=limit,
-            min_score=min_score,
-        )
-
     def rebuild(self) -> int:
-        """Make the search index of this space again from the log, and return the number of messages in it.
+        """Make the search index of this space again from the log and the records, and count the messages in it.
 
         Searches give the same results before and after, to the last bit.
         """
-        return self._open.search.rebuild(self._scope.space)
+        return self._open.search.rebuild(self.scope.space)
 
     def verify(self) -> Verification:
         """Check that every message of this space is reachable and every row of its index true.
@@ -177,7 +170,7 @@ class Memory:
         """
         from holdfast.recall.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
 
-        return verify(self._open.database, self._scope.space)
+        return verify(self._open.database, self.scope.space)
 
     @property
     def aio(self) -> AsyncMemory:
@@ -197,45 +190,4 @@ class Memory:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Memory({self._scope})"
-
-
-class _Open:
-    """What all handles on one database share."""
-
-    def __init__(self, database: Database, count_tokens: CountTokens, clock: Callable[[], datetime]) -> None:
-        self.database = database
-        self.count_tokens = count_tokens
-        self.clock = clock
-        self.lock = threading.Lock()
-        self._executor: Executor | None = None
-        self._search: Search | None = None
-        self._closed = False
-
-    @property
-    def search(self) -> Search:
-        from holdfast.recall.search import Search  # noqa: PLC0415 - numpy is loaded by the first recall
-
-        with self.lock:
-            if self._search is None:
-                self._search = Search(self.database)
-            return self._search
-
-    @property
-    def executor(self) -> Executor:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for those who await
-
-        with self.lock:
-            if self._closed:
-                raise Closed("The memory is closed.", "Open a new Memory.")
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
-            return self._executor
-
-    def close(self) -> None:
-        with self.lock:
-            executor, self._executor, self._search = self._executor, None, None
-            self._closed = True
-        if executor is not None:
-            executor.shutdown()
-        self.database.close()
+        return f"Memory({self.scope})"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from holdfast.errors import InvalidInput
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
+Writer = Literal["user", "agent", "tool", "reflect", "system", "import"]
+WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "import")
+Trust = Literal["trusted", "quarantined", "released"]
+Source = Literal["message", "record"]
+SOURCES: tuple[Source, ...] = ("message", "record")
 MAX_COUNT = 2**62  # beyond every number of things, and within the integers of both databases
 MAX_NAME = 512  # bytes in UTF-8 of a name: four of them fit the 2,704 of a row in a PostgreSQL index
 
@@ -35,6 +40,11 @@ def check_name(value: object, what: str, *, empty: bool = False, longest: int = 
     return value
 
 
+def is_whole(value: object) -> bool:
+    """Say whether `value` is a whole number; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def check_count(value: object, what: str) -> int:
     """Return `value` if it is a number of things, 0 or more, or raise InvalidInput."""
     if not isinstance(value, int) or isinstance(value, bool):
@@ -51,6 +61,15 @@ def check_flag(value: object, what: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"`{what}` must be a bool, not {type(value).__name__}.", "Pass True or False.")
     return value
+
+
+def as_time(value: object, what: str) -> datetime | None:
+    """Return `value` if it is a time or None, a naive one as UTC, or raise InvalidInput."""
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"`{what}` is {value!r}, not a time.", "Pass a datetime.")
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,7 @@ class Message:
     append; the same id twice in one chat is one message. `at` is the moment it was said. `calls` are an assistant's
     tool calls, `call_id` the call that a tool message answers, `answers` all calls of this chat that it answers
     (resolved at append; empty when the call is not in the chat). `raw` is the payload it was made from, verbatim.
+    `flags` name what the guard found in the content when it was stored, such as "instruction" or "secret".
 
     Raises:
         InvalidInput: an unknown role, text that is not text, blank content, or a part that does not fit the role.
@@ -123,6 +143,7 @@ class Message:
     answers: tuple[str, ...] = field(default=(), kw_only=True)
     raw: Mapping[str, object] | None = field(default=None, kw_only=True, hash=False)
     meta: Mapping[str, object] = field(default_factory=dict, kw_only=True, hash=False)
+    flags: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -185,14 +206,111 @@ class Why(Mapping[str, float]):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """Hold one thing that recall found, with its score from 0 to 1 and the reasons for it.
+class Record:
+    """Hold one thing that is known, in one of its versions.
 
-    The score is the share of what the question could have scored at most: comparable within one result, and the
-    order of a result is the order of its scores. `source` is "message".
+    `id` is the same in all versions; `version` is the number of the change that made this one, within its space.
+    `target` is what a fact is about ("user", "env") or the compartment of a note ("run", "session", "plan"). `agent` is
+    whose it is, "" for that of all agents of the user. `by` wrote the text, `source` says where it came from, `chat` and
+    `messages` (first and last `seq`) in which words it was learned. `at` is when it was written; `since` and `until`
+    when it is true in the world. `evidence` counts how often it was said, `sources` names who else said it. `uses` and
+    `used` say how often and when last a note was asked for. `flags` name what the guard found in the text. `action` is
+    what made this version ("add", "replace", "duplicate", "update", "retract", …) and `why` says more.
     """
 
-    source: Literal["message"]
+    id: str
+    kind: str
+    text: str
+    version: int = field(default=0, kw_only=True)
+    target: str = field(default="", kw_only=True)
+    category: str = field(default="", kw_only=True)
+    tags: tuple[str, ...] = field(default=(), kw_only=True)
+    meta: Mapping[str, object] = field(default_factory=dict, kw_only=True, hash=False)
+    priority: int = field(default=5, kw_only=True)
+    agent: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    sources: tuple[str, ...] = field(default=(), kw_only=True)
+    evidence: int = field(default=1, kw_only=True)
+    by: Writer = field(default="agent", kw_only=True)
+    run: str = field(default="", kw_only=True)
+    chat: str = field(default="", kw_only=True)
+    messages: tuple[int, int] | None = field(default=None, kw_only=True)
+    at: datetime | None = field(default=None, kw_only=True)
+    since: datetime | None = field(default=None, kw_only=True)
+    until: datetime | None = field(default=None, kw_only=True)
+    trust: Trust = field(default="trusted", kw_only=True)
+    flags: tuple[str, ...] = field(default=(), kw_only=True)
+    replaces: str = field(default="", kw_only=True)
+    retracted: bool = field(default=False, kw_only=True)
+    action: str = field(default="add", kw_only=True)
+    why: str = field(default="", kw_only=True)
+    uses: int = field(default=0, kw_only=True)
+    used: datetime | None = field(default=None, kw_only=True)
+
+    def valid(self, at: datetime) -> bool:
+        """Say whether it is true in the world at a time: from `since` on, and before `until`."""
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Explain one version of a space: what was done to which record, by whom, when, and the text before and after it.
+
+    `before` and `after` are None where there was, or is, no such record. `batch` is the first version of the call that
+    made this change; `undo` takes back all changes of a call.
+    """
+
+    version: int
+    action: str
+    kind: str
+    id: str
+    before: str | None
+    after: str | None
+    by: Writer
+    chat: str
+    at: datetime
+    why: str
+    batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Name something that is left to do: "judge" whether two records say the same."""
+
+    id: str
+    kind: str
+    records: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Prove that something was erased: what kind of things, how many of each, when and by whom; no words.
+
+    `digest` is the SHA-256 HMAC of what was erased under `key`. The key is in the receipt that `erase` returns and
+    nowhere else, so that nobody can guess short words from what is stored.
+    """
+
+    id: str
+    what: str
+    counts: Mapping[str, int] = field(hash=False)
+    by: Writer
+    at: datetime
+    digest: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Hold one message or record that recall found, with its score from 0 to 1 and the reasons for it.
+
+    The score is the share of what the question could have scored at most: comparable within one result, and the
+    order of a result is the order of its scores. `source` is "message" or "record". Of a record, `kind` is its kind,
+    `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). `flags` name
+    what the guard found in the text, and "released" a record that was released from quarantine.
+    """
+
+    source: Source
     text: str
     score: float
     id: str = field(kw_only=True)
@@ -202,11 +320,29 @@ class Hit:
     name: str | None = field(kw_only=True)
     at: datetime = field(kw_only=True)
     why: Why = field(kw_only=True, hash=False)
+    kind: str = field(default="", kw_only=True)
+    flags: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def actor(self) -> str:
-        """Name who said it: the name where there is one, else the role."""
+        """Name who said or wrote it: the name where there is one, else the role."""
         return self.name or self.role
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Point at a part of a text that may do harm: `text[start:end]`, what it is, and how grave.
+
+    `kind` is "invisible", "disguise", "instruction" or "secret". What is "high" is acted upon when the text is to be
+    remembered: a secret is redacted, the other kinds put the text into quarantine; "low" is only noted. `message` says
+    what was found in a few words that quote nothing of the text.
+    """
+
+    kind: Literal["invisible", "disguise", "instruction", "secret"]
+    start: int
+    end: int
+    severity: Literal["low", "high"]
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +379,7 @@ class Window:
 class Prompt:
     """Hold a prompt ready to be sent: system text, messages in the OpenAI chat format, and an account of its tokens.
 
-    `tokens` maps `system`, `recalled`, `window`, `total`, `budget` and `free` to token counts.
+    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts.
     """
 
     system: str
@@ -255,13 +391,17 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class ChatStats:
-    """Count a session: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window."""
+    """Count a session: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window.
+
+    `erased` messages are not among them; their numbers are not used again.
+    """
 
     messages: int = 0
     stored_tokens: int = 0
     context_tokens: int = 0
     oldest: datetime | None = None
     newest: datetime | None = None
+    erased: int = 0
 
 
 @dataclass(frozen=True, slots=True)

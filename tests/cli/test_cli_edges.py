@@ -18,7 +18,10 @@ from holdfast import Memory
 
 READERS = [
     ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"), ("verify",),
-    ("rebuild",),
+    ("rebuild",), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"), ("profile",), ("soul",),
+    ("constraints",), ("constraints", "--remove", "x"), ("notes", "c"), ("pad",), ("pad", "x"), ("pad", "--remove", "x"),
+    ("changes",), ("diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",), ("quarantine", "--release", "x"),
+    ("erase", "--chat", "c"),
 ]  # fmt: skip
 
 
@@ -73,9 +76,13 @@ def test_the_option_wins_over_the_environment(cli: Cli, tmp_path: Path) -> None:
 
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
-    names = "demo import export chats show recall window stats verify rebuild bench".split()
+    names = (
+        "demo import export chats show recall window remember records replace retract profile soul constraints notes pad "
+        "changes diff undo rollback quarantine erase stats verify rebuild bench"
+    ).split()
     text = cli.text("--help")
-    assert [text.index(f" {name} ") for name in names] == sorted(text.index(f" {name} ") for name in names)
+    places = [text.index(f"│ {name} ") for name in names]
+    assert places == sorted(places)
     for name in names[:-1]:
         usage = cli.text(name, "--help")
         for option in ("--db", "--tenant", "--user", "--agent", "--json"):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -85,7 +85,7 @@ def test_show_as_json(cli: Cli) -> None:
     assert answer["total"] == 18
     call, result = answer["messages"][:2]
     assert set(call) == {
-        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta",
+        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta", "flags",
     }  # fmt: skip
     assert is_time(call["at"])
     assert call["calls"][0]["name"] == "run_shell"
@@ -139,7 +139,7 @@ def test_recall_as_json(cli: Cli) -> None:
     assert answer["query"] == "ERR_4312"
     (hit,) = answer["hits"]
     assert set(hit) == {
-        "source", "text", "score", "id", "chat", "seq", "role", "name", "at", "why", "title",
+        "source", "text", "score", "id", "chat", "seq", "role", "name", "at", "why", "title", "kind", "flags",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
     assert set(hit["why"]) == {"shares", "words"}
@@ -161,6 +161,71 @@ def test_recall_filters(cli: Cli) -> None:
     assert cli.json("recall", "knee", "--limit", "0")["hits"] == []
 
 
+@pytest.fixture
+def known(cli: Cli) -> Cli:
+    """Know some things beside the conversations."""
+    with Memory(cli.db) as memory:
+        memory.remember(
+            "The physio is called Selma", "finding", chat="marathon-plan", messages=5, tags=["knee"]
+        )
+        memory.remember(
+            "The physio moves to Kiel", "insight", until=datetime(2026, 6, 1, tzinfo=UTC), by="user"
+        )
+        memory.remember("The physio takes cash only", "finding", chat="a call")
+    return cli
+
+
+def test_recall_finds_records(known: Cli) -> None:
+    text = known.text("recall", "physio", "Selma", "--kind", "finding", "--limit", "1")
+    first = text.splitlines()
+    assert (
+        "  finding  learned in Training plan for the Auenfeld marathon  (marathon-plan #5, rec_" in first[0]
+    )
+    assert first[1] == "   The physio is called Selma"
+    assert "All about the first: holdfast records rec_" in first[-1]
+    assert "finding  learned in (a call, rec_" in known.text("recall", "cash", "--source", "record")
+    moved = known.text("recall", "Kiel", "--kind", "insight", "--valid-at", "2026-05-01")
+    assert "insight  from user  (rec_" in moved
+
+
+def test_recall_by_source_kind_tag_and_time(known: Cli) -> None:
+    def found(*words: str) -> set[str]:
+        hits = known.json("recall", "physio", "--limit", "50", *words)["hits"]
+        return {hit["kind"] or hit["source"] for hit in hits}
+
+    before = ("--valid-at", "2026-05-31")
+    assert found(*before) == {"message", "finding", "insight"}
+    assert found("--valid-at", "2026-06-01") == {"message", "finding"}
+    assert found("--source", "message") == {"message"}
+    assert found("--source", "record", *before) == {"finding", "insight"}
+    assert found("--source", "record", "--source", "message", *before) == {"message", "finding", "insight"}
+    assert found("--kind", "finding", "--kind", "insight", *before) == {"finding", "insight"}
+    assert found("--tag", "knee") == {"finding"}
+    assert found("--kind", "lesson") == set()
+    assert found("--role", "user") == {"message"}
+
+
+def test_a_record_as_json(known: Cli) -> None:
+    (hit,) = known.json("recall", "Selma", "--kind", "finding")["hits"]
+    assert (hit["source"], hit["kind"], hit["flags"]) == ("record", "finding", [])
+    assert (hit["chat"], hit["seq"]) == ("marathon-plan", 5)
+    assert hit["title"] == "Training plan for the Auenfeld marathon"
+
+
+def test_a_record_that_the_tenant_shares(known: Cli) -> None:
+    text = known.text("recall", "Selma", "--kind", "finding", "--user", "bob")
+    assert text.splitlines()[-1].startswith("All about the first: holdfast records rec_")
+    assert "bob" not in text.splitlines()[-1]
+
+
+def test_recall_where_there_are_only_records(cli: Cli) -> None:
+    cli.run("remember", "Tea at five", "--kind", "finding", "--user", "bob", "--tenant", "t")
+    bob = ("--user", "bob", "--tenant", "t")
+    assert "Tea at five" in cli.text("recall", "tea", *bob)
+    assert "`holdfast records` list" in cli.text("recall", "xylophone", *bob)
+    assert "fewer filters" in cli.text("recall", "tea", "--tag", "x", *bob)
+
+
 def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
     (hit,) = cli.json("recall", "quarantine KX7-PLM42", "--user", "bob", "--limit", "1")["hits"]
     assert hit["title"] == "Long weekend in Porto with Amira"
@@ -174,7 +239,10 @@ def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
     [
         (["recall"], "QUERY"),
         (["recall", "x", "--role", "nobody"], "none of system, developer, user, assistant, tool"),
+        (["recall", "x", "--source", "nowhere"], "none of message, record"),
+        (["recall", "x", "--valid-at", "now"], "--valid-at"),
         (["recall", "x", "--since", "yesterday"], "--since"),
+        (["recall", "x", "--until", "9999-12-31"], "--until"),
         (["recall", "x", "--limit", "-1"], "--limit"),
         (["recall", "x", "--min-score", "2"], "--min-score"),
         (["show"], "CHAT"),
@@ -185,6 +253,11 @@ def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
 )
 def test_wrong_options_are_usage_errors(cli: Cli, words: list[str], complaint: str) -> None:
     assert complaint in usage(cli.complaint(*words, code=2))
+
+
+def test_filters_that_nothing_can_pass_are_an_error(cli: Cli) -> None:
+    assert "'nope' is not a kind." in cli.complaint("recall", "x", "--kind", "nope")
+    assert "Nothing can be found" in cli.complaint("recall", "x", "--kind", "fact", "--role", "user")
 
 
 def test_a_query_without_words_is_an_error(cli: Cli) -> None:

@@ -5,6 +5,7 @@ import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from cli_runs import Cli
@@ -100,6 +101,8 @@ def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPat
     assert max(map(len, lines[1:6])) <= 40
     assert any(line.startswith("   hang") for line in lines)
     assert stream.getvalue().count("b") == 30  # wrapped, not cut
+    screen.table(["id", "title"], [["c" * 30, "d " * 30]], whole="id")
+    assert "c" * 30 in stream.getvalue()
 
 
 def test_a_pipe_gets_whole_lines() -> None:
@@ -161,11 +164,18 @@ def test_words_are_marked_in_all_their_forms() -> None:
 def test_an_excerpt_is_a_part_of_the_text(text: str, words: list[str]) -> None:
     parts = [part if isinstance(part, str) else part[0] for part in excerpt(text, words)]
     shown = "".join(parts)
-    whole = " ".join(safe(text).split())
+    whole = normalize("NFC", " ".join(safe(text).split()))
     assert len(shown) <= WIDTH + 2
     assert shown.removeprefix("…").removesuffix("…") in whole or shown in whole
     if len(whole) <= WIDTH:
         assert shown == whole
+
+
+@pytest.mark.parametrize("text", ["The Cafe\u0301 closed", "\uf900 The caf\u00e9 closed"])
+def test_letters_of_several_characters_are_marked(text: str) -> None:
+    assert ("Caf\u00e9".casefold(), True) in [
+        (p[0].casefold(), True) for p in excerpt(text, ["cafe"]) if isinstance(p, tuple)
+    ]
 
 
 def test_an_excerpt_shows_the_part_that_matched() -> None:

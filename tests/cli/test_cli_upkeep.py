@@ -31,7 +31,7 @@ def test_stats_of_a_chat(cli: Cli) -> None:
     assert "messages  18\ntokens    899 stored, 899 as context" in cli.text("stats", "retry-bug")
     answer = cli.json("stats", "retry-bug")
     assert set(answer) == {
-        "chat", "title", "messages", "stored_tokens", "context_tokens", "oldest", "newest",
+        "chat", "title", "messages", "stored_tokens", "context_tokens", "oldest", "newest", "erased",
     }  # fmt: skip
     assert "There is no chat 'nobody' here." in cli.text("stats", "nobody")
     assert cli.json("stats", "nobody")["messages"] == 0

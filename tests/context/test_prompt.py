@@ -56,6 +56,7 @@ def test_without_hits_there_is_no_block() -> None:
     assert prompt.messages == tuple({"role": r, "content": r} for r in ("user", "assistant", "user"))
     assert prompt.tokens == {
         "system": 0,
+        "known": 0,
         "recalled": 0,
         "window": 30,
         "total": 30,

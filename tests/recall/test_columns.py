@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recall_corpora import Said, conversations
 
 from holdfast.recall import columns
-from holdfast.recall.columns import PAUSE, Columns
+from holdfast.recall.columns import PAUSE, Turns
 from holdfast.recall.question import parse
 from holdfast.recall.segment import Document, Segment, build
 
@@ -34,16 +34,16 @@ def parts(docs: list[Document], cuts: list[int]) -> list[Segment]:
     return segments
 
 
-def extended(segments: list[Segment]) -> Columns:
-    grown = Columns()
+def extended(segments: list[Segment]) -> Turns:
+    grown = Turns()
     for segment in segments:
         grown.extend(segment)
     return grown
 
 
-def added(docs: list[Document], cuts: list[int]) -> Columns:
+def added(docs: list[Document], cuts: list[int]) -> Turns:
     """Add documents partly in segments and partly one by one."""
-    grown = Columns()
+    grown = Turns()
     for segment in parts(docs, cuts):
         if segment.count % 3 == 0:
             grown.extend(segment)
@@ -53,7 +53,7 @@ def added(docs: list[Document], cuts: list[int]) -> Columns:
     return grown
 
 
-def blocks(grown: Columns) -> dict[int, list[int]]:
+def blocks(grown: Turns) -> dict[int, list[int]]:
     """Give the documents of each block, whatever its number, by the first of them."""
     members: dict[int, list[int]] = {}
     for doc in range(1, grown.last + 1):
@@ -61,7 +61,7 @@ def blocks(grown: Columns) -> dict[int, list[int]]:
     return {docs[0]: docs for docs in members.values()}
 
 
-def chain(minutes: list[float]) -> Columns:
+def chain(minutes: list[float]) -> Turns:
     """Extend by one document after the other, all of one chat."""
     docs = [Document(n, "a", "", "user", "", round(m * MINUTE), "x") for n, m in enumerate(minutes, 1)]
     return added(docs, [1])
@@ -75,7 +75,7 @@ def chain(minutes: list[float]) -> Columns:
     block=st.integers(1, 10),
 )
 def test_extending_bit_by_bit_equals_extending_at_once(
-    grow: Callable[[list[Document], list[int]], Columns], said: list[Said], cuts: list[int], block: int
+    grow: Callable[[list[Document], list[int]], Turns], said: list[Said], cuts: list[int], block: int
 ) -> None:
     docs = documents(said)
     with pytest.MonkeyPatch.context() as patch:

@@ -126,7 +126,7 @@ LOG: Mapping[str, tuple[str, str]] = {
     ),
     "a number of a document": (
         "UPDATE messages SET doc = 1000 WHERE space = :space AND chat = 'chat0' AND seq = 3",
-        "numbered from 1 to 1000",
+        "numbered from 44 to 999 of 1000",
     ),
     "calls that are no JSON": (
         "UPDATE messages SET calls = '[[' WHERE space = :space AND chat = 'tools' AND seq = 1",
@@ -166,17 +166,17 @@ def test_damage_of_the_log_is_named(indexed: Memory, statement: str, problem: st
 # What is wrong with the index
 
 INDEX: Mapping[str, tuple[Damage, str]] = {
-    "a changed byte": (in_row(0, flipped(-1)), "documents 1 to 16 has a wrong checksum"),
+    "a changed byte": (in_row(0, flipped(-1)), "messages 1 to 16 has a wrong checksum"),
     "a wrong checksum": (in_row(1, lambda row: row._replace(checksum=0)), "wrong checksum"),
     "no body": (
         in_row(0, lambda row: row._replace(body=b"", checksum=segment.checksum(b""))),
         "is damaged: it does not begin as a segment does",
     ),
     "a forged body": (in_row(0, forged(lambda s: replace(s, offsets=s.offsets[::-1].copy()))), "is damaged"),
-    "a missing segment": (remove(1), "no segment for the documents from 17"),
-    "a missing first segment": (remove(0), "no segment for the documents from 1"),
-    "an overlapping segment": (insert(3, 9), "no segment for the documents from"),
-    "a segment of negative documents": (insert(-9, -3), "no segment for the documents from 1"),
+    "a missing segment": (remove(1), "no segment for the messages from 17"),
+    "a missing first segment": (remove(0), "no segment for the messages from 1"),
+    "an overlapping segment": (insert(3, 9), "no segment for the messages from"),
+    "a segment of negative documents": (insert(-9, -3), "no segment for the messages from 1"),
     "a segment that ends before it begins": (
         in_row(1, lambda row: row._replace(last=row.first - 5)),
         "covers other documents than it says",
@@ -191,7 +191,7 @@ INDEX: Mapping[str, tuple[Damage, str]] = {
     ),
     "other frequencies": (
         in_row(0, forged(lambda s: replace(s, frequencies=s.frequencies + np.uint8(1)))),
-        "documents 1 to 16 says something else than the log: run `rebuild`",
+        "messages 1 to 16 says something else than the log: run `rebuild`",
     ),
     "other terms": (
         in_row(0, forged(lambda s: replace(s, terms=s.terms + np.uint64(1)))),

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from holdfast import __version__
-from holdfast.cli import bench, demo, finding, reading, transfer, upkeep
+from holdfast.cli import bench, demo, finding, guarding, history, knowing, noting, reading, transfer, upkeep
 from holdfast.cli.options import command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -23,6 +23,21 @@ _commands: dict[str, Callable[..., None]] = {
     "show": reading.show,
     "recall": finding.recall,
     "window": reading.window,
+    "remember": knowing.remember,
+    "records": knowing.records,
+    "replace": knowing.replace,
+    "retract": knowing.retract,
+    "profile": knowing.profile,
+    "soul": knowing.soul,
+    "constraints": knowing.constraints,
+    "notes": noting.notes,
+    "pad": noting.pad,
+    "changes": history.changes,
+    "diff": history.diff,
+    "undo": history.undo,
+    "rollback": history.rollback,
+    "quarantine": guarding.quarantine,
+    "erase": guarding.erase,
     "stats": upkeep.stats,
     "verify": upkeep.verify,
     "rebuild": upkeep.rebuild,
@@ -33,6 +48,7 @@ for _name, _function in _commands.items():
 _bench = typer.Typer(no_args_is_help=True, help="Measure quality and speed on this machine.")
 _bench.command("recall")(command(bench.recall))
 _bench.command("speed")(command(bench.speed))
+_bench.command("records")(command(bench.records))
 app.add_typer(_bench, name="bench")
 
 

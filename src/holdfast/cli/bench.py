@@ -1,6 +1,7 @@
 """`holdfast bench`: how well recall finds and how fast everything is, on this machine."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,11 +50,53 @@ def speed(
     """Measure the time and space that everything takes."""
     from holdfast.bench.speed import MEASUREMENTS, run  # noqa: PLC0415 - loads numpy and more
 
-    unknown = [name for name in only or () if name not in MEASUREMENTS]
-    if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(MEASUREMENTS)}.", param_hint="--only")
+    _check_parts(only, MEASUREMENTS)
     report = run(sizes=size or None, full=full, text=text, folder=folder, only=only or (), progress=_progress)
     _show(report, options)
+
+
+def records(
+    options: Output,
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At small size, to see that it works; the bars are for full size.")
+    ] = False,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            metavar="FILE",
+            help="Labelled pairs of texts for the merge; may be repeated.",
+        ),
+    ] = None,
+    texts: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True, dir_okay=False, metavar="FILE", help="Labelled texts for the guard; may be repeated."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
+    ] = None,
+) -> None:
+    """Measure what it takes to keep what is known, and how well texts are merged and guarded."""
+    from holdfast.bench.knowing import PARTS, run  # noqa: PLC0415 - loads numpy and more
+
+    _check_parts(only, PARTS)
+    report = run(
+        quick=quick, pairs=pairs or (), texts=texts or (), only=only or (), folder=folder, progress=_progress
+    )
+    _show(report, options)
+
+
+def _check_parts(only: Iterable[str] | None, known: Iterable[str]) -> None:
+    unknown = [name for name in only or () if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}.", param_hint="--only")
 
 
 def _progress(what: str) -> None:

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from unicodedata import normalize
 
 from holdfast.cli.screen import Part, safe
 from holdfast.text import analyze
@@ -19,9 +20,9 @@ def excerpt(text: str, words: Iterable[str], focus: str = "") -> list[Part]:
 
     `words` are those of `Hit.why`. Line breaks become spaces.
     """
-    text = " ".join(safe(text[:_READ]).split())
+    text = normalize("NFC", " ".join(safe(text[:_READ]).split()))  # as `find` wants it
     marks = find(text, words)
-    place = text.find(focus) if focus else -1
+    place = text.find(normalize("NFC", focus)) if focus else -1
     if place >= 0:
         marks = _merge([*marks, (place, place + len(focus))])
     start = _start(text, marks, place)
@@ -38,7 +39,7 @@ def excerpt(text: str, words: Iterable[str], focus: str = "") -> list[Part]:
 
 
 def find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Find where words stand in a text, in any of their forms: first and last position of each, in order.
+    """Find where words stand in a text in NFC, in any of their forms: first and last position of each, in order.
 
     >>> find("She runs, he RAN", ["running"])
     [(4, 8), (13, 16)]

@@ -3,20 +3,27 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
+from holdfast.cli.given import KIND_NAMES
 from holdfast.cli.options import Options
 from holdfast.cli.reading import known_chats
-from holdfast.cli.screen import Screen, answer, plain, read_end, read_time, when
+from holdfast.cli.screen import Part, Screen, answer, plain, read_end, read_time, when
 from holdfast.memory import Memory
-from holdfast.types import ROLES, ChatInfo, Hit, Role
+from holdfast.types import ROLES, SOURCES, ChatInfo, Hit, Role, Source
 
 
 def _role(text: str) -> str:
     if text not in ROLES:
         raise typer.BadParameter(f"{text!r} is none of {', '.join(ROLES)}.")
+    return text
+
+
+def _source(text: str) -> str:
+    if text not in SOURCES:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(SOURCES)}.")
     return text
 
 
@@ -37,6 +44,27 @@ _Until = Annotated[
         parser=read_end, metavar="DATE", help="Only up to the end of this date, or before this time."
     ),
 ]
+_Kinds = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KIND", help=f"Only records of this kind, may be repeated: {KIND_NAMES}."),
+]
+_Sources = Annotated[
+    list[str] | None,
+    typer.Option(parser=_source, metavar="|".join(SOURCES), help="Only messages, or only records."),
+]
+_TagsOnly = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TAG", help="Only records with this tag; of several, one is enough."),
+]
+_ValidAt = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=read_time,
+        metavar="DATE",
+        help="Records that are true in the world at this time; now otherwise.",
+    ),
+]
+_Limit = Annotated[int, typer.Option(min=0, help="At most so many hits.")]
 _MinScore = Annotated[float, typer.Option(min=0, max=1, help="Only hits with at least this score.")]
 
 
@@ -44,25 +72,44 @@ def recall(
     options: Options,
     *,
     query: _Query,
+    source: _Sources = None,
+    kind: _Kinds = None,
+    tag: _TagsOnly = None,
     chat: _ChatOnly = None,
     role: _Roles = None,
     since: _Since = None,
     until: _Until = None,
-    limit: Annotated[int, typer.Option(min=0, help="At most so many hits.")] = 5,
+    valid_at: _ValidAt = None,
+    limit: _Limit = 5,
     min_score: _MinScore = 0.0,
 ) -> None:
-    """Find the messages that answer a question, and why.
+    """Find the messages and records that answer a question, and why.
 
     Best first. For example: holdfast recall which exercise did my physio give me
     """
-    question = " ".join(query)
-    roles = cast("Sequence[Role] | None", role or None)
+    _recall(
+        options,
+        " ".join(query),
+        limit,
+        sources=cast("Sequence[Source] | None", source or None),
+        roles=cast("Sequence[Role] | None", role or None),
+        kinds=kind or None,
+        tags=tag or None,
+        chat=chat,
+        since=since,
+        until=until,
+        valid_at=valid_at,
+        min_score=min_score,
+    )
+
+
+def _recall(options: Options, question: str, limit: int, **filters: Any) -> None:
     with options.open() as memory:
-        hits = memory.recall(
-            question, chat=chat, roles=roles, since=since, until=until, limit=limit, min_score=min_score
-        )
+        hits = memory.recall(question, limit=limit, **filters)
         known = known_chats(memory)
         titles = titles_of(memory, hits, known)
+        more = _more(options, memory, hits[0], known) if hits else ""
+        is_empty = not known and not memory.version()
     if options.json:
         answer({"query": question, "hits": [described(hit, titles) for hit in hits]})
         return
@@ -71,42 +118,59 @@ def recall(
         show_hit(screen, f"{place}.", hit, titles)
         screen.say("")
     if hits:
-        holder = options if hits[0].chat in known else replace(options, user="")  # what all users share
-        around = holder.line("show", hits[0].chat, "--before", hits[0].seq + 4, "--limit", 8)
-        screen.say((f"Read around the first: {around}", "dim"))
+        screen.say((more, "dim"))
     else:
-        filtered = bool(chat or roles or since or until or min_score or options.agent)
-        _say_nothing_found(screen, options, empty=not known, filtered=filtered)
+        filtered = any((*filters.values(), options.agent))
+        _say_nothing_found(screen, options, empty=is_empty, filtered=filtered)
+
+
+def _more(options: Options, memory: Memory, hit: Hit, known: Mapping[str, ChatInfo]) -> str:
+    """Name the command that shows more of a hit, which may be in what all users share."""
+    shared = replace(options, user="")
+    if hit.source == "record":
+        holder = options if memory.changes(id=hit.id, limit=1) else shared
+        return f"All about the first: {holder.line('records', hit.id)}"
+    holder = options if hit.chat in known else shared
+    return f"Read around the first: {holder.line('show', hit.chat, '--before', hit.seq + 4, '--limit', 8)}"
 
 
 def _say_nothing_found(screen: Screen, options: Options, *, empty: bool, filtered: bool) -> None:
     """Say that there is no hit, and what to try: it depends on why."""
     screen.say(f"Nothing found{options.whose()}.")
     if empty:
-        screen.say("→ There are no chats to search yet: bring some in with `holdfast import PATH…`.")
+        screen.say(
+            "→ There are no chats to search yet: bring some in with `holdfast import PATH…`, or `holdfast remember TEXT…`."
+        )
     elif filtered:
         screen.say("→ Try other words, or fewer filters.")
     else:
-        screen.say("→ Try other words; `holdfast chats` lists what there is.")
+        screen.say("→ Try other words; `holdfast chats` and `holdfast records` list what there is.")
 
 
 def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:
-    """Print a hit: how sure, when, who, where, the words, and why."""
+    """Print a hit: how sure, when, who, where, the words, and why. Of a record: its kind, and where it was learned."""
     from holdfast.cli.excerpt import excerpt  # noqa: PLC0415 - the text analysis is loaded by who needs it
 
-    title = titles.get(hit.chat, "")
-    where = f"{title}  " if title else ""
     screen.say(
         f"{mark} ",
         (f"{hit.score:.2f}", "bold"),
         (f"  {when(hit.at)}  ", "dim"),
-        (hit.actor, "bold"),
-        f"  in {where}",
-        (f"({hit.chat} #{hit.seq})", "dim"),
+        (hit.kind or hit.actor, "bold"),
+        *_where(hit, titles.get(hit.chat, "")),
         hang=3,
     )
     screen.say(*excerpt(hit.text, hit.why.words, focus), indent=3)
-    screen.say((f"why: {hit.why}", "dim"), indent=3)
+    flags = f"  flags: {', '.join(hit.flags)}" if hit.flags else ""
+    screen.say((f"why: {hit.why}{flags}", "dim"), indent=3)
+
+
+def _where(hit: Hit, title: str) -> list[Part]:
+    """Say where a message was said, or where a record was learned."""
+    place = f"{hit.chat} #{hit.seq}" if hit.seq else hit.chat
+    if hit.source == "message":
+        return [f"  in {title}  " if title else "  in ", (f"({place})", "dim")]
+    learned = f"  learned in {title}{'  ' if title else ''}" if hit.chat else f"  from {hit.actor}  "
+    return [learned, (f"({place}, {hit.id})" if hit.chat else f"({hit.id})", "dim")]
 
 
 def titles_of(memory: Memory, hits: Iterable[Hit], known: Mapping[str, ChatInfo]) -> dict[str, str]:

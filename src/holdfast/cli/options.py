@@ -89,7 +89,8 @@ class Options(Output):
         if not create and not _is_there(location):
             raise Unavailable(
                 f"There is no database at {location}.",
-                "Make one with `holdfast import PATH…`, or see what Holdfast does with `holdfast demo`.",
+                "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see what Holdfast does with "
+                "`holdfast demo`.",
             )
         return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent)
 

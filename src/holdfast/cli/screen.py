@@ -65,18 +65,26 @@ class Screen:
             margin = " " * (indent + hang * (number > 0))
             self.console.print(Text(margin).append_text(line) if line else "", soft_wrap=True)
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table; a column of numbers stands to the right."""
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: str = "") -> None:
+        """Print a table; a column of numbers stands to the right, one that is to be copied stays `whole`."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for place, name in enumerate(columns):
             numeric = all(_is_number(row[place]) for row in rows)
-            table.add_column(Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
+            width = max(len(row[place]) for row in rows) if name == whole else None
+            table.add_column(
+                Text(safe(name)), justify="right" if numeric else "left", overflow="fold", width=width
+            )
         for row in rows:
             table.add_row(*(Text(" ".join(safe(cell).split())) for cell in row))
         with self.console.capture() as capture:
             self.console.print(table)
         for line in capture.get().splitlines():
             self.console.file.write(f"{line.rstrip()}\n")
+
+    def facts(self, *facts: tuple[str, str]) -> None:
+        """Print what is so, a line each: a name and its value."""
+        for name, value in facts:
+            self.say((f"{name:<10}", "bold"), value, hang=10)
 
 
 def _is_number(cell: str) -> bool:
@@ -122,24 +130,30 @@ def read_time(text: str) -> datetime:
     """Read a date or a time as the clock on the wall shows it, or with an offset of its own.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither, or beyond the years that a calendar has.
 
     """
-    return datetime.fromisoformat(text).astimezone()
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except OverflowError as error:
+        raise ValueError(text) from error
 
 
 def read_end(text: str) -> datetime:
     """Read the end of a period: a date ends with its day, a time is itself.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither, or beyond the years that a calendar has.
 
     """
     try:
         day = date.fromisoformat(text)
     except ValueError:
         return read_time(text)
-    return datetime.combine(day + timedelta(days=1), time()).astimezone()
+    try:
+        return datetime.combine(day + timedelta(days=1), time()).astimezone()
+    except OverflowError as error:
+        raise ValueError(text) from error
 
 
 def count(number: int, noun: str) -> str:

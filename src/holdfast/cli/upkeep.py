@@ -40,7 +40,7 @@ def _all_stats(options: Options) -> None:
         period = {"oldest": plain(oldest), "newest": plain(newest)}
         answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
         return
-    _facts(
+    Screen().facts(
         ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
         ("messages", f"{messages:,}"),
         ("tokens", f"{tokens:,}"),
@@ -59,18 +59,12 @@ def _chat_stats(options: Options, chat: str) -> None:
     elif chat not in known:
         no_such_chat(Screen(), chat, known)
     else:
-        _facts(
+        Screen().facts(
             ("chat", f"{title} ({chat})"),
             ("messages", f"{counted.messages:,}"),
             ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
             ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
         )
-
-
-def _facts(*facts: tuple[str, str]) -> None:
-    screen = Screen()
-    for name, value in facts:
-        screen.say((f"{name:<10}", "bold"), value)
 
 
 def _size_on_disk(location: str) -> int | None:

@@ -50,11 +50,11 @@ class LastN:
     def __post_init__(self) -> None:
         check_count(self.n, "n")
 
-    def select(self, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
-        """Make the window of a session of `length` messages and `tokens` tokens; linear in what is taken."""
+    def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
+        """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
         older = f"older than the newest {self.n} messages"
         reach = _Reach(_NONE, self.n, user_first=self.user_first, older=older)
-        return _select(newest_first, length, tokens, reach)
+        return _select(newest_first, length, tokens, reach, erased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class TokenBudget:
         check_count(self.budget, "budget")
         check_count(self.keep, "keep")
 
-    def select(self, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
-        """Make the window of a session of `length` messages and `tokens` tokens; linear in what is taken."""
+    def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
+        """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
         reach = _Reach(self.budget, self.keep, user_first=self.user_first)
-        return _select(newest_first, length, tokens, reach)
+        return _select(newest_first, length, tokens, reach, erased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,11 @@ class FreshTail:
         if self.cap is not None:
             check_count(self.cap, "cap")
 
-    def select(self, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
-        """Make the window of a session of `length` messages and `tokens` tokens; linear in what is taken."""
+    def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
+        """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
         cap = self.budget if self.cap is None else self.cap
         reach = _Reach(self.budget, min(1, self.turns), self.turns, cap, user_first=self.user_first)
-        return _select(newest_first, length, tokens, reach)
+        return _select(newest_first, length, tokens, reach, erased)
 
 
 Policy = LastN | TokenBudget | FreshTail
@@ -137,7 +137,8 @@ def selector(policy: Policy, newest_first: Iterable[Message], stats: ChatStats) 
     (read,) = tee(newest_first, 1)
 
     def select(budget: int) -> Window:
-        return within(policy, budget).select(copy(read), stats.messages, stats.context_tokens)
+        length = stats.messages + stats.erased
+        return within(policy, budget).select(copy(read), length, stats.context_tokens, stats.erased)
 
     return select
 
@@ -157,7 +158,7 @@ class _Reach:
     older: str = OVER_BUDGET
 
 
-def _select(newest_first: Iterable[Message], length: int, tokens: int, reach: _Reach) -> Window:
+def _select(newest_first: Iterable[Message], length: int, tokens: int, reach: _Reach, erased: int) -> Window:
     broken: list[tuple[Message, str]] = []
     # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
     groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
@@ -175,9 +176,10 @@ def _select(newest_first: Iterable[Message], length: int, tokens: int, reach: _R
 
     used = sum([message.tokens for message in messages])
     omitted = _merge(left_out)
-    if first > 1:
+    count = length - erased - len(messages) - len(left_out)
+    if first > 1 and count > 0:
         older = tokens - used - sum(omission.tokens for omission in omitted)
-        omitted.insert(0, Omission(first - 1, 1, first - 1, max(0, older), reach.older))
+        omitted.insert(0, Omission(count, 1, first - 1, max(0, older), reach.older))
     return Window(tuple(messages), used, None if reach.budget == _NONE else reach.budget, tuple(omitted))
 
 

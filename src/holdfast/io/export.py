@@ -41,8 +41,8 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
             )
     written = 0
     for identity in wanted:
-        for message in _messages(memory, identity):
-            stream.write(json.dumps(_line(known[identity], message)) + "\n")
+        for place, message in enumerate(_messages(memory, identity)):
+            stream.write(json.dumps(_line(known[identity], message, first=place == 0)) + "\n")
             written += 1
     return written
 
@@ -54,8 +54,8 @@ def _messages(memory: Memory, identity: str) -> Iterator[Message]:
         last = page[-1].seq
 
 
-def _line(info: ChatInfo, message: Message) -> dict[str, object]:
+def _line(info: ChatInfo, message: Message, *, first: bool) -> dict[str, object]:
     head: dict[str, object] = {"chat": info.id, "agent": info.agent}
-    if message.seq == 1:
+    if first:
         head |= {"title": info.title, "archived": info.archived}
     return head | payload.export(message)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.text import analyze
+from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
     from holdfast.recall.segment import Document, Segment
@@ -17,50 +18,40 @@ BLOCK = 128  # messages at most that count as one block, so that a chat without 
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 
-_COLUMNS: dict[str, type[np.generic]] = {
+_COMMON: dict[str, type[np.generic]] = {
     "words": np.uint32,
     "at": np.int64,
     "chat": np.int32,
     "actor": np.int32,
     "tells_time": np.bool_,
-    "previous": np.int64,  # these two are used as they stand to index arrays, for every posting
-    "next": np.int64,
-    "run": np.int32,
-    "block": np.int32,
 }
 
 
 class Columns:
     """Hold one entry per document, at the place of its document number; place 0 stands for no document.
 
-    `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name). `previous` and `next` are the
-    neighbours in the same chat, 0 where there is none or a pause lies between. `block` is the part of a chat, between
-    pauses, that a document belongs to: what recall takes for a session. `run` counts from the last pause.
+    `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name).
     """
+
+    KINDS: ClassVar[dict[str, type[np.generic]]] = _COMMON
 
     words: NDArray[np.uint32]
     at: NDArray[np.int64]
     chat: NDArray[np.int32]
     actor: NDArray[np.int32]
     tells_time: NDArray[np.bool_]
-    previous: NDArray[np.int64]
-    next: NDArray[np.int64]
-    run: NDArray[np.int32]
-    block: NDArray[np.int32]
 
     def __init__(self) -> None:
         self.last = 0
         self.total_words = 0
-        self.blocks = 0
         self.chats: dict[tuple[str, str], int] = {}
         self.actors: dict[tuple[str, str], int] = {}
         self.names: dict[int, set[int]] = {}  # hash of a word of a name → the actors that have it
         self._newest = np.zeros(64, np.int32)  # of each chat: its newest document
-        self._block_words = np.zeros(64, np.int64)
         self._allocate(1024)
 
     def _allocate(self, size: int) -> None:
-        for name, kind in _COLUMNS.items():
+        for name, kind in self.KINDS.items():
             column = np.zeros(size, kind)
             if self.last:
                 column[: self.last + 1] = getattr(self, name)[: self.last + 1]
@@ -69,12 +60,7 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """The memory that the columns take."""
-        return sum(int(getattr(self, name).nbytes) for name in _COLUMNS) + self._block_words.nbytes
-
-    @property
-    def block_words(self) -> NDArray[np.int64]:
-        """The words of each block."""
-        return self._block_words[: self.blocks]
+        return sum(int(getattr(self, name).nbytes) for name in self.KINDS)
 
     def extend(self, segment: Segment) -> None:
         """Add the documents of a segment, which must follow the last one. Linear, but for sorting them by chat."""
@@ -104,8 +90,101 @@ class Columns:
         self.last = number
         self.total_words += max(words, 1)
         self._newest = _grown(self._newest, len(self.chats))
+        self._link_one(number, chat)
+        self._newest[chat] = number
+
+    def _link(self, first: int, last: int) -> None:
+        """Relate documents first … last to those before them."""
+        raise NotImplementedError
+
+    def _link_one(self, number: int, chat: int) -> None:
+        """Relate one document to those before it."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:
+        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+
+    def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
+        return self._number(actors, self.actors)
+
+
+class Versions(Columns):
+    """Hold the columns of records: each document is a version, and `chats` are (record, agent), `actors` (kind, "").
+
+    `ended` is the version that took the place of each; far beyond all versions while there is none.
+    """
+
+    KINDS: ClassVar[dict[str, type[np.generic]]] = {**_COMMON, "ended": np.int64}
+
+    ended: NDArray[np.int64]
+
+    def alive(self, version: int) -> NDArray[np.bool_]:
+        """Say of each place whether it was there at a version, with words that can be found."""
+        size = self.last + 1
+        alive = self.ended[:size] > version
+        alive &= self.words[:size] > 0
+        alive[min(version, self.last) + 1 :] = False
+        return alive
+
+    def _link(self, first: int, last: int) -> None:
+        self.ended[first : last + 1] = MAX_COUNT
+        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
+        chat = self.chat[order]
+        begins = np.ones(len(order), bool)
+        begins[1:] = chat[1:] != chat[:-1]
+        before = np.empty(len(order), np.int64)
+        before[1:] = order[:-1]
+        before[begins] = self._newest[chat[begins]]
+        self.ended[before[before > 0]] = order[before > 0]
+        ends = np.append(begins[1:], True)
+        self._newest[chat[ends]] = order[ends]
+
+    def _link_one(self, number: int, chat: int) -> None:
+        self.ended[number] = MAX_COUNT
+        if before := int(self._newest[chat]):
+            self.ended[before] = number
+
+
+class Turns(Columns):
+    """Hold the columns of messages.
+
+    `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between. `block`
+    is the part of a chat, between pauses, that a document belongs to: what recall takes for a session. `run` counts
+    from the last pause.
+    """
+
+    KINDS: ClassVar[dict[str, type[np.generic]]] = {
+        **_COMMON,
+        "previous": np.int64,  # these two are used as they stand to index arrays, for every posting
+        "next": np.int64,
+        "run": np.int32,
+        "block": np.int32,
+    }
+
+    previous: NDArray[np.int64]
+    next: NDArray[np.int64]
+    run: NDArray[np.int32]
+    block: NDArray[np.int32]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = 0
+        self._block_words = np.zeros(64, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return super().nbytes + self._block_words.nbytes
+
+    @property
+    def block_words(self) -> NDArray[np.int64]:
+        """The words of each block."""
+        return self._block_words[: self.blocks]
+
+    def _link_one(self, number: int, chat: int) -> None:
         before = int(self._newest[chat])
-        joined = before != 0 and abs(document.at - int(self.at[before])) <= PAUSE
+        joined = before != 0 and abs(int(self.at[number]) - int(self.at[before])) <= PAUSE
         run = int(self.run[before]) + 1 if joined else 0
         if joined:
             self.previous[number], self.next[before] = before, number
@@ -114,12 +193,7 @@ class Columns:
             self._block_words = _grown(self._block_words, self.blocks)
         block = self.blocks - 1 if run % BLOCK == 0 else int(self.block[before])
         self.run[number], self.block[number] = run, block
-        self._block_words[block] += words
-        self._newest[chat] = number
-
-    @staticmethod
-    def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:
-        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+        self._block_words[block] += int(self.words[number])
 
     def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
         before = len(self.actors)

@@ -10,21 +10,24 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.recall import segment as segments
-from holdfast.recall.columns import Columns
+from holdfast.recall.columns import Columns, Turns, Versions
 from holdfast.recall.segment import BadSegment, Document, Segment
 from holdfast.recall.tail import Tail
+from holdfast.store import records
 from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database, Row
+    from holdfast.types import Source
 
 FREEZE = 256  # documents that are worth a segment: analysing as many takes a new process about 10 ms
 LARGEST = 262_144  # documents of a segment that is not merged any further: about 40 MB
@@ -60,13 +63,31 @@ class Postings:
         return docs, frequencies
 
 
-class Index:
+_Columns = TypeVar("_Columns", bound=Columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(Generic[_Columns]):
+    """Something that is indexed: how to read it as documents numbered 1, 2, 3 …, and what ranking needs of it."""
+
+    source: Source
+    columns: Callable[[], _Columns]
+    documents: Callable[
+        [Database, str, int, int], list[Document]
+    ]  # of a space, from after a number to another one
+
+
+class Index(Generic[_Columns]):
     """Keep the index of a space; hold `lock` while using it."""
 
-    def __init__(self, database: Database, space: str) -> None:
+    columns: _Columns
+
+    def __init__(self, database: Database, space: str, indexed: Indexed[_Columns]) -> None:
         self.lock = threading.RLock()
         self._database = database
         self._space = space
+        self._indexed = indexed
+        self.source = indexed.source
         self._reset(0)
 
     def _reset(self, epoch: int) -> None:
@@ -75,7 +96,7 @@ class Index:
         self._stored: list[tuple[int, int]] = []  # what the database has, as far as this process knows
         self._unstored: Segment | None = None  # frozen, but the database could not be written
         self._tail = Tail()
-        self.columns = Columns()
+        self.columns = self._indexed.columns()
 
     @property
     def covered(self) -> int:
@@ -97,44 +118,44 @@ class Index:
         """Find some terms, given by their hashes, everywhere at once."""
         return Postings(terms, self.parts, self._tail)
 
-    def refresh(self) -> None:
-        """Bring the index up to the newest message that is stored."""
+    def refresh(self, state: stored.State) -> None:
+        """Bring the index up to the newest document that is stored."""
         try:
-            self._catch_up()
+            self._catch_up(state)
         except HoldfastError:  # from the database, which is asked between two steps
             raise
         except BaseException:  # such as Ctrl-C: no half of a step may stay
             self._reset(self._epoch)
             raise
 
-    def _catch_up(self) -> None:
-        newest, epoch = stored.state(self._database, self._space)
-        if epoch != self._epoch or newest < self.covered:
-            self._reset(epoch)
+    def _catch_up(self, state: stored.State) -> None:
+        newest = self._newest(state)
+        if state.epoch != self._epoch or newest < self.covered:
+            self._reset(state.epoch)
         if newest - self.covered > FREEZE:
             self._load()
         while self.covered < newest:
             after, until = self.covered, min(newest, self.covered + _BATCH)
-            rows = stored.documents(self._database, self._space, after, until - after)
-            if not rows:
-                break
-            self._add(to_documents(rows, after, until))
+            self._add(self._indexed.documents(self._database, self._space, after, until))
+
+    def _newest(self, state: stored.State) -> int:
+        return state.message if self.source == "message" else state.record
 
     def _load(self) -> None:
         """Take over the stored segments; if they do not cover the log from its beginning on, remove them."""
-        rows = stored.load(self._database, self._space, self.covered or BEFORE_ALL)
+        rows = stored.load(self._database, self._space, self.covered or BEFORE_ALL, self.source)
         if self.covered and rows and rows[0].first <= self.covered:
             # Another process joined what this one holds in parts.
             self._reset(self._epoch)
-            rows = stored.load(self._database, self._space, BEFORE_ALL)
+            rows = stored.load(self._database, self._space, BEFORE_ALL, self.source)
         if self._tail.documents or self._unstored:
             return
-        newest, _ = stored.state(self._database, self._space)
+        newest = self._newest(stored.state(self._database, self._space))
         for row in rows:
             segment = self._read(row, newest)
             if segment is None:
                 stored.clear(self._database, self._space)
-                self._reset(stored.state(self._database, self._space)[1])
+                self._reset(stored.state(self._database, self._space).epoch)
                 return
             self._segments.append(segment)
             self._stored.append((row.first, row.last))
@@ -147,7 +168,7 @@ class Index:
             if row.first != self.covered + 1:
                 raise BadSegment(f"the one before it ends at {self.covered}")
             if row.last > newest:
-                raise BadSegment(f"the log ends at {newest}")
+                raise BadSegment(f"there is nothing after {newest}")
             if row.checksum != segments.checksum(row.body):
                 raise BadSegment("its checksum is wrong")
             segment = Segment.decode(row.body)
@@ -185,7 +206,7 @@ class Index:
         body = frozen.encode()
         row = stored.Stored(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
-            done = stored.replace(self._database, self._space, self._stored, row)
+            done = stored.replace(self._database, self._space, self.source, self._stored, row)
         except Unavailable as error:  # a read needs no writable database: the next one tries again
             logger.info("The index of space %r could not be stored: %s", self._space, error)
             return
@@ -197,12 +218,31 @@ class Index:
             self._load()
 
 
-def to_documents(rows: Sequence[Row], after: int, until: int) -> list[Document]:
-    """Make the documents that follow a number, up to another one, of rows of `store.segments.documents`.
+def messages_as_documents(db: Database, space: str, after: int, until: int) -> list[Document]:
+    """Read the messages that follow a number, up to another one.
 
-    Where a damaged log has no message, an empty document keeps the numbers of those behind it right.
+    Where a damaged log has no message, or one was erased, an empty document keeps the numbers of those behind it right.
     """
+    rows = stored.documents(db, space, after, until - after)
     found = {row[0]: _to_document(row) for row in rows}
+    return _without_gaps(found, after, until)
+
+
+def records_as_documents(db: Database, space: str, after: int, until: int) -> list[Document]:
+    """Read the versions of records that follow a number, up to another one; each is a document of its own."""
+    rows = records.documents(db, space, after, until - after)
+    found = {
+        version: Document(version, identity, agent, kind, "", at, text)
+        for version, identity, agent, kind, at, text in rows
+    }
+    return _without_gaps(found, after, until)
+
+
+MESSAGES = Indexed("message", Turns, messages_as_documents)
+RECORDS = Indexed("record", Versions, records_as_documents)
+
+
+def _without_gaps(found: dict[int, Document], after: int, until: int) -> list[Document]:
     return [
         found.get(number) or Document(number, "", "", "", "", 0, "") for number in range(after + 1, until + 1)
     ]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.recall.columns import Columns
+from holdfast.recall.columns import Columns, Turns, Versions
 
 _DENSE = 24  # a term that more than one document in so many has is common
 
@@ -48,11 +48,16 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a question: the documents that have it, rising, how often it stands in each, and its weight."""
+    """A term of a question: the documents that have it, rising, how often it stands in each, and its weight.
+
+    `rarity` is its inverse document frequency over all that is searched: messages and records weigh a word alike, so
+    that their scores can be compared.
+    """
 
     docs: Numbers
     frequencies: Floats
     weight: float
+    rarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +113,8 @@ def saturate(frequency: Floats, k1: float, factor: float) -> Floats:
     return saturated
 
 
-def score(terms: Sequence[Term], columns: Columns, focus: Focus, weights: Weights) -> Scores:
-    """Score the documents of a space for a question.
+def score(terms: Sequence[Term], columns: Turns, focus: Focus, weights: Weights) -> Scores:
+    """Score the messages of a space for a question.
 
     Costs about twenty array operations per posting of its terms, and two per document. The result does not depend on
     how the documents are cut into segments, to the last bit.
@@ -123,7 +128,7 @@ def score(terms: Sequence[Term], columns: Columns, focus: Focus, weights: Weight
     ceiling = 0.0
     for term in terms:
         docs = term.docs
-        idf = term.weight * inverse_frequency(columns.last, len(docs))
+        idf = term.weight * term.rarity
         length = slope * np.maximum(columns.words.take(docs), 1)
         length += 1 - w.b
         frequency = term.frequencies / length
@@ -147,10 +152,35 @@ def score(terms: Sequence[Term], columns: Columns, focus: Focus, weights: Weight
     )
 
 
+def score_alone(
+    terms: Sequence[Term], columns: Versions, alive: NDArray[np.bool_], focus: Focus, weights: Weights
+) -> Scores:
+    """Score records: BM25 of each by itself, as if those that are alive were all there ever were.
+
+    So what is recalled as of an earlier version scores as it did then, to the last bit. The terms have alive documents
+    only. Costs about ten array operations per posting, and two per version of a record.
+    """
+    size, w = columns.last + 1, weights
+    words = np.zeros(size)
+    total_words = int(columns.words[:size][alive].sum(dtype=np.int64))
+    slope = w.b * max(int(alive.sum()), 1) / max(total_words, 1)
+    ceiling = 0.0
+    for term in terms:
+        length = slope * np.maximum(columns.words.take(term.docs), 1)
+        length += 1 - w.b
+        idf = term.weight * term.rarity
+        _add(words, term.docs, saturate(term.frequencies / length, w.k1, idf))
+        ceiling += idf * (w.k1 + 1)
+    docs = np.flatnonzero(words)
+    none = np.zeros(len(docs))
+    focus = Focus(asks_time=focus.asks_time)
+    return _combine(docs, words.take(docs), none, none, columns, focus, w, ceiling)
+
+
 def _add_context(
     context: Floats,
     buffer: Floats,
-    columns: Columns,
+    columns: Turns,
     docs: Numbers,
     frequency: Floats,
     factor: float,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
 from holdfast.recall import segment as segments
-from holdfast.recall.index import BEFORE_ALL, to_documents
+from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, Indexed
 from holdfast.recall.segment import BadSegment, Segment
-from holdfast.store import log, sessions
+from holdfast.store import erasure, log, records, sessions
 from holdfast.store import segments as stored
 from holdfast.store.rows import EPOCH, to_micros
-from holdfast.types import Verification
+from holdfast.types import MAX_COUNT, Verification
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
@@ -21,14 +21,25 @@ _BATCH = 4096
 
 
 def verify(db: Database, space: str) -> Verification:
-    """Check the log and the index of a space; see `Memory.verify`."""
-    checked = {"sessions": 0, "messages": 0, "tool results": 0, "index segments": 0, "indexed messages": 0}
+    """Check the log, the records and the index of a space; see `Memory.verify`."""
+    checked = dict.fromkeys(
+        ("sessions", "messages", "tool results", "records", "versions", "erased", "index segments"), 0
+    )
+    checked |= {"indexed messages": 0, "indexed versions": 0}
     problems = list(db.check())
+    docs, versions = erasure.gaps(db, space)
+    if left := erasure.unfinished(db, space):
+        problems.append(
+            f"{left} erasures were interrupted: the files may hold remains until the next erasure"
+        )
+    checked["erased"] = sum(last - first + 1 for first, last in (*docs, *versions))
     for session in sessions.read_all(db, space):
         checked["sessions"] += 1
         problems += _check_session(db, space, session, checked)
-    problems += _check_numbers(db, space, checked["messages"])
-    problems += _check_index(db, space, checked)
+    problems += _check_numbers(db, space, checked["messages"], docs)
+    problems += _check_records(db, space, checked, versions)
+    for indexed, count in ((MESSAGES, "indexed messages"), (RECORDS, "indexed versions")):
+        problems += _check_index(db, space, indexed, checked, count)
     return Verification(checked, tuple(problems))
 
 
@@ -36,7 +47,7 @@ def _check_session(
     db: Database, space: str, session: sessions.Session, checked: dict[str, int]
 ) -> Iterator[str]:
     """Read a session from its first message to its last, and compare it with what its row says."""
-    seq, tokens = 0, 0
+    seq, tokens, missing = 0, 0, 0
     times: list[int] = []
     calls: set[str] = set()
     while True:
@@ -47,17 +58,23 @@ def _check_session(
             return
         for message in page:
             if message.seq != seq + 1:
-                yield f"chat {session.chat!r}: message {seq + 1} is missing"
+                missing += message.seq - seq - 1
+                if not session.erased:
+                    yield f"chat {session.chat!r}: message {seq + 1} is missing"
             seq = message.seq
             tokens += message.tokens
             times.append(to_micros(message.at or EPOCH))
             calls.update(call.id for call in message.calls)
             checked["messages"] += 1
             checked["tool results"] += len(message.answers)
-            if not calls.issuperset(message.answers):
+            if not session.erased and not calls.issuperset(message.answers):
                 yield f"chat {session.chat!r}: message {seq} answers a call that no earlier message made"
         if len(page) < _BATCH:
             break
+    missing += max(0, session.length - seq) if session.erased else 0
+    seq = max(seq, session.length) if session.erased else seq
+    if session.erased and missing != session.erased:
+        yield f"chat {session.chat!r}: {missing} messages are missing, and {session.erased} were erased"
     if (seq, tokens) != (session.length, session.tokens):
         yield (
             f"chat {session.chat!r}: its row says {session.length} messages and {session.tokens} tokens, "
@@ -67,28 +84,64 @@ def _check_session(
         yield f"chat {session.chat!r}: its row has other times than its messages"
 
 
-def _check_numbers(db: Database, space: str, messages: int) -> Iterator[str]:
-    """Check that the document numbers are 1 … n, each once."""
-    newest, _ = stored.state(db, space)
-    count, first, last = stored.numbers(db, space)
-    if (newest, count) != (messages, messages) or (messages and (first, last) != (1, messages)):
-        yield (
-            f"the space counts {newest} messages, its sessions have {messages}, "
-            f"and {count} are numbered from {first} to {last}"
-        )
+def _check_numbers(
+    db: Database, space: str, messages: int, erased: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Check that the document numbers are 1 … n, each once, but for those that a receipt says are gone."""
+    newest = stored.state(db, space).message
+    count, missing = stored.missing(db, space)
+    if count != messages:
+        yield f"the space counts {count} messages, its sessions have {messages}"
+    for first, last in missing:
+        if not _covered(first, last, erased):
+            yield f"the messages numbered from {first} to {last} of {newest} are missing"
 
 
-def _check_index(db: Database, space: str, checked: dict[str, int]) -> Iterator[str]:
-    """Make each stored segment anew from the log and compare the two."""
+def _covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Say whether each number of a range is in one of some others."""
+    for start, end in sorted(ranges):
+        if start <= first <= end:
+            first = end + 1
+    return first > last
+
+
+def _check_records(
+    db: Database, space: str, checked: dict[str, int], erased: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Check that versions are 1 … n, each once, and that those of a record follow each other."""
+    newest, before = stored.state(db, space).record, 0
+    last: dict[str, tuple[int, int]] = {}
+    for version, identity, ended in records.numbers(db, space):
+        checked["versions"] += 1
+        if version != before + 1 and not _covered(before + 1, version - 1, erased):
+            yield f"the versions from {before + 1} to {version - 1} of what is known are missing"
+        before = version
+        former = last.get(identity)
+        if former and former[1] != version and not _covered(former[1], former[1], erased):
+            yield f"version {former[0]} of what is known does not end where version {version} begins"
+        last[identity] = (version, ended)
+    checked["records"] = len(last)
+    if before != newest and not _covered(before + 1, newest, erased):
+        yield f"the versions from {before + 1} to {newest} of what is known are missing"
+    for version, ended in last.values():
+        if ended < MAX_COUNT and not _covered(ended, ended, erased):
+            yield f"version {version} of what is known ends at version {ended}, which is not there"
+
+
+def _check_index(
+    db: Database, space: str, indexed: Indexed[Any], checked: dict[str, int], count: str
+) -> Iterator[str]:
+    """Make each stored segment anew from the log or the records, and compare the two."""
     covered = 0
-    for row in stored.load(db, space, BEFORE_ALL):
+    for row in stored.load(db, space, BEFORE_ALL, indexed.source):
         checked["index segments"] += 1
+        made_from = "log" if indexed.source == "message" else "records"
+        name = f"the index segment of {indexed.source}s {row.first} to {row.last}"
         if row.first != covered + 1:
-            yield f"the index has no segment for the documents from {covered + 1}"
+            yield f"the index has no segment for the {indexed.source}s from {covered + 1}"
         covered = row.last
         if row.version != segments.VERSION:
             continue  # of another version of Holdfast: the next recall makes it anew
-        name = f"the index segment of documents {row.first} to {row.last}"
         if row.checksum != segments.checksum(row.body):
             yield f"{name} has a wrong checksum"
             continue
@@ -100,8 +153,7 @@ def _check_index(db: Database, space: str, checked: dict[str, int]) -> Iterator[
         if (segment.first, segment.last) != (row.first, row.last):
             yield f"{name} covers other documents than it says"
             continue
-        rows = stored.documents(db, space, row.first - 1, segment.count)
-        documents = to_documents(rows, row.first - 1, row.last)
+        documents = indexed.documents(db, space, row.first - 1, row.last)
         if not segment.same_as(segments.build(documents)):
-            yield f"{name} says something else than the log: run `rebuild`"
-        checked["indexed messages"] += len(rows)
+            yield f"{name} says something else than the {made_from}: run `rebuild`"
+        checked[count] += sum(bool(one.role) for one in documents)

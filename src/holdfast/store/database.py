@@ -68,6 +68,15 @@ class Database(ABC):
         """Name what the database itself finds wrong with its files."""
         return []
 
+    @abstractmethod
+    def purge(self) -> None:
+        """Write anew what the database keeps on disk, so that what was deleted is not left in unused parts of it.
+
+        Raises:
+            Unavailable: others use it, and remains are left: try again.
+
+        """
+
     def dialect(self, statement: str) -> str:
         """Give a statement of the schema as this database wants it."""
         return statement

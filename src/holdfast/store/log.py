@@ -23,13 +23,17 @@ _LONG_CALL = (
 )
 _OUR_ID = re.compile(r"[0-9a-f]{20}")
 
-_NEWEST_DOC = "SELECT coalesce(max(doc), 0) FROM messages WHERE space = :space"
+_NEWEST_DOC = """
+    SELECT max(doc) FROM (
+        SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
+        UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
+    ) AS newest"""
 _COUNT_IN_SESSION = """
     UPDATE sessions SET
         length = length + :n,
         tokens = tokens + :tokens,
-        oldest = CASE WHEN :oldest < oldest THEN :oldest ELSE oldest END,
-        newest = CASE WHEN :newest > newest THEN :newest ELSE newest END
+        oldest = CASE WHEN :oldest < oldest OR length = erased THEN :oldest ELSE oldest END,
+        newest = CASE WHEN :newest > newest OR length = erased THEN :newest ELSE newest END
     WHERE space = :space AND chat = :chat
     RETURNING length, title"""
 _BEGIN_SESSION = """

@@ -93,6 +93,13 @@ class PostgreSQL(Database):
             if os.getpid() == self._process:  # the connections of a parent are the parent's
                 self._pool.close()
 
+    def purge(self) -> None:
+        """See `Database.purge`. The server's own logs and backups are its administrator's."""
+        with self._connection() as connection:
+            connection.execute(
+                "VACUUM messages, calls, sessions, segments, records, uses, snapshots, runs, pads, jobs"
+            )
+
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
         # Not to_regclass: within a transaction it may not see yet what was committed by another.

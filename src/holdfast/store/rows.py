@@ -13,7 +13,7 @@ from holdfast.types import Message, ToolCall
 if TYPE_CHECKING:
     from holdfast.store.database import Row
 
-COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta"
+COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, flags"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Times up to the year 2112, in microseconds: as seconds in a float they still round to themselves, and a timestamp is
 # made into a datetime twice as fast as by adding to the epoch.
@@ -54,6 +54,7 @@ class _Draft:
     answers: tuple[str, ...]
     raw: object
     meta: object
+    flags: tuple[str, ...]
 
 
 def to_messages(rows: Iterable[Row]) -> list[Message]:
@@ -79,6 +80,7 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
             answers,
             raw,
             meta,
+            flags,
         ) = row
         try:
             draft.at = _from_timestamp(at / 1_000_000, UTC) if 0 <= at < _EXACT else from_micros(at)
@@ -86,6 +88,7 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
             draft.answers = tuple(json.loads(answers)) if answers else ()
             draft.raw = json.loads(raw) if raw else raw
             draft.meta = json.loads(meta) if meta else {}
+            draft.flags = tuple(json.loads(flags)) if flags else ()
         except (ValueError, TypeError, OverflowError) as error:
             raise Damaged(
                 f"Message {draft.seq} cannot be read ({error}).", "Restore a backup of the database."
@@ -104,12 +107,8 @@ def stored(message: Message, row: dict[str, Any]) -> Message:
     draft.at = from_micros(row["at"])
     draft.answers = tuple(json.loads(row["answers"])) if row["answers"] else ()
     draft.role, draft.content, draft.name = message.role, message.content, message.name
-    draft.calls, draft.call_id, draft.raw, draft.meta = (
-        message.calls,
-        message.call_id,
-        message.raw,
-        message.meta,
-    )
+    draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
+    draft.meta, draft.flags = message.meta, message.flags
     draft.__class__ = Message  # type: ignore[assignment]  # allowed - the slots are the same
     return cast("Message", draft)
 
@@ -127,7 +126,7 @@ def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
         "id": message.id,
         "role": message.role,
         "name": message.name,
-        "at": now if message.at is None else _check_time(message.at),
+        "at": now if message.at is None else check_time(message.at),
         "tokens": tokens,
         "content": message.content,
         "calls": _dump_calls(message.calls) if message.calls else None,
@@ -139,6 +138,7 @@ def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
         if _is_plain(message)
         else dump(dict(raw), "The payload of a message"),
         "meta": dump(dict(message.meta), "`meta` of a message") if message.meta else None,
+        "flags": json.dumps(message.flags) if message.flags else None,
     }
 
 
@@ -148,7 +148,8 @@ def _is_plain(message: Message) -> bool:
     return raw is not None and len(raw) == 2 and raw == {"role": message.role, "content": message.content}
 
 
-def _check_time(at: datetime) -> int:
+def check_time(at: datetime) -> int:
+    """Count the microseconds of a time, or raise InvalidInput where no database and no calendar can hold it."""
     micros = to_micros(at)
     try:
         from_micros(micros)

@@ -3,10 +3,12 @@
 
 CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY);
 
--- What is known of a space as a whole; a space without a row has epoch 0.
+-- What is known of a space as a whole; a space without a row has epoch and version 0.
 CREATE TABLE spaces (
     space TEXT NOT NULL PRIMARY KEY,
-    epoch BIGINT NOT NULL               -- grows when the index was rebuilt, so that other processes load it anew
+    epoch BIGINT NOT NULL,              -- grows when the index was rebuilt, so that other processes load it anew
+    version BIGINT NOT NULL DEFAULT 0,  -- of the newest change to a record
+    docs BIGINT NOT NULL DEFAULT 0      -- the newest document number when something was erased: none is used again
 );
 
 CREATE TABLE sessions (
@@ -20,10 +22,11 @@ CREATE TABLE sessions (
     oldest BIGINT NOT NULL,
     newest BIGINT NOT NULL,
     born BIGINT NOT NULL,               -- the document number of its first message: breaks ties in lists
+    erased BIGINT NOT NULL DEFAULT 0,   -- how many of its messages were erased
     PRIMARY KEY (space, chat)
 );
 
--- The log: append-only.
+-- The log: append-only, but for erasure.
 CREATE TABLE messages (
     space TEXT NOT NULL,
     chat TEXT NOT NULL,
@@ -41,6 +44,7 @@ CREATE TABLE messages (
     answers TEXT,                       -- JSON list of the calls of this chat that it does answer
     raw TEXT,                           -- the payload as JSON; '' when it is just {role, content}
     meta TEXT,                          -- JSON object
+    flags TEXT,                         -- JSON list of what the guard found in the content
     PRIMARY KEY (space, chat, seq)
 );
 CREATE UNIQUE INDEX messages_doc ON messages (space, doc);
@@ -55,13 +59,123 @@ CREATE TABLE calls (
     PRIMARY KEY (space, chat, call)
 );
 
--- The search index: derived from the log, and made again from it at will.
+-- The search index: derived from the log and the records, and made again from them at will.
 CREATE TABLE segments (
     space TEXT NOT NULL,
-    first BIGINT NOT NULL,              -- covers documents first … last
+    source TEXT NOT NULL DEFAULT 'message', -- or 'record'
+    first BIGINT NOT NULL,              -- covers documents (of records: versions) first … last
     last BIGINT NOT NULL,
     version BIGINT NOT NULL,            -- of the analysis and the layout; another version is not read
     checksum BIGINT NOT NULL,           -- CRC-32 of the body
     body BYTEA NOT NULL,
-    PRIMARY KEY (space, first)
+    PRIMARY KEY (space, source, first)
+);
+
+-- What is known: append-only, one row for each version of a record, which is also one change.
+CREATE TABLE records (
+    space TEXT NOT NULL,
+    version BIGINT NOT NULL,            -- 1, 2, 3 … within the space
+    ended BIGINT NOT NULL,              -- the version that took the place of this one; 2^62 while there is none
+    id TEXT NOT NULL,
+    born BIGINT NOT NULL,               -- the first version of the record: its place in lists
+    batch BIGINT NOT NULL,              -- the first of the versions that one call wrote
+    undone BIGINT NOT NULL,             -- the batch that this change takes back; 0 for none
+    doc BIGINT NOT NULL,                -- the newest message at that moment
+    action TEXT NOT NULL,
+    writer TEXT NOT NULL,               -- who made this change
+    why TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    author TEXT NOT NULL,               -- who wrote the text
+    agent TEXT NOT NULL,                -- whose it is; '' for that of all agents
+    target TEXT NOT NULL,               -- what a fact is about, the compartment of a note
+    run TEXT NOT NULL,                  -- the run that a note belongs to; '' for none
+    chat TEXT NOT NULL,                 -- where it was learned, in the messages first … last; '' and 0 if not said
+    first BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    category TEXT NOT NULL,
+    tags TEXT,                          -- JSON list
+    meta TEXT,                          -- JSON object
+    priority BIGINT NOT NULL,           -- 1 … 10
+    source TEXT NOT NULL,
+    sources TEXT,                       -- JSON list: who else said the same
+    evidence BIGINT NOT NULL,           -- how often it was said
+    trust TEXT NOT NULL,                -- trusted, quarantined, released
+    flags TEXT,                         -- JSON list of what the guard found in it
+    replaces TEXT NOT NULL,             -- the record whose place it takes when it leaves quarantine; '' for none
+    at BIGINT NOT NULL,                 -- when it was written
+    since BIGINT,                       -- when it is true in the world
+    until BIGINT,
+    retracted BIGINT NOT NULL,          -- 0 or 1
+    text TEXT NOT NULL,
+    PRIMARY KEY (space, version)
+);
+CREATE INDEX records_kind ON records (space, kind, ended);
+CREATE INDEX records_id ON records (space, id, version);
+CREATE INDEX records_undone ON records (space, undone) WHERE undone > 0;
+
+-- How often a record was asked for: counting is no change of it.
+CREATE TABLE uses (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    PRIMARY KEY (space, id)
+);
+
+-- What a session knows: the version that its prompts show.
+CREATE TABLE snapshots (
+    space TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    shared BIGINT NOT NULL,             -- the version of the space that the tenant shares
+    at BIGINT NOT NULL,
+    PRIMARY KEY (space, chat)
+);
+
+-- Runs of an agent within a session; what they note ends with them.
+CREATE TABLE runs (
+    space TEXT NOT NULL,
+    run TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    began BIGINT NOT NULL,
+    ended BIGINT,
+    PRIMARY KEY (space, run)
+);
+
+-- Scratchpads: of the user (no chat), of a chat, of a run.
+CREATE TABLE pads (
+    space TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    run TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (space, chat, run, name)
+);
+
+-- What is left to do later. It names records, never their words.
+CREATE TABLE jobs (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    status TEXT NOT NULL,
+    record TEXT NOT NULL,
+    other TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (space, id)
+);
+
+-- Receipts of erasures: what kind, how many, when, by whom; no words.
+CREATE TABLE erasures (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    writer TEXT NOT NULL,
+    what TEXT NOT NULL,
+    counts TEXT NOT NULL,               -- JSON object
+    docs TEXT NOT NULL,                 -- JSON list of the document numbers that are gone, as [first, last]
+    versions TEXT NOT NULL,             -- the same of versions of records
+    digest TEXT NOT NULL,               -- keyed hash of what was erased
+    number BIGINT NOT NULL,             -- 1, 2, 3 … within the database
+    PRIMARY KEY (space, id)
 );

@@ -7,13 +7,26 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.store.database import Database, Row
+    from holdfast.store.database import Connection, Database, Row
+    from holdfast.types import Source
 
 
 _STATE = """
     SELECT
-        (SELECT coalesce(max(doc), 0) FROM messages WHERE space = :space),
+        (SELECT max(doc) FROM (
+            SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
+            UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
+        ) AS newest),
+        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
         (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space)"""
+
+
+class State(NamedTuple):
+    """What the index of a space has to keep up with: its newest message, its newest change, and the epoch."""
+
+    message: int
+    record: int
+    epoch: int
 
 
 class Stored(NamedTuple):
@@ -26,52 +39,65 @@ class Stored(NamedTuple):
     body: bytes
 
 
-def state(db: Database, space: str) -> tuple[int, int]:
-    """Give the number of the newest document of a space, 0 for none, and the epoch of its index."""
+def state(db: Database, space: str) -> State:
+    """Give the numbers of the newest documents of a space, 0 for none, and the epoch of its index."""
     with db.reading() as connection:
-        newest, epoch = connection.all(_STATE, space=space)[0]
-    return newest, epoch
+        return State(*connection.all(_STATE, space=space)[0])
 
 
-def numbers(db: Database, space: str) -> tuple[int, int, int]:
-    """Count the messages of a space, and give their lowest and highest document number."""
+def missing(db: Database, space: str) -> tuple[int, list[tuple[int, int]]]:
+    """Count the messages of a space, and give the ranges of document numbers that are between them or before them."""
     with db.reading() as connection:
+        count = connection.all("SELECT count(*) FROM messages WHERE space = :space", space=space)[0][0]
         rows = connection.all(
-            "SELECT count(*), coalesce(min(doc), 0), coalesce(max(doc), 0) FROM messages WHERE space = :space",
+            """SELECT before + 1, doc - 1 FROM (
+                SELECT doc, lag(doc, 1, 0) OVER (ORDER BY doc) AS before FROM messages WHERE space = :space
+            ) AS numbered WHERE doc <> before + 1 ORDER BY doc""",
             space=space,
         )
-    return rows[0][0], rows[0][1], rows[0][2]
+    return count, [(first, last) for first, last in rows]
 
 
-def load(db: Database, space: str, after: int) -> list[Stored]:
-    """Read the segments that cover documents after a number, in order."""
+def load(db: Database, space: str, after: int, source: Source = "message") -> list[Stored]:
+    """Read the segments of a source that cover documents after a number, in order."""
     with db.reading() as connection:
         rows = connection.all(
             "SELECT first, last, version, checksum, body FROM segments "
-            "WHERE space = :space AND last > :after ORDER BY first",
+            "WHERE space = :space AND source = :source AND last > :after ORDER BY first",
             space=space,
+            source=source,
             after=after,
         )
     return [Stored(*row) for row in rows]
 
 
-def replace(db: Database, space: str, expected: Sequence[tuple[int, int]], segment: Stored) -> bool:
+def replace(
+    db: Database, space: str, source: Source, expected: Sequence[tuple[int, int]], segment: Stored
+) -> bool:
     """Store a segment in place of those that it covers; do nothing and say False unless `expected` is what is there.
 
-    `expected` lists the (first, last) of all stored segments of the space.
+    `expected` lists the (first, last) of all stored segments of that source in the space.
     """
     with db.writing() as tx:
         tx.lock(space)
-        found = tx.all("SELECT first, last FROM segments WHERE space = :space ORDER BY first", space=space)
+        found = tx.all(
+            "SELECT first, last FROM segments WHERE space = :space AND source = :source ORDER BY first",
+            space=space,
+            source=source,
+        )
         if found != list(expected):
             return False
         tx.all(
-            "DELETE FROM segments WHERE space = :space AND first >= :first", space=space, first=segment.first
+            "DELETE FROM segments WHERE space = :space AND source = :source AND first >= :first",
+            space=space,
+            source=source,
+            first=segment.first,
         )
         tx.all(
-            "INSERT INTO segments (space, first, last, version, checksum, body) "
-            "VALUES (:space, :first, :last, :version, :checksum, :body)",
+            "INSERT INTO segments (space, source, first, last, version, checksum, body) "
+            "VALUES (:space, :source, :first, :last, :version, :checksum, :body)",
             space=space,
+            source=source,
             **segment._asdict(),
         )
     return True
@@ -81,12 +107,17 @@ def clear(db: Database, space: str) -> None:
     """Remove all segments of a space and begin a new epoch, so that every process makes its index anew."""
     with db.writing() as tx:
         tx.lock(space)
-        tx.all("DELETE FROM segments WHERE space = :space", space=space)
-        tx.all(
-            "INSERT INTO spaces (space, epoch) VALUES (:space, 1) "
-            "ON CONFLICT (space) DO UPDATE SET epoch = spaces.epoch + 1",
-            space=space,
-        )
+        clear_in(tx, space)
+
+
+def clear_in(tx: Connection, space: str) -> None:
+    """Do what `clear` does, within a transaction that has locked the space."""
+    tx.all("DELETE FROM segments WHERE space = :space", space=space)
+    tx.all(
+        "INSERT INTO spaces (space, epoch) VALUES (:space, 1) "
+        "ON CONFLICT (space) DO UPDATE SET epoch = spaces.epoch + 1",
+        space=space,
+    )
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:

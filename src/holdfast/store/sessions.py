@@ -19,14 +19,14 @@ def stats(db: Database, space: str, chat: str) -> ChatStats:
     """Count a session; all zero when there is none."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT length, tokens, oldest, newest FROM sessions WHERE space = :space AND chat = :chat",
+            "SELECT length - erased, tokens, oldest, newest, erased FROM sessions WHERE space = :space AND chat = :chat",
             space=space,
             chat=chat,
         )
     if not rows:
         return ChatStats()
-    length, tokens, oldest, newest = rows[0]
-    return ChatStats(length, tokens, tokens, _time(oldest), _time(newest))
+    count, tokens, oldest, newest, erased = rows[0]
+    return ChatStats(count, tokens, tokens, _time(oldest), _time(newest), erased)
 
 
 def _time(micros: int) -> datetime:
@@ -46,13 +46,14 @@ class Session(NamedTuple):
     tokens: int
     oldest: int
     newest: int
+    erased: int
 
 
 def read_all(db: Database, space: str) -> list[Session]:
     """Read the rows of all sessions of a space, in the order in which they began."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT chat, length, tokens, oldest, newest FROM sessions WHERE space = :space ORDER BY born",
+            "SELECT chat, length, tokens, oldest, newest, erased FROM sessions WHERE space = :space ORDER BY born",
             space=space,
         )
     return [Session(*row) for row in rows]
@@ -64,7 +65,7 @@ def list_chats(
     """List the sessions of a scope, most recent first; `archived=None` lists both kinds."""
     with db.reading() as connection:
         rows = connection.all(
-            """SELECT chat, title, agent, archived, length, tokens, oldest, newest FROM sessions
+            """SELECT chat, title, agent, archived, length - erased, tokens, oldest, newest FROM sessions
             WHERE space = :space AND (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
             ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset""",
             space=scope.space,

@@ -1,0 +1,87 @@
+"""What several commands are given: a text or standard input, who writes, a kind, a version or a date."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.screen import read_end
+from holdfast.errors import InvalidInput
+from holdfast.kinds import KINDS
+from holdfast.memory import Memory
+from holdfast.types import WRITERS
+from holdfast.types import Writer as Who
+from holdfast.view import View
+
+KIND_NAMES = ", ".join(kind.name for kind in KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A version of what is known, or a time."""
+
+    at: int | datetime
+
+    def view(self, memory: Memory) -> View:
+        """Look at what was known then."""
+        return memory.at(self.at)
+
+
+def _writer(text: str) -> str:
+    if text not in WRITERS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(WRITERS)}.")
+    return text
+
+
+def read_point(text: str) -> Point:
+    """Read a version, or a date, which stands for its end.
+
+    Raises:
+        typer.BadParameter: it is neither.
+
+    """
+    try:
+        return Point(int(text) if text.isdecimal() else read_end(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is neither a version nor a date.") from error
+
+
+By = Annotated[
+    Who,
+    typer.Option(
+        parser=_writer,
+        metavar="WRITER",
+        help=f"Who writes; at a command line that is the user. One of {', '.join(WRITERS)}.",
+    ),
+]
+At = Annotated[
+    Point | None,
+    typer.Option(
+        parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."
+    ),
+]
+Tags = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; may be repeated.")]
+Category = Annotated[str, typer.Option(help="One word for what it belongs to.")]
+Priority = Annotated[int, typer.Option(min=1, max=10, help="How important it is; 10 is the most.")]
+ExpectedVersion = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="VERSION", help="Only if this is still its version; 0 if there is none yet."),
+]
+
+
+def text_of(words: Sequence[str]) -> str:
+    """Join the words of a text; a lone `-` stands for what standard input has.
+
+    Raises:
+        InvalidInput: standard input is no text.
+
+    """
+    if list(words) != ["-"]:
+        return " ".join(words)
+    try:
+        return sys.stdin.read() if sys.stdin else ""
+    except UnicodeDecodeError as error:
+        raise InvalidInput("Standard input is no text.", f"Send it as {sys.stdin.encoding}.") from error

@@ -1,0 +1,179 @@
+"""The commands for what changed: changes, diff, undo, rollback."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.given import KIND_NAMES, By, Point, read_point
+from holdfast.cli.options import Options
+from holdfast.cli.records import called, change_of, show_change
+from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.memory import Memory
+from holdfast.types import Change, Record
+from holdfast.view import View
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def changes(
+    options: Options,
+    *,
+    kind: Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")] = None,
+    identity: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Only of the record with this id.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
+) -> None:
+    """List what changed, the newest first: version, when, by whom, what, the text before and after, and why.
+
+    For example: holdfast changes --kind constraint
+    """
+    with options.open() as memory:
+        found = memory.changes(kind=kind, id=identity, limit=limit + 1)
+    shown, more = found[:limit], len(found) > limit
+    if options.json:
+        answer({"changes": plain(shown), "more": more})
+        return
+    screen = Screen()
+    for change in shown:
+        show_change(screen, change)
+    if more:
+        screen.say(("There are more: a larger --limit.", "dim"))
+    elif not shown:
+        screen.say(f"No changes{options.whose()} here.")
+        filtered = kind or identity or options.agent
+        screen.say("→ Try fewer filters." if filtered else "→ Store something: `holdfast remember TEXT…`.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What was known at a version: its number, its name for a person, and the records by their ids."""
+
+    version: int
+    name: str
+    records: dict[str, Record]
+
+
+def _side(view: View, *, now: bool) -> _Side:
+    version = view.version()
+    newest = view.changes(limit=1)
+    at = f", {when(newest[0].at)}" if newest else ""
+    records = {record.id: record for record in view.records()}
+    return _Side(version, f"version {version}{', now' if now else at}", records)
+
+
+def diff(
+    options: Options,
+    *,
+    version: Annotated[
+        Point,
+        typer.Argument(
+            parser=read_point, metavar="VERSION", help="A version, or a date, which means its end."
+        ),
+    ],
+    other: Annotated[
+        Point | None,
+        typer.Argument(parser=read_point, metavar="[VERSION]", help="Another one; now, if it is left out."),
+    ] = None,
+) -> None:
+    """Show how what was known at two versions differs: the texts that were added, removed, and changed.
+
+    For example: holdfast diff 12, or holdfast diff 2026-03-01 2026-04-01
+    """
+    with options.open() as memory:
+        before = _side(version.view(memory), now=False)
+        after = _side((other or Point(memory.version())).view(memory), now=other is None)
+    if options.json:
+        _answer_difference(before, after)
+        return
+    screen = Screen()
+    parts = _difference(before, after)
+    if not parts:
+        screen.say(f"The same was known{options.whose()} at {before.name} and at {after.name}.")
+        screen.say("→ `holdfast changes` lists all versions there are.")
+        return
+    screen.say((f"--- {before.name}", "red"))
+    screen.say((f"+++ {after.name}", "green"))
+    for one, two in parts:
+        _show_difference(screen, one, two)
+
+
+def _difference(before: _Side, after: _Side) -> list[tuple[Record | None, Record | None]]:
+    """Pair the records whose text differs: those that are gone, those that changed, and those that came."""
+    gone = [(one, None) for one in before.records.values() if one.id not in after.records]
+    both = [(one, after.records[one.id]) for one in before.records.values() if one.id in after.records]
+    came = [(None, one) for one in after.records.values() if one.id not in before.records]
+    return [*gone, *((one, two) for one, two in both if one.text != two.text), *came]
+
+
+def _answer_difference(before: _Side, after: _Side) -> None:
+    parts = _difference(before, after)
+    changed = [
+        {"id": two.id, "kind": two.kind, "before": one.text, "after": two.text}
+        for one, two in parts
+        if one and two
+    ]
+    added = [plain(two) for one, two in parts if not one]
+    removed = [plain(one) for one, two in parts if not two]
+    numbers = {"from": before.version, "to": after.version}
+    answer({**numbers, "added": added, "removed": removed, "changed": changed})
+
+
+def _show_difference(screen: Screen, before: Record | None, after: Record | None) -> None:
+    """Print one record as a part of a unified diff."""
+    record = after or before
+    if record is None:
+        return
+    screen.say((f"@@ {called(record.kind, record.target)} {record.id} @@", "cyan"))
+    old, new = (one.text.split("\n") if one else [] for one in (before, after))
+    hunks = list(unified_diff(old, new, n=2, lineterm=""))[2:]
+    is_whole = len([line for line in hunks if line.startswith("@@")]) == 1
+    for line in hunks[1:] if is_whole else hunks:
+        screen.say((line, _COLOURS.get(line[:1], "")))
+
+
+def undo(options: Options, *, by: By = "user") -> None:
+    """Take back what was changed last, whoever did it; once more, and what was changed before that.
+
+    Nothing is lost: it writes new versions, and prints them.
+    """
+    with options.open() as memory:
+        written = memory.undo(by=by)
+        _report(options, memory, written)
+
+
+def rollback(
+    options: Options,
+    *,
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help=f"The id of a record, or all of a kind: {KIND_NAMES}.")
+    ],
+    version: Annotated[
+        int, typer.Argument(min=0, metavar="VERSION", help="A version; `holdfast changes` lists them.")
+    ],
+    by: By = "user",
+) -> None:
+    """Write a record, or all of a kind, again as it was at a version.
+
+    Nothing is lost: it writes new versions, and prints them. For example: holdfast rollback profile 12
+    """
+    with options.open() as memory:
+        written = memory.rollback(what, version, by=by)
+        _report(options, memory, written)
+
+
+def _report(options: Options, memory: Memory, written: Sequence[Record]) -> None:
+    made: list[Change] = [change_of(memory, record) for record in written]
+    if options.json:
+        answer({"written": plain(written), "changes": plain(made)})
+        return
+    screen = Screen()
+    if not made:
+        screen.say("Nothing to write: all of it is now as it was then.")
+        return
+    screen.say((f"Wrote {count(len(made), 'new version')}:", "bold"))
+    for change in made:
+        show_change(screen, change)

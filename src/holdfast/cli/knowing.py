@@ -1,0 +1,320 @@
+"""The commands for what is known: remember, records, replace, retract, profile, soul, constraints."""
+
+import sys
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.given import KIND_NAMES, At, By, Category, ExpectedVersion, Priority, Tags, text_of
+from holdfast.cli.options import Options
+from holdfast.cli.records import called, outcome, report, show_history, show_record, show_table
+from holdfast.cli.screen import Screen, answer, plain, read_end, read_time, when
+from holdfast.view import View
+
+_Text = Annotated[
+    list[str],
+    typer.Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input."),
+]
+_Since = Annotated[
+    datetime | None, typer.Option(parser=read_time, metavar="DATE", help="True from this date or time on.")
+]
+_Until = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=read_end, metavar="DATE", help="True up to the end of this date, or before this time."
+    ),
+]
+_ValidAt = Annotated[
+    datetime | None,
+    typer.Option(parser=read_time, metavar="DATE", help="Only what is true in the world at this time."),
+]
+_OfKind = Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")]
+_WithTag = Annotated[
+    list[str] | None, typer.Option(metavar="TAG", help="Only with this tag; of several, one is enough.")
+]
+_What = "The id of a record, or a part of its text that is in no other."
+_OneKind = Annotated[str | None, typer.Option(help=f"Only among those of this kind: {KIND_NAMES}.")]
+_Kind = Annotated[str, typer.Option(help=f"What kind of thing it is: {KIND_NAMES}.")]
+_Target = Annotated[
+    str | None, typer.Option(help="What a fact is about: user or env. Of a note: session or plan.")
+]
+_Source = Annotated[str, typer.Option(help="Where it comes from, such as a document or a goal.")]
+
+
+def remember(
+    options: Options,
+    *,
+    text: _Text,
+    kind: _Kind = "fact",
+    target: _Target = None,
+    category: Category = "",
+    tag: Tags = None,
+    priority: Priority = 5,
+    source: _Source = "",
+    since: _Since = None,
+    until: _Until = None,
+    chat: Annotated[
+        str | None, typer.Option(metavar="CHAT", help="The chat in which it was learned.")
+    ] = None,
+    by: By = "user",
+) -> None:
+    """Store one thing that is known, and say what became of it.
+
+    A fact is compared with those that are there: it is new, was known already, or takes the place of what one said.
+    Credentials are cut out. For example: holdfast remember I live in Lisbon --category home
+    """
+    said = text_of(text)
+    with options.open(create=True) as memory:
+        version = memory.version()
+        record = memory.remember(
+            said,
+            kind,
+            target=target,
+            category=category,
+            tags=tag or (),
+            priority=priority,
+            source=source,
+            since=since,
+            until=until,
+            chat=chat,
+            by=by,
+        )
+        done = outcome(memory, record, version)
+    report(options, done)
+
+
+def records(
+    options: Options,
+    *,
+    identity: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
+    ] = None,
+    kind: _OfKind = None,
+    category: Annotated[str | None, typer.Option(help="Only of this category.")] = None,
+    tag: _WithTag = None,
+    text: Annotated[str | None, typer.Option(help="Only with this in the text or the category.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
+    ] = None,
+    chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")] = None,
+    valid_at: _ValidAt = None,
+    at: At = None,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
+) -> None:
+    """List what is known, the oldest first, or show one record with where it is from and what it was before.
+
+    For example: holdfast records --kind fact --text lisbon
+    """
+    filters = {"kind": kind, "category": category, "text": text, "target": target, "chat": chat}
+    with options.open() as memory:
+        view: View = at.view(memory) if at else memory
+        if identity is not None:
+            _one(options, at.view(memory) if at else memory.at(memory.version()), identity)
+            return
+        found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
+    shown, more = found[:limit], len(found) > limit
+    if options.json:
+        answer({"records": plain(shown), "more": more})
+    elif shown:
+        show_table(Screen(), shown)
+        if more:
+            Screen().say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+    else:
+        _say_nothing(options, filtered=any((*filters.values(), tag, valid_at, at, offset, options.agent)))
+
+
+def _one(options: Options, view: View, identity: str) -> None:
+    """Show one record; by a view of a version, because a look from outside is no use of a note."""
+    found, changes = view.get(identity), view.changes(id=identity)
+    if found and not changes:  # named by its kind
+        changes = view.changes(id=found.id)
+    if options.json:
+        answer({"record": plain(found), "versions": plain(changes)})
+        return
+    screen = Screen()
+    if found:
+        show_record(screen, found)
+    elif changes:
+        last = changes[0]
+        screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")
+    else:
+        screen.say(f"There is no record {identity!r}{options.whose()} here.")
+        screen.say("→ `holdfast records` lists those there are, with their ids.")
+        return
+    show_history(screen, changes)
+
+
+def _say_nothing(options: Options, *, filtered: bool) -> None:
+    screen = Screen()
+    screen.say(f"No records{options.whose()} here.")
+    if filtered:
+        screen.say("→ Try fewer filters; `holdfast records` lists all there are.")
+    else:
+        screen.say("→ Store something: `holdfast remember TEXT…`.")
+
+
+def replace(
+    options: Options,
+    *,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=_What)],
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
+    ],
+    kind: _OneKind = None,
+    category: Category = "",
+    tag: Tags = None,
+    priority: Priority = 5,
+    source: _Source = "",
+    since: _Since = None,
+    until: _Until = None,
+    by: By = "user",
+    expected_version: ExpectedVersion = None,
+) -> None:
+    """Give one record another text; the former one stays in its history.
+
+    Category, tags and priority stay as they were unless they are given; dates do not.
+    For example: holdfast replace lisbon I live in Porto
+    """
+    said = text_of(text)
+    with options.open() as memory:
+        version = memory.version()
+        record = memory.replace(
+            what,
+            said,
+            kind=kind,
+            category=category,
+            tags=tag or (),
+            priority=priority,
+            source=source,
+            since=since,
+            until=until,
+            by=by,
+            expected_version=expected_version,
+        )
+        done = outcome(memory, record, version)
+    report(options, done)
+
+
+def retract(
+    options: Options,
+    *,
+    what: Annotated[list[str], typer.Argument(metavar="WHAT", help=_What)],
+    kind: _OneKind = None,
+    why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
+    by: By = "user",
+) -> None:
+    """Take one record back: it is in no list, no recall and no prompt any more, but in its history.
+
+    For example: holdfast retract I live in Lisbon --why "moved away"
+    """
+    _retract(options, " ".join(what), kind, why, by)
+
+
+def _retract(options: Options, what: str, kind: str | None, why: str, by: By) -> None:
+    with options.open() as memory:
+        version = memory.version()
+        done = outcome(memory, memory.retract(what, kind=kind, why=why, by=by), version)
+    report(options, done)
+
+
+_WholeText = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT", help="The whole new text; `-` reads standard input. Without one, show what there is."
+    ),
+]
+
+
+def profile(
+    options: Options,
+    *,
+    text: _WholeText = None,
+    expected_version: ExpectedVersion = None,
+    by: By = "user",
+) -> None:
+    """Show who the user is, or replace it as a whole.
+
+    For example: holdfast profile > profile.md, then holdfast profile - < profile.md
+    """
+    _whole_text(options, "profile", text, expected_version, by)
+
+
+def soul(
+    options: Options,
+    *,
+    text: _WholeText = None,
+    expected_version: ExpectedVersion = None,
+    by: By = "user",
+) -> None:
+    """Show who the agent is, or replace it as a whole.
+
+    For example: holdfast soul You are brief and never flatter. --agent coach
+    """
+    _whole_text(options, "soul", text, expected_version, by)
+
+
+def _whole_text(options: Options, kind: str, words: list[str] | None, expected: int | None, by: By) -> None:
+    """Show or replace the one text of a kind. It is all that stdout gets, ready for a file; the rest is on stderr."""
+    if words:
+        said = text_of(words)
+        with options.open(create=True) as memory:
+            version = memory.version()
+            record = memory.remember(said, kind, expected_version=expected, by=by)
+            done = outcome(memory, record, version)
+        report(options, done)
+        return
+    with options.open() as memory:
+        found = memory.get(kind)
+    aside = Screen(sys.stderr)
+    if options.json:
+        answer({"record": plain(found)})
+    elif found:
+        Screen().say(found.text)
+        aside.say(
+            (f"{called(kind)} {found.id}, version {found.version}, {when(found.at)} by {found.by}", "dim")
+        )
+    else:
+        aside.say(f"There is no {kind}{options.whose()} yet.")
+        aside.say(f"→ Write one: `holdfast {kind} TEXT…`, or `holdfast {kind} - < FILE`.")
+
+
+def constraints(
+    options: Options,
+    *,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="A constraint to add; `-` reads standard input."),
+    ] = None,
+    remove: Annotated[str | None, typer.Option(metavar="ID|TEXT", help=f"Remove one: {_What}")] = None,
+    priority: Priority = 5,
+    by: By = "user",
+) -> None:
+    """List the rules that every prompt shows, add one, or remove one. Only the user may change them.
+
+    For example: holdfast constraints Never plan runs on Mondays
+    """
+    if text and remove is not None:
+        raise typer.BadParameter("add one or remove one, not both at once.", param_hint="--remove")
+    if remove is not None:
+        _retract(options, remove, "constraint", "", by)
+        return
+    if text:
+        said = text_of(text)
+        with options.open(create=True) as memory:
+            version = memory.version()
+            done = outcome(memory, memory.remember(said, "constraint", priority=priority, by=by), version)
+        report(options, done)
+        return
+    with options.open() as memory:
+        found = memory.records(kind="constraint")
+    if options.json:
+        answer({"constraints": plain(found)})
+    elif found:
+        show_table(Screen(), found)
+    else:
+        screen = Screen()
+        screen.say(f"No constraints{options.whose()} yet.")
+        screen.say("→ Add one: `holdfast constraints TEXT…`.")

@@ -1,0 +1,103 @@
+"""What kinds of things an agent can know, as one table of policy. Add a row for a kind of your own.
+
+A `Memory` takes more rows, or others in place of these: `Memory(…, kinds=[Kind("decision", heading="Decisions")])`.
+Every process that uses a database should give the same; what is stored keeps its kind in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from holdfast.errors import InvalidInput
+from holdfast.types import WRITERS, Writer, check_count, check_flag, check_name
+
+LONGEST = 100_000  # characters of one text: beyond it is a document, to be kept as messages
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Say how things of one kind are kept.
+
+    `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per` makes a new text replace the
+    former: one for each "agent", or one for each "chat". `targets` are what it can be about, the first by default, or
+    the compartments of notes. `cap` limits the characters of all texts of a target together (of a compartment: within
+    its run, session or plan), `longest` those of one text. `writers` may add, change and remove it. `merge` compares a
+    new text with those that are there, unless the caller says otherwise. `counts_use` counts how often it was asked for.
+
+    Raises:
+        InvalidInput: a name is not usable, a cap is not for one of the targets, or a writer is unknown.
+
+    """
+
+    name: str
+    heading: str = ""
+    one_per: Literal["", "agent", "chat"] = ""
+    targets: tuple[str, ...] = ("",)
+    cap: Mapping[str, int] = field(default_factory=dict, hash=False)
+    longest: int = LONGEST
+    writers: tuple[Writer, ...] = WRITERS
+    merge: bool = False
+    counts_use: bool = False
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "The name of a kind", longest=64)
+        check_name(self.heading, "The heading of a kind", empty=True)
+        check_count(self.longest, "longest")
+        check_flag(self.merge, "merge")
+        check_flag(self.counts_use, "counts_use")
+        for names, what in ((self.targets, "targets"), (self.writers, "writers")):
+            if not _are_names(names):
+                raise InvalidInput(f"`{what}` of a kind must be a tuple of texts.", "Pass a tuple.")
+        if not self.targets or not _is_cap(self.cap, self.targets):
+            raise InvalidInput(
+                f"The kind {self.name!r} has a cap for what is no target of it.", "Name it in `targets`."
+            )
+        for most in self.cap.values():
+            check_count(most, "cap")
+        if self.one_per not in ("", "agent", "chat") or not set(self.writers) <= set(WRITERS):
+            raise InvalidInput(
+                f"The kind {self.name!r} has an unknown writer or `one_per`.",
+                f"Writers are {', '.join(WRITERS)}; `one_per` is '', 'agent' or 'chat'.",
+            )
+
+
+def _are_names(names: object) -> bool:
+    return isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+
+
+def _is_cap(cap: object, targets: tuple[str, ...]) -> bool:
+    return isinstance(cap, Mapping) and set(cap) <= set(targets)
+
+
+# In the order in which prompts show them. Caps and lengths are those of the designs that these kinds come from.
+KINDS: tuple[Kind, ...] = (
+    Kind("constraint", "Constraints", writers=("user",), longest=4_000),
+    Kind("soul", "Soul", one_per="agent", longest=20_000),
+    Kind("profile", "Profile", one_per="agent", longest=20_000),
+    Kind("fact", "Facts", targets=("user", "env"), cap={"user": 4_000, "env": 8_000}, merge=True),
+    Kind(
+        "note",
+        targets=("session", "plan", "run"),
+        cap={"session": 10_000, "plan": 10_000, "run": 10_000},
+        counts_use=True,
+    ),
+    Kind("finding"),
+    Kind("insight"),
+    Kind("lesson"),
+    Kind("episode", one_per="chat", longest=1_000),
+)
+
+
+def table(more: Iterable[Kind] = ()) -> Mapping[str, Kind]:
+    """Make the table of policy: the rows above, and `more`, which take the place of those of the same name."""
+    rows = {kind.name: kind for kind in KINDS}
+    if not isinstance(more, Iterable):
+        raise InvalidInput(f"{more!r} is no list of kinds.", "Pass a list of holdfast.Kind.")
+    for kind in more:
+        if not isinstance(kind, Kind):
+            raise InvalidInput(f"{kind!r} is not a kind.", "Pass a list of holdfast.Kind.")
+        rows[kind.name] = kind
+    return MappingProxyType(rows)

@@ -1,0 +1,162 @@
+"""Drafts: what is to be written, checked against the policy of its kind, and scanned for what may do harm."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.kinds import Kind
+from holdfast.text import guard
+from holdfast.text.clean import clean
+from holdfast.types import Record, Trust, Writer, check_name
+
+TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose words need no quarantine
+_INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # categories of characters: joiners, direction marks, spaces
+MOST_TAGS = 100
+LONGEST_NAME = 200  # bytes of a category or a tag
+
+
+def prepare(draft: Record, kinds: Mapping[str, Kind], by: Writer) -> Record:
+    """Check a new draft against the policy of its kind, and scan it.
+
+    Raises:
+        InvalidInput: its text, target or place is not one that the kind takes, or something beside the text is secret.
+        Denied: this writer may not add one.
+
+    """
+    kind = policy(kinds, draft.kind)
+    allow(kind, by, "add")
+    target = draft.target or kind.targets[0]
+    if target not in kind.targets:
+        raise InvalidInput(
+            f"A {draft.kind} has no target {target!r}.",
+            f"Use one of {', '.join(kind.targets)}." if any(kind.targets) else "Leave it out.",
+        )
+    if kind.one_per == "chat" and not draft.chat:
+        raise InvalidInput(f"There is one {draft.kind} for each chat.", "Pass chat=.")
+    if draft.kind == "note" and target == "session" and not draft.chat:
+        raise InvalidInput("A session note belongs to a chat.", "Pass chat=, or use chat.remember.")
+    if (target == "run") != bool(draft.run):
+        raise InvalidInput(
+            "A run note belongs to a run.", "Use run.remember within `with chat.run() as run`."
+        )
+    return scan(replace(draft, target=target), kind, by)
+
+
+def scan(draft: Record, kind: Kind, by: Writer) -> Record:
+    """Sign a draft, redact its secrets, and decide whether it is to be trusted.
+
+    Raises:
+        InvalidInput: the text is not one that the kind takes, or something beside it is secret.
+
+    """
+    text = check_text(draft.text, kind)
+    findings = guard.scan(text)
+    beside = guard.scan("\n".join((draft.category, *draft.tags, draft.source, _leaves(draft.meta))))
+    if any(one.kind == "secret" and one.severity == "high" for one in beside):
+        raise InvalidInput(
+            "The category, a tag, the source or the metadata holds a credential.",
+            "Leave it out: credentials are not kept.",
+        )
+    everything = (*findings, *beside)
+    flags = tuple(sorted({one.kind for one in everything if one.severity == "high"}))
+    held = guard.has_orders(everything) and by not in TRUSTED
+    trust: Trust = "quarantined" if held else "trusted"
+    return replace(draft, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)
+
+
+def allow(kind: Kind, by: Writer, action: str) -> None:
+    """Raise Denied unless a writer may do this to records of a kind."""
+    if by not in kind.writers:
+        raise Denied(
+            f"Only {' or '.join(map(named, kind.writers))} may {action} a {kind.name}, not {named(by)}.",
+            f"Ask for it, and pass by={kind.writers[0]!r}." if kind.writers else "Nobody may.",
+        )
+
+
+def policy(kinds: Mapping[str, Kind], name: object) -> Kind:
+    """Give the row of policy for a kind, or raise InvalidInput."""
+    found = kinds.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InvalidInput(f"{name!r} is not a kind.", f"Use one of {', '.join(kinds)}.")
+    return found
+
+
+def rules_of(kinds: Mapping[str, Kind], name: str) -> Kind:
+    """Give the policy for a record that is there; one whose row is gone from the table has no rules left."""
+    return kinds.get(name) or Kind(name)
+
+
+def check_text(text: object, kind: Kind) -> str:
+    """Return a text as it can be stored, without white space around it.
+
+    Raises:
+        InvalidInput: it is not text, blank, or too long.
+
+    """
+    if not isinstance(text, str):
+        raise InvalidInput(f"The text of a record must be text, not {type(text).__name__}.", "Pass a string.")
+    cleaned = clean(text).strip()
+    if all(unicodedata.category(character) in _INVISIBLE for character in cleaned):
+        raise InvalidInput("The text is blank.", "Give it at least one visible character.")
+    if len(cleaned) > kind.longest:
+        raise InvalidInput(
+            f"The text has {len(cleaned):,} characters; a {kind.name} has at most {kind.longest:,}.",
+            "Shorten it, or keep the whole as messages of a chat.",
+        )
+    return cleaned
+
+
+def check_tags(tags: object) -> tuple[str, ...]:
+    """Return tags as a tuple without repetitions, or raise InvalidInput."""
+    if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):
+        raise InvalidInput(
+            f"Tags must be a list of texts, not {type(tags).__name__}.", "Pass a list of strings."
+        )
+    checked = tuple(dict.fromkeys(check_name(tag, "A tag", longest=LONGEST_NAME) for tag in tags))
+    if len(checked) > MOST_TAGS:
+        raise InvalidInput(f"There are {len(checked):,} tags.", f"Use at most {MOST_TAGS}.")
+    return checked
+
+
+def check_expected(before: Record | None, expected: int | None) -> None:
+    """Raise Conflict unless a record has the version that the caller saw; 0 stands for none."""
+    there = 0 if before is None or before.retracted else before.version
+    if expected is not None and there != expected:
+        raise Conflict(
+            f"It has version {there} by now, not {expected}."
+            if there
+            else f"It is not there, and version {expected} was expected.",
+            "Read it again, and decide what to write on top of it.",
+        )
+
+
+def no_version(version: object, newest: int) -> InvalidInput:
+    """Make the error for a version that does not exist."""
+    return InvalidInput(
+        f"There is no version {version!r}: the newest is {newest}.", "See `memory.changes()`."
+    )
+
+
+def quarantine_reason(record: Record) -> str:
+    """Say why a record is in quarantine, in no words of its own."""
+    return f"{', '.join(flag for flag in record.flags if flag != 'secret')} from {named(record.by)}"
+
+
+def _leaves(value: object) -> str:
+    """Join all texts in JSON values, keys included."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {_leaves(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_leaves, value))
+    return ""
+
+
+def named(writer: Writer) -> str:
+    """Name a writer in a sentence."""
+    names = {"user": "the user", "agent": "the agent", "tool": "a tool", "import": "an import"}
+    return names.get(writer, writer)

@@ -1,0 +1,325 @@
+"""From a text to a record: check it against the policy of its kind, scan it, compare it, and store it.
+
+Every write goes through here, whoever makes it. The whole call is one transaction; what a comparison needs is read
+before it and compared again if somebody else wrote in between, so no lock is held while texts are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.kinds import Kind
+from holdfast.learn.draft import allow, check_expected, policy, prepare, quarantine_reason, rules_of, scan
+from holdfast.store import pads, records
+from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.text.clean import clean
+from holdfast.text.shorten import shorten_line
+from holdfast.types import MAX_COUNT, Record, Scope, Writer
+
+if TYPE_CHECKING:
+    from holdfast.learn.merge import Verdict
+    from holdfast.store.database import Database
+
+COMPARED = 16  # records that a new text is compared with, those that share most with it
+_ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
+_CANDIDATES = 10  # shown when a text names several records
+
+Classify = Callable[[str, Sequence[str]], "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Write records for a scope. `similar` finds the records of a kind that share most with a text."""
+
+    database: Database
+    scope: Scope
+    kinds: Mapping[str, Kind]
+    now: int
+    by: Writer
+    classify: Classify
+    similar: Callable[[str, str, int], list[Record]]
+
+    @property
+    def space(self) -> str:
+        """The space that is written."""
+        return self.scope.space
+
+    @property
+    def agents(self) -> tuple[str, ...] | None:
+        """Whose records may be changed: the agent's own and those of no agent; all, if there is no agent."""
+        return (self.scope.agent, "") if self.scope.agent else None
+
+    def remember(
+        self, drafts: Sequence[Record], *, merge: bool | None = None, expected: int | None = None
+    ) -> list[Record]:
+        """Store new texts in one transaction, and return what they became.
+
+        Raises:
+            InvalidInput, Denied: one cannot be accepted; none was stored.
+            Conflict: what is there has another version than `expected`.
+
+        """
+        ready = [prepare(draft, self.kinds, self.by) for draft in drafts]
+        merging = [self.kinds[draft.kind].merge if merge is None else merge for draft in ready]
+        for _ in range(_ATTEMPTS):
+            seen = records.version(self.database, self.space) if any(merging) else 0
+            verdicts = [
+                self._compare(draft) if wish else None for draft, wish in zip(ready, merging, strict=True)
+            ]
+            with records.writing(self.database, self.space, self.now) as changes:
+                if any(merging) and changes.version != seen:
+                    continue  # somebody wrote in between: what was compared may be no more
+                written: list[Record] = []
+                for draft, verdict in zip(ready, verdicts, strict=True):
+                    compared = verdict and self._among(draft, written, verdict)
+                    written.append(self._place(changes, draft, compared, expected))
+                return written
+        raise Conflict("Others keep changing what is known.", "Try again.")
+
+    def _compare(self, draft: Record) -> tuple[Verdict, Record | None] | None:
+        """Compare a text with those of its kind that it may repeat or replace."""
+        if draft.trust == "quarantined" or self.kinds[draft.kind].one_per:
+            return None
+        if not self.kinds[draft.kind].cap:
+            found = self.similar(draft.text, draft.kind, COMPARED)
+            there = [one for one in found if one.agent in self._own and one.target == draft.target]
+            verdict = self.classify(draft.text, [one.text for one in there])
+            return verdict, None if verdict.place is None else there[verdict.place]
+        # The cap keeps them few: they are compared all, also those that share no word.
+        rows = records.texts(self.database, self.space, draft.kind, draft.target, self._own, draft.run)
+        rows = [row for row in rows if draft.kind != "note" or row[1] == draft.chat]
+        verdict = self.classify(draft.text, [row[2] for row in rows])
+        if verdict.place is None:
+            return verdict, None
+        version = rows[verdict.place][0]
+        return verdict, records.by_versions(self.database, self.space, (version,)).get(version)
+
+    def _among(
+        self, draft: Record, written: Sequence[Record], before: tuple[Verdict, Record | None]
+    ) -> tuple[Verdict, Record | None]:
+        """Compare a text with those of the same call as well; what they say of it counts more than what was there."""
+        same = [one for one in written if (one.kind, one.target) == (draft.kind, draft.target)]
+        verdict = self.classify(draft.text, [one.text for one in same]) if same else before[0]
+        if not same or verdict.place is None:
+            return before
+        return verdict, same[verdict.place]
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.scope.agent, "")))
+
+    def _place(
+        self,
+        changes: Writing,
+        draft: Record,
+        compared: tuple[Verdict, Record | None] | None,
+        expected: int | None,
+    ) -> Record:
+        rules = self.kinds[draft.kind]
+        if draft.run:
+            pads.check_run(changes.tx, self.space, draft.run)
+        before = self.single(changes, draft) if rules.one_per else None
+        if expected is not None:
+            check_expected(before, expected)
+        if draft.trust == "quarantined":
+            aside = replace(draft, replaces=before.id if before else "")
+            return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(draft))
+        if before is not None:
+            return self._put_single(changes, draft, before)
+        verdict, other = compared or (None, None)
+        if verdict is None or other is None or verdict.relation == "new":
+            return self.put(changes, draft, None, "add")
+        if verdict.relation == "duplicate":
+            return changes.put(
+                _confirmed(other, draft), other, by=self.by, action="duplicate", why=verdict.why
+            )
+        if verdict.relation == "update":
+            return self.put(changes, _over(other, draft), other, "update", verdict.why)
+        added = self.put(changes, draft, None, "add", verdict.why)
+        changes.leave("judge", added, other)
+        return added
+
+    def _put_single(self, changes: Writing, draft: Record, before: Record) -> Record:
+        # What two agents told of one chat belongs to both.
+        agent = before.agent if before.agent == draft.agent else ""
+        over = replace(_over(before, draft), target=draft.target, agent=agent)
+        if not before.retracted and _says(over) == _says(before):
+            return before
+        return self.put(changes, over, before, "add" if before.retracted else "replace")
+
+    def put(
+        self,
+        changes: Writing,
+        record: Record,
+        before: Record | None,
+        action: str,
+        why: str = "",
+        undone: int = 0,
+    ) -> Record:
+        """Write a version that has to fit the cap of its kind."""
+        self._check_cap(changes, record, before)
+        return changes.put(record, before, by=self.by, action=action, why=why, undone=undone)
+
+    def _check_cap(self, changes: Writing, record: Record, before: Record | None) -> None:
+        """Raise InvalidInput if a record would not fit; one that takes no more room than before always does."""
+        counted = before is not None and not before.retracted and before.trust != "quarantined"
+        freed = len(before.text) if before is not None and counted else 0
+        if len(record.text) > freed:
+            self.check_total(changes, record, len(record.text), freed)
+
+    def check_total(self, changes: Writing, record: Record, size: int = 0, freed: int = 0) -> None:
+        """Raise InvalidInput if what stands beside a record exceeds the cap of its kind, with a new text of some size.
+
+        The new text takes the place of one of `freed` characters.
+        """
+        rules = self.kinds.get(record.kind)
+        cap = rules.cap.get(record.target) if rules else None
+        if cap is None:
+            return
+        chat = record.chat if record.kind == "note" and not record.run else None
+        used = records.characters(
+            changes.tx, self.space, record.kind, record.target, record.agent, record.run, chat
+        )
+        if used - freed + size > cap:
+            name = f"{record.target} {record.kind}s".strip()
+            new = f"; this one has {size:,}" if size else ""
+            raise InvalidInput(
+                f"The {name} hold {used:,} of at most {cap:,} characters{new}{f' in place of {freed:,}' if freed else ''}.",
+                f"Shorten it, or replace or retract some of the {name}.",
+            )
+
+    def single(self, changes: Writing, draft: Record) -> Record | None:
+        """Find the one record of a kind, also if it was retracted: it goes on."""
+        place = "r.chat = :place" if self.kinds[draft.kind].one_per == "chat" else "r.agent = :place"
+        return records.latest(
+            changes.tx,
+            self.space,
+            f"r.kind = :kind AND {place} AND r.trust <> 'quarantined' AND r.replaces = '' AND r.ended = :open",
+            kind=draft.kind,
+            place=draft.chat if self.kinds[draft.kind].one_per == "chat" else draft.agent,
+            open=MAX_COUNT,
+        )
+
+    def replace(
+        self, what: str, draft: Record, *, kind: str | None, expected: int | None, keep_priority: bool
+    ) -> Record:
+        """Give a record another text; see `Memory.replace`."""
+        with records.writing(self.database, self.space, self.now) as changes:
+            before = self.find(changes, what, kind, draft.run)
+            check_expected(before, expected)
+            rules = rules_of(self.kinds, before.kind)
+            allow(rules, self.by, "change")
+            ready = scan(replace(draft, kind=before.kind, target=before.target), rules, self.by)
+            ready = replace(ready, agent=before.agent, run=before.run)
+            if before.run:
+                pads.check_run(changes.tx, self.space, before.run)
+            if ready.trust == "quarantined":
+                aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat)
+                return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(ready))
+            if not ready.chat or rules.one_per == "chat" or before.kind == "note":
+                ready = replace(ready, chat=before.chat, messages=before.messages)
+            over = replace(
+                _over(before, ready),
+                priority=before.priority if keep_priority else draft.priority,
+                since=draft.since or before.since,
+                until=draft.until or before.until,
+            )
+            return self.put(changes, over, before, "replace")
+
+    def retract(self, what: str, *, kind: str | None, run: str = "", why: str = "") -> Record:
+        """Take a record back; see `Memory.retract`."""
+        with records.writing(self.database, self.space, self.now) as changes:
+            before = self.find(changes, what, kind, run)
+            allow(rules_of(self.kinds, before.kind), self.by, "remove")
+            return self.take_back(changes, before, "retract", why)
+
+    def take_back(
+        self, changes: Writing, before: Record, action: str, why: str = "", undone: int = 0
+    ) -> Record:
+        """Write that a record is not there any more."""
+        gone = replace(before, retracted=True)
+        return changes.put(gone, before, by=self.by, action=action, why=why, undone=undone)
+
+    def clear(self, wanted: Wanted, passes: Callable[[Record], bool]) -> list[Record]:
+        """Retract all records that are wanted, in one transaction; see `Memory.clear`."""
+        with records.writing(self.database, self.space, self.now) as changes:
+            found = [one for one in records.read(changes.tx, self.space, NOW.version, wanted) if passes(one)]
+            for one in found:
+                allow(rules_of(self.kinds, one.kind), self.by, "remove")
+            return [self.take_back(changes, one, "retract", "cleared") for one in found]
+
+    def find(self, changes: Writing, what: object, kind: str | None, run: str = "") -> Record:
+        """Find the one current record that is meant by its id or by a part of its text.
+
+        Raises:
+            InvalidInput: there is none, or there are several: their ids and beginnings are shown.
+
+        """
+        if not isinstance(what, str) or not what.strip():
+            raise InvalidInput("It is not said which record is meant.", "Pass its id or a part of its text.")
+        if kind is not None:
+            policy(self.kinds, kind)
+        wanted = Wanted(kinds=None if kind is None else (kind,), agents=self.agents, run=run)
+        what = clean(what)
+        named = replace(wanted, ids=(what,))
+        if found := records.read(changes.tx, self.space, NOW.version, named):
+            return found[0]
+        part = what.strip().casefold()
+        there = records.read(changes.tx, self.space, NOW.version, wanted)
+        matches = [one for one in there if part in one.text.casefold()]
+        if len(matches) > 1:
+            matches = [one for one in matches if part == one.text.casefold()] or matches
+        if not matches:
+            raise InvalidInput(
+                f"No record has the id or the text {shorten_line(what, 60)!r}.",
+                "See `memory.records()` for what is there.",
+            )
+        if len(matches) > 1:
+            listed = "; ".join(
+                f"{one.id} ({one.kind}) {shorten_line(one.text, 60)!r}" for one in matches[:_CANDIDATES]
+            )
+            more = f" and {len(matches) - _CANDIDATES} more" if len(matches) > _CANDIDATES else ""
+            raise InvalidInput(
+                f"{len(matches)} records have the text {shorten_line(what, 60)!r}: {listed}{more}.",
+                "Pass the id of one, or more of its text.",
+            )
+        return matches[0]
+
+
+def _over(before: Record, draft: Record) -> Record:
+    """Put a draft over a record; what the draft leaves open stays as it was."""
+    return replace(
+        before,
+        text=draft.text,
+        category=draft.category or before.category,
+        tags=draft.tags or before.tags,
+        meta=draft.meta or before.meta,
+        priority=draft.priority if draft.priority != 5 else before.priority,
+        source=draft.source or before.source,
+        by=draft.by,
+        chat=draft.chat,
+        messages=draft.messages,
+        since=draft.since,
+        until=draft.until,
+        trust=draft.trust,
+        flags=draft.flags,
+        evidence=1,
+        sources=(),
+        retracted=False,
+    )
+
+
+def _says(record: Record) -> tuple[object, ...]:
+    """Give what a record says, without who said it where."""
+    plain = (record.text, record.target, record.agent, record.category, record.tags, record.priority)
+    return (*plain, dict(record.meta), record.since, record.until, record.trust)
+
+
+def _confirmed(before: Record, draft: Record) -> Record:
+    """Add evidence to a record: one more who said it."""
+    known = (before.source, *before.sources, "")
+    sources = before.sources if draft.source in known else (*before.sources, draft.source)
+    return replace(before, evidence=before.evidence + 1, sources=sources)

@@ -1,0 +1,139 @@
+"""What all handles on one database share: its connections, its search, its threads, and what is kept in memory only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Closed
+from holdfast.store import records
+from holdfast.store.rows import from_micros, to_micros
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from holdfast.kinds import Kind
+    from holdfast.learn.intake import Classify
+    from holdfast.recall.search import Search
+    from holdfast.store.database import Database
+    from holdfast.store.pads import Place
+    from holdfast.store.snapshots import Snapshot
+    from holdfast.text.tokens import CountTokens
+    from holdfast.types import Record, Scope
+
+THREADS = 8  # that the awaited methods of one memory use at most
+FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the caller of `Memory` chose."""
+
+    count_tokens: CountTokens
+    clock: Callable[[], datetime]
+    kinds: Mapping[str, Kind]
+    merge: str
+
+
+class Opened:
+    """An open database and what belongs to it."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self.settings = settings
+        self.count_tokens = settings.count_tokens
+        self.clock = settings.clock
+        self.kinds = settings.kinds
+        self.lock = threading.Lock()
+        self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
+        self._frozen: dict[tuple[Scope, Snapshot], str] = {}
+        self._executor: Executor | None = None
+        self._search: Search | None = None
+        self._closed = False
+
+    @property
+    def search(self) -> Search:
+        """The search over this database."""
+        from holdfast.recall.search import Search  # noqa: PLC0415 - numpy is loaded by the first recall
+
+        with self.lock:
+            if self._search is None:
+                self._search = Search(self.database)
+            return self._search
+
+    @property
+    def executor(self) -> Executor:
+        """The threads that awaited methods run on."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for those who await
+
+        with self.lock:
+            if self._closed:
+                raise Closed("The memory is closed.", "Open a new Memory.")
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
+            return self._executor
+
+    @property
+    def classify(self) -> Classify:
+        """The comparison of a new text with those that are there."""
+        if self.settings.merge == "projection":
+            from holdfast.learn import projection  # noqa: PLC0415 - loaded by those who chose it
+
+            return projection.classify
+        from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first fact
+
+        return merge.classify
+
+    def now(self) -> int:
+        """Give the time in microseconds since the epoch."""
+        return to_micros(self.clock())
+
+    def used(self, scope: Scope, found: list[Record]) -> list[Record]:
+        """Count that records were asked for, where their kind wants it, and return them so."""
+        counted = [one.id for one in found if one.kind in self.kinds and self.kinds[one.kind].counts_use]
+        if not counted:
+            return found
+        now = self.now()
+        records.count_use(self.database, scope.space, counted, now)
+        return [
+            replace(one, uses=one.uses + 1, used=from_micros(now)) if one.id in counted else one
+            for one in found
+        ]
+
+    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], str]) -> str:
+        """Give what the prompts of a session show of what is known; made once for a snapshot, of which there are few."""
+        with self.lock:
+            text = self._frozen.get(key)
+        if text is None:
+            text = make()
+            with self.lock:
+                if len(self._frozen) >= FROZEN:
+                    self._frozen.pop(next(iter(self._frozen)))
+                self._frozen[key] = text
+        return text
+
+    def forget(self, space: str, chat: str | None) -> None:
+        """Let go of what is kept in memory only of a chat, or of a whole space if it is None."""
+        with self.lock:
+            for place in list(self.temporary):
+                if place[0] == space and chat in (None, place[1]):
+                    del self.temporary[place]
+
+    def forget_run(self, space: str, run: str) -> None:
+        """Let go of what is kept in memory only of a run."""
+        with self.lock:
+            for place in list(self.temporary):
+                if (place[0], place[2]) == (space, run):
+                    del self.temporary[place]
+
+    def close(self) -> None:
+        """Wait for the calls that run, and close the connections."""
+        with self.lock:
+            executor, self._executor, self._search = self._executor, None, None
+            self._closed = True
+        if executor is not None:
+            executor.shutdown()
+        self.database.close()

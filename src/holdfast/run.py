@@ -1,0 +1,142 @@
+"""A run: notes and a pad of one run of an agent, in every prompt of it, and gone at its end."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Self
+
+from holdfast.pad import Pad
+from holdfast.store import records, runs
+from holdfast.store.pads import Place
+from holdfast.store.records import NOW, Wanted
+from holdfast.types import Record, Writer, check_name
+
+if TYPE_CHECKING:
+    from holdfast.chat import Chat
+    from holdfast.context.window import Policy
+    from holdfast.types import Prompt
+
+_CURRENT: ContextVar[tuple[Run, ...]] = ContextVar("holdfast_run", default=())
+
+
+class Run:
+    """Note things for this run only. Made by `Chat.run`; a context manager that ends the run.
+
+    Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so anywhere.
+    Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a chat or a run of
+    their own. A run whose process died can be gone on with by its id.
+    """
+
+    def __init__(self, chat: Chat, id: str | None) -> None:  # noqa: A002 - as in Chat
+        self._chat = chat
+        self._memory = chat._memory  # noqa: SLF001 - a run is a part of its chat
+        self._open = self._memory._open  # noqa: SLF001 - as above
+        self._id = secrets.token_hex(8) if id is None else check_name(id, "The id of a run")
+        runs.begin(self._open.database, self._space, chat.id, self._id, self._open.now())
+
+    @property
+    def _space(self) -> str:
+        return self._memory.scope.space
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self._id
+
+    @property
+    def chat(self) -> Chat:
+        """The session that it is a run of."""
+        return self._chat
+
+    @property
+    def pad(self) -> Pad:
+        """The scratchpad of this run."""
+        return Pad(self._open, Place(self._space, self._chat.id, self._id))
+
+    def remember(
+        self,
+        text: str,
+        *,
+        category: str = "",
+        tags: Iterable[str] = (),
+        meta: Mapping[str, object] | None = None,
+        priority: int = 5,
+        source: str = "",
+        by: Writer | None = None,
+    ) -> Record:
+        """Note something for this run; see `Memory.remember`.
+
+        Raises:
+            InvalidInput: it cannot be accepted, the notes of the run are full, or the run has ended.
+
+        """
+        return self._memory._note(  # noqa: SLF001 - a part of the memory
+            text,
+            run=self._id,
+            chat=self._chat.id,
+            category=category,
+            tags=tags,
+            meta=meta,
+            priority=priority,
+            source=source,
+            by=by,
+        )
+
+    def notes(self) -> list[Record]:
+        """Read the notes of this run, those of high priority first."""
+        wanted = Wanted(kinds=("note",), run=self._id)
+        found = records.read(self._open.database, self._space, NOW.version, wanted)
+        return sorted(found, key=lambda note: -note.priority)
+
+    def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
+        """Give one note of this run another text; see `Memory.replace`."""
+        return self._memory._change_note(what, text, run=self._id, by=by)  # noqa: SLF001 - a part of the memory
+
+    def retract(self, what: str, *, by: Writer | None = None) -> Record:
+        """Take one note of this run back; see `Memory.retract`."""
+        return self._memory._change_note(what, None, run=self._id, by=by)  # noqa: SLF001 - as above
+
+    def prompt(
+        self,
+        budget: int = 8_000,
+        query: str | None = None,
+        *,
+        system: str = "",
+        limit: int = 20,
+        policy: Policy | None = None,
+    ) -> Prompt:
+        """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
+        return self._chat._prompt(self, budget, query, system=system, limit=limit, policy=policy)  # noqa: SLF001 - as above
+
+    def end(self) -> None:
+        """End the run: its notes are retracted, its pad is emptied. Ending it twice is harmless."""
+        runs.end(self._open.database, self._space, self._id, self._open.now())
+        self._open.forget_run(self._space, self._id)
+
+    def __enter__(self) -> Self:
+        enter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        leave(self)
+        self.end()
+
+    def __repr__(self) -> str:
+        return f"Run({self._id!r})"
+
+
+def enter(run: Run) -> None:
+    """Make a run the innermost of the current thread or task, until `leave`."""
+    _CURRENT.set((*_CURRENT.get(), run))
+
+
+def leave(run: Run) -> None:
+    """Make a run no longer one of the current thread or task; another one than that of `enter` never had it."""
+    _CURRENT.set(tuple(one for one in _CURRENT.get() if one is not run))
+
+
+def current_run(chat: Chat) -> Run | None:
+    """Give the innermost run of this chat in the current thread or task."""
+    return next((run for run in reversed(_CURRENT.get()) if run.chat.same_as(chat)), None)

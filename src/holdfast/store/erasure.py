@@ -1,0 +1,370 @@
+"""Erasure: the one exception to append-only. The words go from every table; a receipt without them stays."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import random
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.errors import InvalidInput
+from holdfast.store import records, segments
+from holdfast.store.records import Writing
+from holdfast.store.rows import from_micros
+from holdfast.text.shorten import shorten_line
+from holdfast.types import MAX_COUNT, Erasure, Writer, check_name, is_whole
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Database
+
+Range = tuple[int, int]
+_FILE = (
+    "*"  # no name of a space; its row counts the erasures, and those after which the files were written anew
+)
+
+
+class What(NamedTuple):
+    """What is to be erased: one record, some messages of a chat, a whole chat, or all of the space."""
+
+    chat: str | None = None
+    messages: Range | None = None
+    record: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """Name it."""
+        if self.record is not None:
+            return "record"
+        return "user" if self.chat is None else "chat" if self.messages is None else "messages"
+
+
+def what(*, chat: str | None, messages: int | Range | None, record: str | None, user: str | None) -> What:
+    """Check what is to be erased.
+
+    Raises:
+        InvalidInput: not exactly one thing is named.
+
+    """
+    if sum(one is not None for one in (chat, record, user)) != 1:
+        raise InvalidInput(
+            "It is not clear what to erase.",
+            "Pass one of chat=, record= and user=; with chat=, also messages=.",
+        )
+    if messages is not None and chat is None:
+        raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
+    if chat is not None:
+        check_name(chat, "The id of a chat")
+    if record is not None:
+        check_name(record, "The id of a record")
+    return What(chat, check_range(messages, chat or ""), record)
+
+
+def check_range(messages: object, chat: str) -> Range | None:
+    """Return the first and the last `seq` of some messages of a chat, or raise InvalidInput."""
+    if messages is None:
+        return None
+    pair = (messages, messages) if isinstance(messages, int) else messages
+    if not (
+        isinstance(pair, tuple | list)
+        and len(pair) == 2
+        and all(is_whole(one) for one in pair)
+        and 1 <= pair[0] <= pair[1] <= MAX_COUNT
+    ):
+        raise InvalidInput(
+            f"{messages!r} are no messages.",
+            "Pass the `seq` of one, or of the first and the last, in this order.",
+        )
+    if not chat:
+        raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
+    return (pair[0], pair[1])
+
+
+def erase(
+    db: Database, space: str, target: What, writer: Writer, now: int, allow: Callable[[str], None]
+) -> Erasure:
+    """Erase in one transaction, write the files anew, and return the receipt.
+
+    `allow` is called with the kind of each record that is to go, and raises if that must not be.
+
+    Raises:
+        InvalidInput: there is nothing of that name; nothing was erased.
+        Unavailable: it is erased, but the files still hold remains. The next erasure, of anything, removes them.
+
+    """
+    receipt = _erase(db, space, target, writer, now, allow)
+    with db.reading() as connection:
+        newest = connection.all("SELECT version FROM spaces WHERE space = :space", space=_FILE)[0][0]
+    db.purge()
+    with db.writing() as tx:
+        tx.all(
+            "UPDATE spaces SET epoch = :newest WHERE space = :space AND epoch < :newest",
+            space=_FILE,
+            newest=newest,
+        )
+    return receipt
+
+
+def _erase(
+    db: Database, space: str, target: What, writer: Writer, now: int, allow: Callable[[str], None]
+) -> Erasure:
+    with records.writing(db, space, now) as changes:
+        erasing = _Erasing(changes, secrets.token_hex(32), allow)
+        if target.record is not None:
+            erasing.records(
+                "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)",
+                id=target.record,
+            )
+        elif target.chat is not None:
+            erasing.chat(target.chat, target.messages)
+        else:
+            erasing.everything()
+        if not any(erasing.counts.values()):
+            raise InvalidInput(
+                "There is nothing of that name to erase.", "Look at `chats()`, `records()` and `changes()`."
+            )
+        segments.clear_in(changes.tx, space)
+        return erasing.receipt(target, writer, now)
+
+
+class _Erasing:
+    """Take rows out of the tables of a space, and keep account of them."""
+
+    def __init__(self, changes: Writing, key: str, allow: Callable[[str], None]) -> None:
+        self._tx = changes.tx
+        self._space = changes.space
+        self._key = key
+        self._allow = allow
+        self._changes = changes
+        self._digest = hmac.new(bytes.fromhex(key), digestmod=sha256)
+        self._docs: list[int] = []
+        self._versions: list[int] = []
+        self.counts: dict[str, int] = {}
+
+    def chat(self, chat: str, messages: Range | None) -> None:
+        first, last = messages or (1, MAX_COUNT)
+        self._keep_numbers()
+        texts = self._messages(chat, first, last)
+        if messages is None:
+            self.records("chat = :chat", chat=chat)
+            for table in ("sessions", "pads", "snapshots", "runs"):
+                self._count(table, self._tx.all(_OF_CHAT[table], space=self._space, chat=chat))
+        else:
+            self.records(
+                "chat = :chat AND first <= :last AND last >= :first", chat=chat, first=first, last=last
+            )
+            self._update_session(chat, texts)
+
+    def _keep_numbers(self) -> None:
+        """See to it that no document number is used again, whatever becomes of the message that has it."""
+        self._tx.all(
+            """INSERT INTO spaces (space, epoch, docs)
+            VALUES (:space, 0, (SELECT coalesce(max(doc), 0) FROM messages WHERE space = :space))
+            ON CONFLICT (space) DO UPDATE SET
+                docs = CASE WHEN excluded.docs > spaces.docs THEN excluded.docs ELSE spaces.docs END""",
+            space=self._space,
+        )
+
+    def _messages(self, chat: str, first: int, last: int) -> list[str]:
+        rows = self._tx.all(
+            "DELETE FROM messages WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last "
+            "RETURNING doc, seq, role, content, raw, calls, meta",
+            space=self._space,
+            chat=chat,
+            first=first,
+            last=last,
+        )
+        self._docs += [row[0] for row in rows]
+        self._sum(sorted(rows))
+        self._tx.all(
+            "DELETE FROM calls WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last",
+            space=self._space,
+            chat=chat,
+            first=first,
+            last=last,
+        )
+        self.counts["messages"] = len(rows)
+        return [row[3] for row in rows]
+
+    def _update_session(self, chat: str, texts: Sequence[str]) -> None:
+        """Let a session count what it still has; its title must not keep the words of a message that is gone."""
+        keys = {"space": self._space, "chat": chat}
+        rows = self._tx.all(
+            "SELECT count(*), coalesce(sum(tokens), 0), min(at), max(at) FROM messages "
+            "WHERE space = :space AND chat = :chat",
+            **keys,
+        )
+        count, tokens, oldest, newest = rows[0]
+        title = self._tx.all("SELECT title FROM sessions WHERE space = :space AND chat = :chat", **keys)[0][0]
+        if title in {shorten_line(text, 80) for text in texts}:
+            title = ""
+        self._tx.all(
+            """UPDATE sessions SET erased = length - :count, tokens = :tokens, title = :title,
+                oldest = coalesce(:oldest, oldest), newest = coalesce(:newest, newest)
+            WHERE space = :space AND chat = :chat""",
+            count=count,
+            tokens=tokens,
+            oldest=oldest,
+            newest=newest,
+            title=title,
+            **keys,
+        )
+
+    def records(self, condition: str, **values: str | int) -> None:
+        """Take out versions of records, and what belongs to records of which none is left."""
+        rows = self._tx.all(
+            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted",  # noqa: S608 - made of constants
+            space=self._space,
+            **values,
+        )
+        for kind in sorted({row[2] for row in rows}):
+            self._allow(kind)
+        self._versions += [row[0] for row in rows]
+        self._sum(sorted(rows))
+        self.counts["records"] = self.counts.get("records", 0) + len({row[1] for row in rows})
+        self.counts["versions"] = self.counts.get("versions", 0) + len(rows)
+        for identity in {row[1] for row in rows}:
+            keys = {"space": self._space, "id": identity}
+            self._count(
+                "jobs",
+                self._tx.all(
+                    "DELETE FROM jobs WHERE space = :space AND (record = :id OR other = :id) RETURNING id",
+                    **keys,
+                ),
+            )
+            gone = max(row for row in rows if row[1] == identity)
+            self._mend(identity, retracted=bool(gone[5]))
+
+    def _mend(self, identity: str, *, retracted: bool) -> None:
+        """Join the versions of a record that are left, as if the others had never been; what was retracted stays so."""
+        keys = {"space": self._space, "id": identity}
+        left = self._tx.all(
+            "SELECT version, ended FROM records WHERE space = :space AND id = :id ORDER BY version", **keys
+        )
+        if not left:
+            self._tx.all("DELETE FROM uses WHERE space = :space AND id = :id", **keys)
+            return
+        followers = [*(version for version, _ in left[1:]), MAX_COUNT]
+        for (version, ended), follower in zip(left, followers, strict=True):
+            if ended != follower:
+                self._tx.all(
+                    "UPDATE records SET ended = :ended WHERE space = :space AND version = :version",
+                    space=self._space,
+                    version=version,
+                    ended=follower,
+                )
+        newest = records.by_versions(self._tx, self._space, (left[-1][0],))[left[-1][0]]
+        if retracted and not newest.retracted:
+            self._changes.end(newest, why="it was retracted in what was erased")
+
+    def everything(self) -> None:
+        self._keep_numbers()
+        self._messages_of_all()
+        self.records("1 = 1")
+        for table, statement in _OF_ALL.items():
+            self._count(table, self._tx.all(statement, space=self._space))
+
+    def _messages_of_all(self) -> None:
+        chats = self._tx.all("SELECT chat FROM sessions WHERE space = :space", space=self._space)
+        total = 0
+        for (chat,) in chats:
+            self._messages(chat, 1, MAX_COUNT)
+            total += self.counts["messages"]
+        self.counts["messages"] = total
+
+    def _count(self, table: str, rows: Sequence[object]) -> None:
+        self.counts[table] = self.counts.get(table, 0) + len(rows)
+
+    def _sum(self, rows: Iterable[Sequence[object]]) -> None:
+        for row in rows:
+            self._digest.update(json.dumps(row).encode())
+
+    def receipt(self, target: What, writer: Writer, now: int) -> Erasure:
+        counts = {name: count for name, count in self.counts.items() if count}
+        identity = f"era_{now:015x}{random.getrandbits(32):08x}"
+        digest = self._digest.hexdigest()
+        number = self._tx.all(
+            "INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, 1) "
+            "ON CONFLICT (space) DO UPDATE SET version = spaces.version + 1 RETURNING version",
+            space=_FILE,
+        )[0][0]
+        self._tx.all(
+            "INSERT INTO erasures (space, id, at, writer, what, counts, docs, versions, digest, number) "
+            "VALUES (:space, :id, :at, :writer, :what, :counts, :docs, :versions, :digest, :number)",
+            space=self._space,
+            id=identity,
+            at=now,
+            writer=writer,
+            what=target.kind,
+            counts=json.dumps(counts),
+            docs=json.dumps(_ranges(self._docs)),
+            versions=json.dumps(_ranges(self._versions)),
+            digest=digest,
+            number=number,
+        )
+        return Erasure(identity, target.kind, counts, writer, from_micros(now), digest, self._key)
+
+
+_OF_CHAT = {
+    "sessions": "DELETE FROM sessions WHERE space = :space AND chat = :chat RETURNING 1",
+    "pads": "DELETE FROM pads WHERE space = :space AND chat = :chat RETURNING 1",
+    "snapshots": "DELETE FROM snapshots WHERE space = :space AND chat = :chat RETURNING 1",
+    "runs": "DELETE FROM runs WHERE space = :space AND chat = :chat RETURNING 1",
+}
+_OF_ALL = {
+    "sessions": "DELETE FROM sessions WHERE space = :space RETURNING 1",
+    "pads": "DELETE FROM pads WHERE space = :space RETURNING 1",
+    "snapshots": "DELETE FROM snapshots WHERE space = :space RETURNING 1",
+    "runs": "DELETE FROM runs WHERE space = :space RETURNING 1",
+    "jobs": "DELETE FROM jobs WHERE space = :space RETURNING 1",
+    "uses": "DELETE FROM uses WHERE space = :space RETURNING 1",
+}
+
+
+def _ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Write numbers as ranges [first, last]."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges
+
+
+def receipts(db: Database, space: str) -> list[Erasure]:
+    """Read the receipts of a space, the oldest first."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT id, what, counts, writer, at, digest FROM erasures WHERE space = :space ORDER BY at, id",
+            space=space,
+        )
+    return [
+        Erasure(identity, kind, json.loads(counts), writer, from_micros(at), digest)
+        for identity, kind, counts, writer, at, digest in rows
+    ]
+
+
+def unfinished(db: Database, space: str) -> int:
+    """Count the erasures after which the files were not written anew: their process was killed, or others read on."""
+    with db.reading() as connection:
+        purged = connection.all(
+            "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=_FILE
+        )
+        rows = connection.all(
+            "SELECT count(*) FROM erasures WHERE space = :space AND number > :purged",
+            space=space,
+            purged=purged[0][0],
+        )
+    return int(rows[0][0])
+
+
+def gaps(db: Database, space: str) -> tuple[list[Range], list[Range]]:
+    """Give the numbers of messages and of versions that receipts say are gone."""
+    with db.reading() as connection:
+        rows = connection.all("SELECT docs, versions FROM erasures WHERE space = :space", space=space)
+    docs = [(first, last) for row in rows for first, last in json.loads(row[0])]
+    versions = [(first, last) for row in rows for first, last in json.loads(row[1])]
+    return docs, versions

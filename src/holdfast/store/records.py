@@ -1,0 +1,497 @@
+"""Records: append-only, one row for each version; what is known at a version is a condition on two columns."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.errors import Damaged
+from holdfast.store.rows import check_time, dump, from_micros
+from holdfast.types import MAX_COUNT, Change, Record
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.types import Writer
+
+_COLUMNS = (
+    "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
+    "author, trust, flags, replaces, at, since, until, retracted, action, why, text"
+)
+_READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
+_FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
+_INSERT = f"""
+    INSERT INTO records (space, ended, born, batch, undone, doc, writer, {_COLUMNS})
+    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+_PAGE = 256  # rows asked for at once
+_STATE = """
+    SELECT
+        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
+        (SELECT max(doc) FROM (
+            SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
+            UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
+        ) AS newest)"""
+
+
+class Moment(NamedTuple):
+    """What a space was at a version: its newest version, its newest message, and the time before which messages count."""
+
+    version: int
+    doc: int = MAX_COUNT
+    until: int = MAX_COUNT
+
+
+NOW = Moment(MAX_COUNT - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which records to read. None lets all pass; a run of "" leaves out the notes of every run."""
+
+    kinds: Sequence[str] | None = None
+    ids: Sequence[str] | None = None
+    agents: Sequence[str] | None = None
+    target: str | None = None
+    run: str | None = ""
+    chat: str | None = None
+    trust: Sequence[str] = ("trusted", "released")
+    retracted: bool = False
+
+
+def version(db: Database, space: str) -> int:
+    """Give the number of the newest change of a space, 0 for none."""
+    with db.reading() as connection:
+        return int(connection.all(_STATE, space=space)[0][0])
+
+
+def moment(db: Database, space: str, at: int) -> tuple[Moment, int]:
+    """Give the moment of a version, and its time; before the first, and if all up to it were erased, that of nothing."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT doc, at FROM records WHERE space = :space AND version <= :at ORDER BY version DESC LIMIT 1",
+            space=space,
+            at=at,
+        )
+    return (Moment(at, rows[0][0]), rows[0][1]) if rows else (Moment(0, 0), 0)
+
+
+def version_at(db: Database, space: str, time: int) -> int:
+    """Give the newest version that was written at a time or before it, 0 for none."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT version FROM records WHERE space = :space AND at <= :time ORDER BY version DESC LIMIT 1",
+            space=space,
+            time=time,
+        )
+    return rows[0][0] if rows else 0
+
+
+def read(source: Database | Connection, space: str, at: int, wanted: Wanted) -> list[Record]:
+    """Read the records as of a version, in the order in which they were first written."""
+    if wanted.kinds is None:
+        return [_to_record(row) for _, row in _rows(source, space, at, wanted, None)]
+    # A statement for each kind: for several at once SQLite would rather read all versions of the space.
+    found = [row for kind in dict.fromkeys(wanted.kinds) for row in _rows(source, space, at, wanted, kind)]
+    found.sort(key=lambda row: row[0])
+    return [_to_record(row) for _, row in found]
+
+
+def tagged(db: Database, space: str, tags: Iterable[str]) -> list[int]:
+    """Give the versions that may have one of some tags, and all that do."""
+    marks = {f"tag{n}": f"%{_escaped(json.dumps(tag))}%" for n, tag in enumerate(tags)}
+    if not marks:
+        return []
+    with db.reading() as connection:
+        likes = [f"tags LIKE :{mark} ESCAPE '!'" for mark in marks]
+        rows = connection.all(
+            "SELECT version FROM records WHERE space = :space AND tags IS NOT NULL AND "  # noqa: S608 - made of names of parameters
+            + f"({' OR '.join(likes)})",
+            space=space,
+            **marks,
+        )
+    return [row[0] for row in rows]
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([!%_])", r"!\1", text)
+
+
+def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str], run: str) -> list[Row]:
+    """Read of the current records of a kind and target what a comparison needs: version, chat, text; oldest first."""
+    marks = {f"agent{n}": agent for n, agent in enumerate(agents)}
+    with db.reading() as connection:
+        return connection.all(
+            f"""SELECT version, chat, text FROM records
+            WHERE space = :space AND kind = :kind AND ended = :open AND target = :target AND run = :run
+            AND retracted = 0 AND trust <> 'quarantined' AND agent IN ({", ".join(f":{mark}" for mark in marks)})
+            ORDER BY born""",  # noqa: S608 - made of names of parameters
+            space=space,
+            kind=kind,
+            open=MAX_COUNT,
+            target=target,
+            run=run,
+            **marks,
+        )
+
+
+def _rows(
+    source: Database | Connection, space: str, at: int, wanted: Wanted, kind: str | None
+) -> list[tuple[tuple[int, int], Row]]:
+    """Read the rows of one kind, or of all, each with its place in the order."""
+    conditions = ["r.version <= :at", "r.ended > :at"]
+    values: dict[str, Value] = {"at": at}
+    columns = (("kind", kind), ("target", wanted.target), ("chat", wanted.chat), ("run", wanted.run))
+    for column, one in columns:
+        if one is not None:
+            conditions.append(f"r.{column} = :{column}")
+            values[column] = one
+    lists = (("id", wanted.ids), ("agent", wanted.agents), ("trust", wanted.trust))
+    for column, several in lists:
+        if several is not None:
+            marks = {f"{column}{n}": value for n, value in enumerate(several)}
+            conditions.append(f"r.{column} IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})")
+            values.update(marks)
+    if not wanted.retracted:
+        conditions.append("r.retracted = 0")
+    sql = f"{_READ}, r.born {_FROM} AND {' AND '.join(conditions)} ORDER BY r.born, r.version"
+    return [((row[-1], row[0]), row[:-1]) for row in _all(source, sql, space=space, **values)]
+
+
+def by_versions(source: Database | Connection, space: str, versions: Sequence[int]) -> dict[int, Record]:
+    """Read some versions of records, whatever became of them since."""
+    found = {}
+    for start in range(0, len(versions), _PAGE):
+        marks = {f"v{n}": number for n, number in enumerate(versions[start : start + _PAGE])}
+        sql = f"{_READ} {_FROM} AND r.version IN ({', '.join(f':{mark}' for mark in marks)})"
+        found.update({row[0]: _to_record(row) for row in _all(source, sql, space=space, **marks)})
+    return found
+
+
+def latest(tx: Connection, space: str, conditions: str, **values: Value) -> Record | None:
+    """Read the newest version among those that meet a condition, retracted or not."""
+    sql = f"{_READ} {_FROM} AND {conditions} ORDER BY r.version DESC LIMIT 1"
+    rows = tx.all(sql, space=space, **values)
+    return _to_record(rows[0]) if rows else None
+
+
+def versions_of(db: Database | Connection, space: str, identity: str) -> list[Record]:
+    """Read all versions of a record, the oldest first."""
+    sql = f"{_READ} {_FROM} AND r.id = :id ORDER BY r.version"
+    return [_to_record(row) for row in _all(db, sql, space=space, id=identity)]
+
+
+def characters(
+    tx: Connection, space: str, kind: str, target: str, agent: str, run: str, chat: str | None
+) -> int:
+    """Count the characters of the current texts of a kind and target that an agent has to do with.
+
+    These are its own and those of no agent; for no agent, those that the agent with the most has to do with. Only of a
+    run, and of a chat unless it is None.
+    """
+    rows = tx.all(
+        """SELECT agent, sum(length(text)) FROM records
+        WHERE space = :space AND kind = :kind AND ended = :open AND target = :target AND run = :run
+        AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",
+        space=space,
+        kind=kind,
+        open=MAX_COUNT,
+        target=target,
+        run=run,
+        any=int(chat is None),
+        chat=chat or "",
+    )
+    sums = {owner: int(total) for owner, total in rows}
+    shared = sums.pop("", 0)
+    return shared + (sums.get(agent, 0) if agent else max(sums.values(), default=0))
+
+
+def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
+    """Count that some records were asked for."""
+    with db.writing() as tx:
+        tx.many(
+            "INSERT INTO uses (space, id, count, last) VALUES (:space, :id, 1, :now) "
+            "ON CONFLICT (space, id) DO UPDATE SET count = uses.count + 1, last = excluded.last",
+            [{"space": space, "id": identity, "now": now} for identity in ids],
+        )
+
+
+class Writing:
+    """Write changes in one transaction: a batch, each with the next version of the space."""
+
+    def __init__(self, tx: Connection, space: str, now: int) -> None:
+        self.tx = tx
+        self.space = space
+        self.now = now
+        self.version, self._doc = tx.all(_STATE, space=space)[0]
+        self._batch = self.version + 1
+
+    def put(
+        self,
+        record: Record,
+        before: Record | None,
+        *,
+        by: Writer,
+        action: str,
+        why: str = "",
+        undone: int = 0,
+    ) -> Record:
+        """Write the next version of a record, after `before` if there is one, and return it as stored.
+
+        `by` makes the change; `record.by` wrote the text.
+        """
+        self.version += 1
+        at = from_micros(self.now)
+        identity = before.id if before else f"rec_{self.version:08x}{random.getrandbits(32):08x}"
+        record = replace(record, id=identity, version=self.version, at=at, action=action, why=why)
+        row = _to_row(record)
+        born = self.version
+        if before:
+            born = self.tx.all(
+                "UPDATE records SET ended = :version WHERE space = :space AND version = :before RETURNING born",
+                space=self.space,
+                version=self.version,
+                before=before.version,
+            )[0][0]
+        placed: dict[str, Value] = {"ended": MAX_COUNT, "born": born, "batch": self._batch}
+        self.tx.all(_INSERT, space=self.space, undone=undone, doc=self._doc, writer=by, **placed, **row)
+        return record
+
+    def end(self, record: Record, *, why: str) -> Record:
+        """Retract a record in the name of the system."""
+        return self.put(replace(record, retracted=True), record, by="system", action="retract", why=why)
+
+    def leave(self, job: str, record: Record, other: Record) -> None:
+        """Leave a job about two records for later."""
+        self.tx.all(
+            "INSERT INTO jobs (space, id, kind, status, record, other, at) "
+            "VALUES (:space, :id, :kind, 'open', :record, :other, :at)",
+            space=self.space,
+            id=f"job_{self.version:08x}{random.getrandbits(32):08x}",
+            kind=job,
+            record=record.id,
+            other=other.id,
+            at=self.now,
+        )
+
+    def finish(self) -> None:
+        """Note the newest version of the space."""
+        if self.version >= self._batch:
+            self.tx.all(
+                "INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, :version) "
+                "ON CONFLICT (space) DO UPDATE SET version = excluded.version",
+                space=self.space,
+                version=self.version,
+            )
+
+
+@contextmanager
+def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
+    """Open a transaction for changes of a space. Nobody else changes it before this ends."""
+    with db.writing() as tx:
+        tx.lock(space)
+        changes = Writing(tx, space, now)
+        yield changes
+        changes.finish()
+
+
+_CHANGES = """
+    SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.at, r.why,
+        r.batch
+    FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
+    WHERE r.space = :space AND r.version <= :at"""
+
+
+def changes(
+    db: Database,
+    space: str,
+    at: int,
+    *,
+    kind: str | None = None,
+    identity: str | None = None,
+    agents: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> list[Change]:
+    """Read changes up to a version, the newest first. The words of quarantined records are among them."""
+    conditions: list[str] = []
+    values: dict[str, Value] = {}
+    for column, one in (("kind", kind), ("id", identity)):
+        if one is not None:
+            conditions.append(f"AND r.{column} = :{column}")
+            values[column] = one
+    if agents is not None:
+        values.update({f"agent{n}": agent for n, agent in enumerate(agents)})
+        conditions.append(f"AND r.agent IN ({', '.join(f':agent{n}' for n in range(len(agents)))})")
+    with db.reading() as connection:
+        rows = connection.all(
+            f"{_CHANGES} {' '.join(conditions)} ORDER BY r.version DESC LIMIT :limit",
+            space=space,
+            at=at,
+            limit=MAX_COUNT if limit is None else limit,
+            **values,
+        )
+    return [_to_change(row) for row in rows]
+
+
+def to_undo(tx: Connection, space: str, agents: Sequence[str] | None) -> list[int]:
+    """Give the versions of the newest batch that is not an undo and was not undone; none if there is none."""
+    undone = {
+        row[0]
+        for row in tx.all("SELECT undone FROM records WHERE space = :space AND undone > 0", space=space)
+    }
+    before = MAX_COUNT
+    while rows := tx.all(
+        """SELECT version, batch FROM records
+        WHERE space = :space AND version < :before AND undone = 0 AND run = '' ORDER BY version DESC LIMIT 64""",
+        space=space,
+        before=before,
+    ):
+        for _, batch in rows:
+            if batch in undone:
+                continue
+            found = tx.all(
+                "SELECT version, agent FROM records WHERE space = :space AND version >= :batch AND batch = :batch "
+                "ORDER BY version DESC",
+                space=space,
+                batch=batch,
+            )
+            if agents is None or all(agent in agents for _, agent in found):
+                return [row[0] for row in found]
+            undone.add(batch)  # not this agent's to undo
+        before = rows[-1][0]
+    return []
+
+
+def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
+    """Read what the index needs of the next versions: version, id, agent, kind, at, and the text that can be found.
+
+    What was retracted or put into quarantine can not, nor what a run noted for itself.
+    """
+    with db.reading() as connection:
+        return connection.all(
+            """SELECT version, id, agent, kind, at,
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END
+            FROM records WHERE space = :space AND version > :after ORDER BY version LIMIT :limit""",
+            space=space,
+            after=after,
+            limit=limit,
+        )
+
+
+def numbers(db: Database, space: str) -> list[Row]:
+    """Read the version, the id and the end of every version of a space, in order."""
+    with db.reading() as connection:
+        return connection.all(
+            "SELECT version, id, ended FROM records WHERE space = :space ORDER BY version", space=space
+        )
+
+
+def _all(source: Database | Connection, sql: str, **values: Value) -> list[Row]:
+    from holdfast.store.database import Database  # noqa: PLC0415 - only to tell the two apart
+
+    if isinstance(source, Database):
+        with source.reading() as connection:
+            return connection.all(sql, **values)
+    return source.all(sql, **values)
+
+
+def _to_row(record: Record) -> dict[str, Value]:
+    first, last = record.messages or (0, 0)
+    return {
+        "version": record.version,
+        "id": record.id,
+        "kind": record.kind,
+        "agent": record.agent,
+        "target": record.target,
+        "run": record.run,
+        "chat": record.chat,
+        "first": first,
+        "last": last,
+        "category": record.category,
+        "tags": json.dumps(record.tags) if record.tags else None,
+        "meta": dump(dict(record.meta), "`meta` of a record") if record.meta else None,
+        "priority": record.priority,
+        "source": record.source,
+        "sources": json.dumps(record.sources) if record.sources else None,
+        "evidence": record.evidence,
+        "author": record.by,
+        "trust": record.trust,
+        "flags": json.dumps(record.flags) if record.flags else None,
+        "replaces": record.replaces,
+        "at": check_time(record.at) if record.at else 0,
+        "since": check_time(record.since) if record.since else None,
+        "until": check_time(record.until) if record.until else None,
+        "retracted": int(record.retracted),
+        "action": record.action,
+        "why": record.why,
+        "text": record.text,
+    }
+
+
+def _to_record(row: Row) -> Record:
+    """Make a record of a row.
+
+    Raises:
+        Damaged: a part of the row is not what was stored.
+
+    """
+    (
+        version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources,
+        evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text, uses, used,
+    ) = row  # fmt: skip
+    try:
+        return Record(
+            identity,
+            kind,
+            text,
+            version=version,
+            target=target,
+            category=category,
+            tags=tuple(json.loads(tags)) if tags else (),
+            meta=json.loads(meta) if meta else {},
+            priority=priority,
+            agent=agent,
+            source=source,
+            sources=tuple(json.loads(sources)) if sources else (),
+            evidence=evidence,
+            by=author,
+            run=run,
+            chat=chat,
+            messages=(first, last) if first else None,
+            at=from_micros(at),
+            since=None if since is None else from_micros(since),
+            until=None if until is None else from_micros(until),
+            trust=trust,
+            flags=tuple(json.loads(flags)) if flags else (),
+            replaces=replaces,
+            retracted=bool(retracted),
+            action=action,
+            why=why,
+            uses=uses or 0,
+            used=None if used is None else from_micros(used),
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Damaged(
+            f"Version {row[0]} of what is known cannot be read ({error}).",
+            "Restore a backup of the database.",
+        ) from error
+
+
+def _to_change(row: Row) -> Change:
+    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch = row
+    return Change(
+        version=number,
+        action=action,
+        kind=kind,
+        id=identity,
+        before=None if gone_before is None or gone_before else before,
+        after=None if gone else after,
+        by=by,
+        chat=chat,
+        at=from_micros(at),
+        why=why,
+        batch=batch,
+    )

@@ -1,0 +1,380 @@
+"""Credentials in a text: by their own shape (a table of shapes), or by the words that introduce them.
+
+What is introduced by words is judged by its value: `password = "…"` gives a secret away, `password = os.environ[…]`,
+`password: ********` and `<YOUR_PASSWORD>` do not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+
+class Secret(NamedTuple):
+    """Where a secret stands and what it is."""
+
+    start: int
+    end: int
+    what: str
+
+
+class _Shape(NamedTuple):
+    what: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+# What a text must contain (in lower case) for a secret that is introduced by words.
+_HINTS = frozenset(
+    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq redi phra mnem bind mdp kenn hasl sifr senh wach adga hesl "
+    "jels sleu kluc clav chav 2fa mfa".split()
+)
+_INNER = tuple(
+    "passw|token|secret|apikey| -u| -p|cookie|recovery|backup code|:*:|:5432:|identified by|contrase|palavra|parol|losenord|salasana|"
+    "mat khau|sandi|schlussel|chiave|cle api|mots de|mot de|wiederherst|palabras de|frase ".split("|")
+)
+_KEYS = ("api key", "api-key", "api_key", "access key", "private key", "_key", "key:", "key=")
+_PASSWORDS = tuple(
+    "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang salasana heslo jelszo parool "
+    "sifre khau sandi zugangscode".split()
+)
+_FOREIGN = tuple(
+    "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット トークン 비밀 암호 패스워드 "
+    "키 토큰 مرور السر مفتاح عبور گذرواژه סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
+)
+_LONG = 16  # characters of the shortest shape
+_PEM = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN SSH2 ENCRYPTED"
+)
+_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|---- END SSH2")
+_PEM_BODY = re.compile(r"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){0,20000}")
+_URL = re.compile(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
+_BEARER = re.compile(
+    r"""(?i)(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
+)
+_BASIC = re.compile(r"(?i)\bbasic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
+_COMMAND = re.compile(
+    r"""(?i)(?:\b(?:curl|wget|https?)\b[^\n]{0,200}?\s(?:-u|--user)[ =]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
+    r"""|\bsshpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})|\bmysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
+    r"""|--(?:password|passwd|pass|token|api-key|secret)[ =]["']?(?P<d>[^\s"']{4,200})"""
+    r"""|\blogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})|\bidentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
+    r"""|\bpassword\s+'(?P<g>[^'\n]{3,100})'|\bredis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
+    r"""|\b(?:docker|helm|podman|az|oc)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
+)
+_COMMANDS = (
+    " -u",
+    "--user",
+    "sshpass",
+    "mysql",
+    "--pass",
+    "--token",
+    "--api-key",
+    "--secret",
+    "login",
+    "identified",
+    "password '",
+    " -a",
+    " -p",
+)
+_QUOTED = """(?:"(?P<a>[^"\\n]{3,200})"|'(?P<b>[^'\\n]{3,200})'|`(?P<c>[^`\\n]{3,200})`|[“„«「『](?P<d>[^”“»」』\\n]{3,200})[”“»」』])"""
+_BARE = (
+    """(?P<v>[!#-&(-+.-:=?-_a-~-][!#-&(-+.-:=?-_a-~-]{3,250}|[^\\W\\d_][^\\s"'`<>,，。；、“”「」]{3,60})"""
+)
+_ASSIGNED = re.compile(
+    rf"""(?i)(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db|v?\d{{1,3}})(?![a-z]))?"""
+    rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
+)
+_NO_TELLING = re.compile(
+    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir|min|max|prompt|input|check|"
+    r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
+)
+_PLACEHOLDER = re.compile(
+    r"""(?ix)^(?: <.* | \[.* | \$.* | \{.* | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
+    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | .*(?:_here|-here|\shere|goes here) | your[a-z]+
+    | .*(?:example|placeholder|changeme|change[_-]me|dummy|redacted|your[_-]|xxxx|<|\$\{|\{\{|\*\*\*).* | \w{0,20}(?:password|secret|token|key)
+    | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4} )$"""
+)
+_CODE = re.compile(
+    r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./|^~/|^@"""
+)
+_NOT_SECRET = re.compile(
+    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel|cancellation|sync|resume|cursor|start|end|stop|"
+    r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup|cache|type|non|input|output|prompt|"
+    r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition|Cursor))[ _-]?$"
+)
+_PATH = re.compile(
+    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])"
+)
+_PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
+_SHORT_WORDS = frozenset(
+    "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from must "
+    "should can will has have which when if so than then never only also".split()
+)
+
+
+@cache
+def _shapes() -> tuple[_Shape, ...]:
+    rows = (line.split(" | ", 2) for line in _lines("credentials.txt"))
+    return tuple(_Shape(what, tuple(needles.split()), re.compile(shape)) for what, needles, shape in rows)
+
+
+def _lines(name: str) -> list[str]:
+    text = (resources.files("holdfast.text") / name).read_text("utf-8")
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("# ")]
+
+
+@cache
+def _words() -> dict[str, str]:
+    """Read the vocabulary: a title in brackets, then one alternation."""
+    words: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in _lines("secret_words.txt"):
+        if line.startswith("["):
+            lines = words.setdefault(line[1:-1], [])
+        else:
+            lines.append(line)
+    return {title: "|".join(lines) for title, lines in words.items()}
+
+
+@cache
+def _list(title: str) -> frozenset[str]:
+    words = _words()[title].split()
+    return frozenset(word.rstrip("?") for word in words)
+
+
+@cache
+def _name(title: str) -> re.Pattern[str]:
+    return re.compile(_words()[title].replace("(?-i:", "(?:"))
+
+
+@cache
+def _told() -> re.Pattern[str]:
+    """Compile what stands between "my password" and the value: "for the router is"."""
+    return re.compile(
+        rf"""(?i)(?:[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])| |\w{{1,6}} )"""
+        rf"""\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})"""
+    )
+
+
+def find_secrets(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> list[Secret]:
+    """Find the credentials in a text; they may overlap. `words` are those of the text, `heads` their first four letters."""
+    if not words:
+        return []
+    found: list[Secret] = []
+    if max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text:
+        found += [*_keys(text), *_shaped(text)]
+    lower = text.lower()
+    if "://" in lower and "@" in lower:
+        found += _urls(text)
+    if (
+        not _HINTS.isdisjoint(heads)
+        or any(part in lower for part in _INNER)
+        or ("key" in lower and any(part in lower for part in _KEYS))
+        or (not text.isascii() and any(part in lower for part in _FOREIGN))
+    ):
+        found += [*_shaped(text), *_addressed(text, lower), *_introduced(text, lower)]
+    return found
+
+
+def _keys(text: str) -> Iterator[Secret]:
+    """Find private keys, from their first line to their last; a key that is cut off ends where its letters end."""
+    end = 0
+    for begin in _PEM.finditer(text):
+        if begin.start() < end:
+            continue
+        last = _PEM_END.search(text, begin.end(), begin.end() + 20_000)
+        body = _PEM_BODY.match(text, begin.end())
+        end = last.end() if last else body.end() if body else begin.end()
+        yield Secret(begin.start(), end, "private key")
+
+
+def _shaped(text: str) -> Iterator[Secret]:
+    for shape in _shapes():
+        if any(needle in text for needle in shape.needles):
+            for match in shape.pattern.finditer(text):
+                value = match["v"] if "v" in shape.pattern.groupindex else match.group()
+                if not _is_filler(value):
+                    yield Secret(*match.span("v" if "v" in shape.pattern.groupindex else 0), shape.what)
+
+
+def _urls(text: str) -> Iterator[Secret]:
+    for match in _URL.finditer(text):
+        if not _is_placeholder(match["v"]) and match["v"] != match["user"]:
+            yield Secret(*match.span("v"), "password in a URL")
+
+
+def _addressed(text: str, lower: str) -> Iterator[Secret]:
+    """Find credentials in headers and commands."""
+    for match in _BEARER.finditer(text) if "bearer" in lower or "authorization" in lower else ():
+        if _is_key(match["v"]):
+            yield Secret(*match.span("v"), "bearer token")
+    for match in _BASIC.finditer(text) if "basic " in lower else ():
+        if _is_basic(match["v"]):
+            yield Secret(*match.span("v"), "basic credentials")
+    for match in _COMMAND.finditer(text) if any(part in lower for part in _COMMANDS) else ():
+        group = match.lastgroup or ""
+        if not _is_placeholder(match[group]) and not _CODE.search(match[group]):
+            yield Secret(*match.span(group), "password in a command")
+
+
+def _introduced(text: str, lower: str) -> Iterator[Secret]:
+    """Find what words tell: assignments and sentences."""
+    for title, is_value in _judges(text, lower):
+        for name in _name(title).finditer(lower):
+            if _NO_TELLING.match(text, name.end()) or _NOT_SECRET.search(
+                text[max(0, name.start() - 16) : name.start()]
+            ):
+                continue
+            for how in (_ASSIGNED, _told()):
+                told = how.match(text, name.end())
+                if told is None:
+                    continue
+                group = told.lastgroup or ""
+                value = told[group] if group != "v" else told[group].rstrip(_PUNCTUATION)
+                owned = _OWNED.search(text[max(0, name.start() - 24) : name.start()]) is not None
+                if not _is_placeholder(value) and is_value(
+                    value,
+                    _Told(
+                        group != "v",
+                        how is _ASSIGNED,
+                        owned,
+                        bool(told.groupdict().get("link")),
+                        text,
+                        told.end(),
+                    ),
+                ):
+                    start = told.start(group)
+                    yield Secret(start, start + len(value), "API key" if title == "key" else title)
+                    break
+
+
+def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, _Told], bool]]]:
+    """Pick the kinds of secrets whose words a text has."""
+    if any(map(str.isdigit, text)):
+        if (
+            any(word in lower for word in ("key", "token", "secret", "cred", "code", "pat"))
+            or not text.isascii()
+        ):
+            yield "key", _is_key
+        if any(word in lower for word in ("pin", "cvc", "cvv", "code")) or "пин" in lower:
+            yield "pin", _is_pin
+    if any(word in lower for word in _PASSWORDS) or not text.isascii():
+        yield "password", _is_password
+    if any(
+        word in lower
+        for word in (
+            "phrase",
+            "mnemonic",
+            "word",
+            "frase",
+            "wort",
+            "слова",
+            "助记词",
+            "palabras",
+            "mots",
+            "parole",
+            "slowa",
+        )
+    ):
+        yield "phrase", _is_phrase
+
+
+class _Told(NamedTuple):
+    """How a value is told."""
+
+    quoted: bool
+    assigned: bool
+    owned: bool
+    linked: bool  # by "is" or its like
+    text: str
+    end: int
+
+
+_OWNED = re.compile(
+    r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b|我的|我们的|私の|내|우리|'s|s')[^.!?\n]{0,20}$"
+)
+
+
+def _is_placeholder(value: str) -> bool:
+    return value.lower() in _list("placeholder") or bool(_PLACEHOLDER.search(value)) or _is_filler(value)
+
+
+def _is_filler(value: str) -> bool:
+    """Say whether a value is made of a few characters again and again, as in "sk-xxxxxxxx"."""
+    return (
+        (len(value) >= 8 and len(set(value)) < 5)
+        or (len(value) > 16 and len(set(value[8:])) < 4)
+        or "xxxx" in value.lower()
+        or "…" in value
+        or "..." in value
+    )
+
+
+def _is_key(value: str, told: _Told | None = None) -> bool:
+    """Say whether a value looks made by a machine."""
+    value = value.strip()
+    if len(value) < (12 if told else 16) or " " in value or _CODE.search(value):
+        return False
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _PATH.search(value)
+
+
+def _is_password(value: str, told: _Told) -> bool:
+    if len(value) < 4 or value.lower() in _list("not a password") or value.isspace():
+        return False
+    if " " in value:
+        words = value.lower().split()
+        return told.quoted and len(words) >= 3 and not _SHORT_WORDS.intersection(words)
+    if _CODE.search(value) and not (told.quoted and not value.startswith(("$", "{", "/"))):
+        return False
+    if value.isdigit():
+        return (told.assigned or told.owned) and not 1900 < int(value) < 2100
+    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
+        return len(value) >= 5 and not re.fullmatch(r"\d+\w{0,3}|\d+[-–]\w+|v\d[\d.]*|[A-Z]+-\d+", value)
+    if re.search(r"[!@#$%^&*+=~|]", value.rstrip("!")) and any(map(str.isalpha, value)):
+        return len(value) >= 6 and value.isascii()
+    if told.quoted:
+        return told.assigned or told.owned
+    return _is_plain_word(value, told)
+
+
+def _is_plain_word(value: str, told: _Told) -> bool:
+    """Judge a bare word: a password where it ends the sentence and the password is somebody's."""
+    if not value.isalpha() or len(value) < 6:
+        return False
+    after = told.text[told.end - 1 : told.end + 2]
+    ends = re.search(r"[.,;!\n]|$", after) is not None and not re.match(r".?\s[a-z]", after)
+    if told.assigned:
+        return told.text[told.end - len(value) - 1 : told.end - len(value)] == "=" and value.islower()
+    return told.owned and told.linked and ends
+
+
+def _is_pin(value: str, told: _Told) -> bool:
+    return value.isdigit() and 3 <= len(value) <= 8 and (told.assigned or told.owned or len(value) < 7)
+
+
+def _is_phrase(value: str, told: _Told) -> bool:
+    words = (
+        value.split()
+        if told.quoted
+        else re.split(r"[.!?\n:]", told.text[told.end - len(value) - 1 : told.end + 300])[0].split()
+    )
+    return (
+        len(words) >= 4
+        and all(word.isalpha() and word.islower() for word in words)
+        and not _SHORT_WORDS.intersection(words)
+    )
+
+
+def _is_basic(value: str) -> bool:
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    _, colon, password = plain.partition(":")
+    return bool(colon and password) and plain.isprintable() and not _is_placeholder(password)

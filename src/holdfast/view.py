@@ -1,0 +1,288 @@
+"""What is known, as of now or as of an earlier version: all reads of records and recall, and nothing that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidInput
+from holdfast.learn.draft import check_tags, no_version, policy
+from holdfast.store import records
+from holdfast.store.records import NOW, Moment, Wanted
+from holdfast.store.rows import from_micros, to_micros
+from holdfast.text.clean import clean
+from holdfast.types import (
+    Change,
+    Hit,
+    Record,
+    Role,
+    Scope,
+    Source,
+    as_time,
+    check_count,
+    check_name,
+    is_whole,
+)
+
+if TYPE_CHECKING:
+    from holdfast.opened import Opened
+
+FIL = ("finding", "insight", "lesson")
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """An earlier version: its moment in each space, its time, and until when messages count."""
+
+    moments: Mapping[str, Moment] = field(default_factory=dict)
+    time: datetime | None = None
+
+
+class View:
+    """Read what is known. Made by `Memory.at`; a `Memory` itself is the view of now."""
+
+    def __init__(self, opened: Opened, scope: Scope, at: At) -> None:
+        self._open = opened
+        self._bound = scope
+        self._at = at
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this handle is."""
+        return self._bound
+
+    def _moment(self) -> Moment:
+        return self._at.moments.get(self.scope.space, NOW)
+
+    def _agents(self) -> tuple[str, ...] | None:
+        """Whose records this handle covers: the agent's own and those of no agent; all, if it has no agent."""
+        return (self.scope.agent, "") if self.scope.agent else None
+
+    def _known_kinds(self, kinds: Iterable[str]) -> list[str]:
+        if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+            raise InvalidInput(f"`kinds` is {kinds!r}.", "Pass a list of kinds.")
+        return [policy(self._open.kinds, kind).name for kind in kinds]
+
+    def version(self) -> int:
+        """Give the number of the newest change of this space that the view shows; 0 before the first."""
+        newest = records.version(self._open.database, self.scope.space)
+        return min(newest, self._moment().version)
+
+    def get(self, what: str) -> Record | None:
+        """Read a record by its id, or the one of a kind of which there is one, such as "profile"; None if there is none.
+
+        Asking for a note counts as a use of it. A record in quarantine is found by its id.
+
+        Raises:
+            InvalidInput: it is not text.
+
+        """
+        check_name(what, "The id of a record")
+        scope, at = self.scope, self._moment().version
+        kind = self._open.kinds.get(what)
+        wanted = Wanted(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
+        if kind is not None:
+            if kind.one_per != "agent":
+                raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
+            wanted = Wanted(kinds=(what,), agents=(scope.agent,))
+        found = records.read(self._open.database, scope.space, at, wanted)
+        if found and self._at.time is None:
+            found = self._open.used(scope, found)
+        return found[0] if found else None
+
+    def records(
+        self,
+        *,
+        kind: str | None = None,
+        category: str | None = None,
+        tags: Iterable[str] | None = None,
+        text: str | None = None,
+        target: str | None = None,
+        chat: str | None = None,
+        source: str | None = None,
+        valid_at: datetime | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Record]:
+        """List records in the order in which they were first written. All filters must hold.
+
+        What is in quarantine is not among them, nor what a run noted for itself. Linear in the records of the kind.
+
+        Args:
+            kind: only of this kind.
+            category: only of this category.
+            tags: only with one of these tags at least.
+            text: only with this in the text or the category, in any case of letters.
+            target: only about this ("user", "env"), or in this compartment of notes ("session", "plan").
+            chat: only those learned in this session.
+            source: only from this source.
+            valid_at: only what is true in the world at this time; None lists what has passed as well.
+            limit: at most so many.
+            offset: leave out so many of the first.
+
+        Raises:
+            InvalidInput: an unknown kind, or a filter of the wrong type.
+
+        """
+        if kind is not None:
+            policy(self._open.kinds, kind)
+        passes = selection(category=category, tags=tags, text=text, source=source, valid_at=valid_at)
+        wanted = Wanted(
+            kinds=None if kind is None else (kind,),
+            agents=self._agents(),
+            target=None if target is None else check_name(target, "target", empty=True),
+            chat=None if chat is None else check_name(chat, "The id of a chat"),
+        )
+        first = check_count(offset, "offset")
+        last = None if limit is None else first + check_count(limit, "limit")
+        found = records.read(self._open.database, self.scope.space, self._moment().version, wanted)
+        return [record for record in found if passes(record)][first:last]
+
+    def recall(
+        self,
+        query: str,
+        *,
+        sources: Iterable[Source] | None = None,
+        chat: str | None = None,
+        roles: Sequence[Role] | None = None,
+        kinds: Iterable[str] | None = None,
+        tags: Iterable[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        valid_at: datetime | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+    ) -> list[Hit]:
+        """Find the messages and records that answer a question, best first, without a model.
+
+        Everything that was acknowledged before the call is found, whichever process stored it; of records those that
+        are current and true in the world now. What the tenant shares (the space of the empty user) is searched as
+        well. All characters of the query are plain text. Takes a few milliseconds per 100,000 messages.
+
+        Args:
+            query: a question or some words, in any language.
+            sources: "message", "record", or both, as by default.
+            chat: only this session, and what was learned in it.
+            roles: only messages, of these roles.
+            kinds: only records, of these kinds.
+            tags: only records, with one of these tags at least.
+            since: only what was said or written at this time or later.
+            until: only what was said or written before this time.
+            valid_at: records that are true in the world at this time, in place of now.
+            limit: at most so many hits.
+            min_score: only hits with at least this score, 0 to 1.
+
+        Raises:
+            InvalidInput: the query is blank, or a filter is of the wrong kind.
+
+        """
+        from holdfast.recall import wanted  # noqa: PLC0415 - numpy is loaded by the first recall
+
+        checked = wanted.check(
+            sources=sources,
+            chat=chat,
+            roles=roles,
+            kinds=None if kinds is None else self._known_kinds(kinds),
+            tags=tags,
+            since=since,
+            until=until,
+            valid_at=self._at.time or self._open.clock() if valid_at is None else valid_at,
+            limit=limit,
+            min_score=min_score,
+            moments=self._at.moments,
+        )
+        return self._open.search.recall(self.scope, query, checked)
+
+    def recall_fil(self, query: str, limit_per_kind: int = 5) -> dict[str, list[Hit]]:
+        """Find findings, insights and lessons, grouped by kind, each best first; every kind is a key.
+
+        Raises:
+            InvalidInput: the query is blank, or the limit is negative.
+
+        """
+        return {kind: self.recall(query, kinds=(kind,), limit=limit_per_kind) for kind in FIL}
+
+    def changes(
+        self,
+        *,
+        kind: str | None = None,
+        id: str | None = None,  # noqa: A002 - the field
+        limit: int | None = None,
+    ) -> list[Change]:
+        """List what changed, the newest first: by whom, when, and the text before and after.
+
+        Raises:
+            InvalidInput: an unknown kind, or a negative limit.
+
+        """
+        if kind is not None:
+            policy(self._open.kinds, kind)
+        return records.changes(
+            self._open.database,
+            self.scope.space,
+            self._moment().version,
+            kind=kind,
+            identity=None if id is None else check_name(id, "The id of a record"),
+            agents=self._agents(),
+            limit=None if limit is None else check_count(limit, "limit"),
+        )
+
+    def __repr__(self) -> str:
+        return f"View({self.scope}, version={self._moment().version})"
+
+
+def place(opened: Opened, scope: Scope, point: int | datetime) -> At:
+    """Find the version that `Memory.at` names, in the space and in the one that its tenant shares.
+
+    Raises:
+        InvalidInput: there is no such version.
+
+    """
+    db, space, shared = opened.database, scope.space, scope.shared.space
+    newest = records.version(db, space)
+    if isinstance(point, datetime):
+        written = to_micros(point)
+        own = Moment(records.version_at(db, space, written), until=written + 1)
+    elif is_whole(point) and 0 <= point <= newest:
+        own, written = records.moment(db, space, point)
+    else:
+        raise no_version(point, newest)
+    beside = Moment(records.version_at(db, shared, written), until=written + 1)
+    if own == Moment(0, 0):
+        beside = own
+    return At({shared: beside, space: own}, from_micros(written))
+
+
+def selection(
+    *,
+    category: str | None = None,
+    tags: Iterable[str] | None = None,
+    text: str | None = None,
+    source: str | None = None,
+    valid_at: datetime | None = None,
+) -> Callable[[Record], bool]:
+    """Make the test that a record passes if it meets all conditions; of tags, one is enough.
+
+    Raises:
+        InvalidInput: a condition is of the wrong type.
+
+    """
+    for value, what in ((category, "category"), (text, "text"), (source, "source")):
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"`{what}` must be text, not {type(value).__name__}.", "Pass a string.")
+    any_of = None if tags is None else set(check_tags(tags))
+    part = None if text is None else clean(text).strip().casefold()
+    time = as_time(valid_at, "valid_at")
+
+    def passes(record: Record) -> bool:
+        return (
+            (category is None or record.category == category)
+            and (any_of is None or not any_of.isdisjoint(record.tags))
+            and (part is None or part in record.text.casefold() or part in record.category.casefold())
+            and (source is None or record.source == source)
+            and (time is None or record.valid(time))
+        )
+
+    return passes

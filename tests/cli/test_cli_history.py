@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_runs import Cli, usage
+
+from holdfast import Memory
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Make five versions: a profile, a finding, both changed, and a constraint."""
+    cli = Cli(tmp_path, monkeypatch).with_database()
+    with Memory(cli.db) as memory:
+        memory.remember("Ada, a runner.\nLives in Berlin.\nHas a dog.", "profile", by="user")
+        memory.remember("Tea at five", "finding", chat="c", by="agent")
+        memory.remember("Ada, a runner.\nLives in Munich.\nHas a dog.", "profile", by="user")
+        memory.retract("tea", why="it is six", by="user")
+        memory.remember("Never on Mondays", "constraint", by="user")
+    return cli
+
+
+def test_changes_are_listed_newest_first(cli: Cli) -> None:
+    text = cli.text("changes")
+    heads = [line.split() for line in text.splitlines() if not line.startswith("      ")]
+    assert [head[0] for head in heads] == ["5", "4", "3", "2", "1"]
+    assert [head[3:6] for head in heads[:2]] == [
+        ["user", "add", "constraint"],
+        ["user", "retract", "finding"],
+    ]
+    assert "agent  add finding in c  (rec_" in text
+    assert "      + Never on Mondays\n" in text
+    assert "      − Tea at five\n      why: it is six\n" in text
+    assert "Ada, a runner. Lives in Berlin. Has a dog. → Ada, a runner. Lives in Munich. Has a dog." in text
+
+
+def test_changes_as_json_and_by_filters(cli: Cli) -> None:
+    answer = cli.json("changes", "--limit", "4")
+    assert answer["more"] is True
+    assert set(answer["changes"][0]) == {
+        "version", "action", "kind", "id", "before", "after", "by", "chat", "at", "why", "batch",
+    }  # fmt: skip
+    assert "a larger --limit" in cli.text("changes", "--limit", "4")
+    assert [one["version"] for one in cli.json("changes", "--kind", "profile")["changes"]] == [3, 1]
+    identity = cli.json("changes", "--kind", "finding")["changes"][0]["id"]
+    assert [one["version"] for one in cli.json("changes", "--id", identity)["changes"]] == [4, 2]
+    assert "No changes here.\n→ Try fewer filters." in cli.text("changes", "--id", "rec_x")
+    assert "→ Store something" in cli.text("changes", "--user", "bob")
+    assert "'nope' is not a kind" in cli.complaint("changes", "--kind", "nope")
+
+
+def test_a_long_text_is_shown_from_where_it_changed(cli: Cli) -> None:
+    words = "word " * 100
+    cli.run("profile", words + "old end")
+    cli.run("profile", words + "new end")
+    change = cli.text("changes", "--limit", "1").splitlines()[1]
+    assert "old end → …" in change
+    assert change.endswith("new end")
+    assert len(change) < 200
+
+
+def test_diff_is_a_unified_diff(cli: Cli) -> None:
+    lines = cli.text("diff", "2").splitlines()
+    assert lines[0].startswith("--- version 2, 20")
+    assert lines[1] == "+++ version 5, now"
+    assert lines[2].startswith("@@ finding rec_")
+    assert lines[3] == "-Tea at five"
+    assert lines[4].startswith("@@ profile rec_")
+    assert lines[5:9] == [" Ada, a runner.", "-Lives in Berlin.", "+Lives in Munich.", " Has a dog."]
+    assert lines[10] == "+Never on Mondays"
+
+
+def test_diff_between_two_versions(cli: Cli) -> None:
+    answer = cli.json("diff", "1", "3")
+    assert set(answer) == {"from", "to", "added", "removed", "changed"}
+    assert (answer["from"], answer["to"]) == (1, 3)
+    assert [one["text"] for one in answer["added"]] == ["Tea at five"]
+    assert answer["removed"] == []
+    (changed,) = answer["changed"]
+    assert set(changed) == {"id", "kind", "before", "after"}
+    assert changed["after"] == "Ada, a runner.\nLives in Munich.\nHas a dog."
+    back = cli.json("diff", "3", "1")
+    assert [one["text"] for one in back["removed"]] == ["Tea at five"]
+    assert len(cli.json("diff", "0")["added"]) == 2
+    assert len(cli.json("diff", "2020-01-01")["added"]) == 2
+    assert cli.json("diff", "2020-01-01", "2100-01-01")["to"] == 5
+
+
+def test_diff_of_a_long_text_shows_the_places(cli: Cli) -> None:
+    lines = [f"line {n}" for n in range(30)]
+    cli.run("profile", "\n".join(lines))
+    lines[3], lines[25] = "third", "last but four"
+    cli.run("profile", "\n".join(lines))
+    text = cli.text("diff", "6")
+    assert text.count("@@ -") == 2
+    assert "-line 3\n+third\n" in text
+    assert "line 15" not in text
+
+
+def test_diff_of_the_same(cli: Cli) -> None:
+    text = cli.text("diff", "5")
+    assert text.startswith("The same was known at version 5, 20")
+    assert "→ `holdfast changes` lists" in text
+    assert cli.json("diff", "5") == {"from": 5, "to": 5, "added": [], "removed": [], "changed": []}
+    assert "There is no version 99: the newest is 5." in cli.complaint("diff", "99")
+    assert "neither a version nor a date" in usage(cli.complaint("diff", "soon", code=2))
+
+
+def test_undo_goes_back_call_by_call(cli: Cli) -> None:
+    text = cli.text("undo")
+    assert text.startswith("Wrote 1 new version:\n   6  ")
+    assert "− Never on Mondays" in text
+    answer = cli.json("undo")
+    assert set(answer) == {"written", "changes"}
+    assert answer["changes"][0]["after"] == answer["written"][0]["text"] == "Tea at five"
+    for _ in range(3):
+        cli.run("undo")
+    assert cli.json("records")["records"] == []
+    assert "There is nothing to undo." in cli.complaint("undo")
+
+
+def test_undo_of_a_call_with_many_records(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.remember_fil(["one", "two"], ["three"], by="agent")
+    assert cli.text("undo").startswith("Wrote 3 new versions:")
+
+
+def test_undo_of_what_two_agents_wrote(cli: Cli) -> None:
+    for agent in ("coach", "cook"):
+        cli.run("remember", f"of {agent}", "--kind", "lesson", "--agent", agent)
+    with Memory(cli.db) as memory:
+        memory.clear(kind="lesson", by="user")
+    assert "of coach" in cli.text("undo", "--agent", "coach")
+
+
+def test_an_agent_may_not_undo_what_only_the_user_writes(cli: Cli) -> None:
+    assert "Only the user may undo a change of a constraint" in cli.complaint("undo", "--by", "agent")
+
+
+def test_rollback_of_a_record_and_of_a_kind(cli: Cli) -> None:
+    text = cli.text("rollback", "profile", "1")
+    assert "Lives in Munich. Has a dog. → Ada, a runner. Lives in Berlin." in text
+    assert "why: to version 1" in text
+    identity = cli.json("changes", "--kind", "finding")["changes"][0]["id"]
+    (written,) = cli.json("rollback", identity, "2")["written"]
+    assert (written["text"], written["action"], written["by"]) == ("Tea at five", "rollback", "user")
+    assert cli.text("rollback", "finding", "2").startswith("Nothing to write")
+    assert cli.json("rollback", "finding", "2") == {"written": [], "changes": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("rollback", "rec_x", "1"), "There is no record and no kind 'rec_x'."),
+        (("rollback", "profile", "99"), "There is no version 99"),
+        (("rollback", "profile", "0"), "There is no version 0"),
+        (("rollback", "soul", "1"), "There was no soul at version 1."),
+        (("rollback", "constraint", "1", "--by", "agent"), "Only the user may roll back a constraint"),
+    ],
+)
+def test_what_cannot_be_rolled_back(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
+    assert complaint in cli.complaint(*words)
+    assert complaint in cli.complaint(*words, "--json")
+
+
+def test_a_version_is_a_number(cli: Cli) -> None:
+    assert "VERSION" in usage(cli.complaint("rollback", "profile", "soon", code=2))

@@ -1,0 +1,251 @@
+"""Findings, insights and lessons: remembered together, all or none, and recalled grouped by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from holdfast import Hit, InvalidInput, Kind, Memory
+
+FIL = ("finding", "insight", "lesson")
+
+
+def texts(hits: list[Hit]) -> list[str]:
+    return [hit.text for hit in hits]
+
+
+def studied(memory: Memory) -> None:
+    """Remember what a study of an API found out."""
+    memory.remember_fil(
+        ["The API rate limit is 60 calls", "The API answers in JSON"],
+        ["Most API errors come at night"],
+        ["Back off when the API rate limit is hit", "Cache what does not change"],
+        "GOAL:study",
+    )
+
+
+# Remember
+
+
+def test_they_are_stored_in_order_with_their_kind_and_source(memory: Memory) -> None:
+    records = memory.remember_fil(["f1", "f2"], ["i1"], ["l1", "l2"], "GOAL:study", by="tool", chat="monday")
+    assert [(one.kind, one.text) for one in records] == [
+        ("finding", "f1"),
+        ("finding", "f2"),
+        ("insight", "i1"),
+        ("lesson", "l1"),
+        ("lesson", "l2"),
+    ]
+    assert {(one.source, one.by, one.chat) for one in records} == {("GOAL:study", "tool", "monday")}
+    assert [one.version for one in records] == [1, 2, 3, 4, 5]
+    assert memory.records() == records
+    assert [memory.get(one.id) for one in records] == records
+
+
+def test_they_are_one_call_in_the_history(memory: Memory) -> None:
+    memory.remember("before", "finding")
+    memory.remember_fil(["f"], ["i"], ["l"])
+    assert [change.batch for change in memory.changes()] == [2, 2, 2, 1]
+    memory.undo()
+    assert [one.text for one in memory.records()] == ["before"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lessons": ["fine", " "]},
+        {"lessons": ["x" * 100_001]},
+        {"insights": [None]},
+        {"findings": [5]},
+        {"findings": "a text is no list of texts"},
+        {"insights": b"bytes"},
+        {"lessons": None},
+        {"lessons": 5},
+        {"source": 5},
+        {"source": None},
+        {"source": "a\nb"},
+        {"by": "god"},
+        {"chat": ""},
+        {"chat": 5},
+        {"merge": "yes"},
+        {"merge": None},
+    ],
+    ids=lambda wrong: str(wrong)[:50],
+)
+def test_a_wrong_argument_is_refused_and_nothing_is_stored(wrong: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"findings": ["f"], "insights": ["i"], "lessons": ["l"]}
+    with Memory(":memory:") as memory:
+        with pytest.raises(InvalidInput):
+            memory.remember_fil(**{**good, **wrong})
+        assert (memory.records(), memory.version()) == ([], 0)
+
+
+def test_if_one_cannot_be_stored_none_is(location: str) -> None:
+    with Memory(location, user="ada", kinds=[Kind("lesson", cap={"": 10})]) as memory:
+        for lessons in (
+            ["fine", " "],
+            ["fine", "x" * 100_001],
+            ["fine", "over the cap"],
+            ["12345", "67890", "1"],
+        ):
+            with pytest.raises(InvalidInput):
+                memory.remember_fil(["tea"], ["tea"], lessons)
+            assert (memory.records(), memory.version(), memory.recall("tea fine")) == ([], 0, [])
+        assert len(memory.remember_fil(["tea"], ["tea"], ["12345", "67890"])) == 4
+
+
+def test_nothing_to_store_is_no_error(memory: Memory) -> None:
+    assert memory.remember_fil() == memory.remember_fil([], (), []) == []
+    assert memory.version() == 0
+
+
+def test_any_iterable_of_texts_will_do(memory: Memory) -> None:
+    assert len(memory.remember_fil(("a", "b"), iter(["c"]), {"d": 1})) == 4  # type: ignore[arg-type]  # on purpose
+
+
+def test_the_same_text_in_each_kind_is_three_records(memory: Memory) -> None:
+    memory.remember_fil(["the tea is cold"], ["the tea is cold"], ["the tea is cold"])
+    found = memory.recall_fil("tea")
+    assert [(kind, [hit.kind for hit in found[kind]]) for kind in FIL] == [(kind, [kind]) for kind in FIL]
+
+
+def test_they_are_there_for_the_next_handle(reopen: Callable[[], Memory]) -> None:
+    studied(reopen())
+    assert {kind: len(hits) for kind, hits in reopen().recall_fil("API").items()} == {
+        "finding": 2,
+        "insight": 1,
+        "lesson": 1,
+    }
+
+
+# Recall
+
+
+def test_what_is_found_is_grouped_by_kind_best_first(memory: Memory) -> None:
+    studied(memory)
+    found = memory.recall_fil("API rate limit")
+    assert tuple(found) == FIL
+    assert found["finding"][0].text == "The API rate limit is 60 calls"
+    assert texts(found["lesson"]) == ["Back off when the API rate limit is hit"]
+    for kind, hits in found.items():
+        assert {hit.kind for hit in hits} == {kind}
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        assert all(hit.source == "record" and 0 < hit.score <= 1 for hit in hits)
+
+
+def test_every_kind_is_a_key_though_nothing_was_found(memory: Memory) -> None:
+    assert memory.recall_fil("anything") == {"finding": [], "insight": [], "lesson": []}
+
+
+def test_five_of_each_kind_are_the_default_and_the_limit_is_for_each(memory: Memory) -> None:
+    findings, insights, lessons = ([f"the tea number {n} of the {kind}s" for n in range(8)] for kind in FIL)
+    memory.remember_fil(findings, insights, lessons)
+    for limit in (0, 1, 7, 8, 2**80):
+        assert [len(hits) for hits in memory.recall_fil("tea", limit).values()] == [min(limit, 8)] * 3
+    assert [len(hits) for hits in memory.recall_fil("tea").values()] == [5, 5, 5]
+
+
+def test_only_findings_insights_and_lessons_are_grouped(memory: Memory) -> None:
+    studied(memory)
+    memory.remember("The API rate limit matters to Ada", merge=False)
+    memory.chat("monday").append(role="user", content="What is the API rate limit?")
+    assert sum(map(len, memory.recall_fil("API rate limit", 50).values())) == 4
+    assert len(memory.recall("API rate limit", limit=50)) == 6
+
+
+def test_what_was_retracted_is_not_grouped(memory: Memory) -> None:
+    studied(memory)
+    memory.clear(kind="finding")
+    found = memory.recall_fil("API rate limit")
+    assert (found["finding"], len(found["lesson"])) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("", 5),
+        (" ", 5),
+        ("?!", 5),
+        (None, 5),
+        (5, 5),
+        ("tea", -1),
+        ("tea", 1.5),
+        ("tea", None),
+        ("tea", "5"),
+        ("tea", True),
+    ],
+    ids=str,
+)
+def test_a_wrong_question_or_limit_is_refused(wrong: tuple[Any, Any]) -> None:
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput):
+        memory.recall_fil(*wrong)
+
+
+# What a query matches, and how it scores
+
+
+def test_words_beside_the_text_do_not_match(memory: Memory) -> None:
+    beside: dict[str, Any] = {
+        "category": "zebra",
+        "tags": ["giraffe"],
+        "source": "GOAL:okapi",
+        "meta": {"k": "lemur"},
+    }
+    memory.remember("the tea is cold", "finding", chat="monday", **beside)
+    for word in ("finding", "findings", "zebra", "giraffe", "okapi", "GOAL", "lemur", "monday", "agent"):
+        assert memory.recall(word) == []
+        assert memory.recall_fil(word) == {"finding": [], "insight": [], "lesson": []}
+    assert len(memory.recall("cold zebra")) == 1
+
+
+def test_the_word_for_a_kind_matches_texts_that_say_it(memory: Memory) -> None:
+    memory.remember_fil(["the tea is cold"], ["a finding of another kind"], ["finding out takes time"])
+    assert {hit.kind for hit in memory.recall("finding")} == {"insight", "lesson"}
+
+
+def mixed(memory: Memory) -> None:
+    """Remember texts that share more or fewer words with a question about a garden."""
+    memory.remember_fil(
+        [f"the garden {'gate ' * (n % 4)}{'and a cold day ' * (n % 3)}number {n}" for n in range(20)],
+        [f"water {'the garden ' * (n % 3)}at the gate, {n}" for n in range(20)],
+        ["the garden gate is open", "the gate", "garden", "something else"],
+    )
+
+
+def test_the_order_of_the_scores_is_the_order_of_the_hits(memory: Memory) -> None:
+    mixed(memory)
+    scores = [hit.score for hit in memory.recall("is the garden gate open", limit=100)]
+    assert len(scores) > 30
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+    assert memory.recall("is the garden gate open")[0].text == "the garden gate is open"
+
+
+def test_a_higher_minimal_score_leaves_a_beginning_of_the_hits(memory: Memory) -> None:
+    mixed(memory)
+    everything = memory.recall("is the garden gate open", limit=100)
+    for least in (0, 0.0, *sorted({hit.score for hit in everything}), 1, 1.0):
+        kept = memory.recall("is the garden gate open", limit=100, min_score=least)
+        assert kept == [hit for hit in everything if hit.score >= least]
+        assert kept == everything[: len(kept)]
+
+
+def test_a_minimal_score_and_a_limit_together_take_the_best(memory: Memory) -> None:
+    mixed(memory)
+    everything = memory.recall("is the garden gate open", limit=100)
+    least = everything[10].score
+    assert memory.recall("is the garden gate open", limit=5, min_score=least) == everything[:5]
+
+
+def test_a_limit_of_a_recall_is_ten_by_default(memory: Memory) -> None:
+    mixed(memory)
+    assert memory.recall("garden gate") == memory.recall("garden gate", limit=100)[:10]
+
+
+def test_more_of_the_words_score_higher(memory: Memory) -> None:
+    memory.remember_fil(
+        ["the red garden gate"], ["the garden gate of a neighbour"], ["the gate of the airport here"]
+    )
+    assert [hit.kind for hit in memory.recall("red garden gate")] == list(FIL)

@@ -1,0 +1,582 @@
+"""Kinds: what the table of policy says of each, and rows added by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from holdfast import Denied, InvalidInput, Kind, Memory, Record, Writer, acting
+
+WRITERS: tuple[Writer, ...] = get_args(Writer)
+NOT_THE_USER = [writer for writer in WRITERS if writer != "user"]
+ONE_TEXT = ("profile", "soul")
+MANY_TEXTS = ("finding", "insight", "lesson", "fact")
+CAPS = [("user", 4_000), ("env", 8_000)]
+
+Door = Callable[[Memory, Record, Writer], object]
+
+
+@pytest.fixture
+def quick() -> Iterator[Memory]:
+    """Open a memory for policy that no database has a part in."""
+    with Memory(":memory:", user="ada") as opened:
+        yield opened
+
+
+def known(memory: Memory) -> str:
+    """Give what a new chat of this memory sees in its prompt."""
+    return memory.chat(f"at version {memory.version()} of {memory.scope.agent}").prompt().system
+
+
+def calls(*works: Callable[[], object]) -> tuple[Callable[[], object], ...]:
+    return works
+
+
+# Who may write
+
+
+@pytest.mark.parametrize("by", WRITERS)
+def test_every_writer_may_write_every_kind_but_constraints(quick: Memory, by: Writer) -> None:
+    for kind in (*MANY_TEXTS, *ONE_TEXT, "episode", "note"):
+        record = quick.chat("monday").remember(f"a {kind} about tea", kind, by=by)
+        assert quick.replace(record.id, f"a {kind} about coffee", by=by).by == by
+        assert quick.retract(record.id, by=by).by == by
+
+
+DOORS: dict[str, Door] = {
+    "remember": lambda memory, _, by: memory.remember("Always plan on Mondays", "constraint", by=by),
+    "remember in a chat": lambda memory, _, by: memory.chat("c").remember("Always", "constraint", by=by),
+    "replace by id": lambda memory, record, by: memory.replace(record.id, "Always", by=by),
+    "replace by text": lambda memory, _, by: memory.replace("mondays", "Always", by=by),
+    "retract by id": lambda memory, record, by: memory.retract(record.id, by=by),
+    "retract by text": lambda memory, _, by: memory.retract("mondays", by=by),
+    "clear the kind": lambda memory, _, by: memory.clear(kind="constraint", by=by),
+    "clear a category": lambda memory, _, by: memory.clear(category="plans", by=by),
+    "clear a tag": lambda memory, _, by: memory.clear(tags=["days"], by=by),
+    "rollback of the record": lambda memory, record, by: memory.rollback(record.id, 1, by=by),
+    "rollback of the kind": lambda memory, _, by: memory.rollback("constraint", 1, by=by),
+    "undo": lambda memory, _, by: memory.undo(by=by),
+    "erase the record": lambda memory, record, by: memory.erase(record=record.id, by=by),
+    "erase its chat": lambda memory, _, by: memory.erase(chat="monday", by=by),
+    "erase its messages": lambda memory, _, by: memory.erase(chat="monday", messages=(1, 2), by=by),
+    "erase its user": lambda memory, _, by: memory.erase(user="ada", by=by),
+}
+
+
+def constrained(memory: Memory) -> Record:
+    """Set a constraint in a chat, with two versions, as the newest changes of the user."""
+    memory.chat("monday").append(role="user", content="please note")
+    memory.chat("monday").append(role="user", content="no runs then")
+    told: dict[str, Any] = {"by": "user", "chat": "monday", "messages": 2}
+    record = memory.remember("No runs at all", "constraint", category="plans", tags=["days"], **told)
+    return memory.replace(record.id, "Never plan runs on Mondays", **told)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_an_agent_does_not_get_at_a_constraint(memory: Memory, door: str) -> None:
+    record = constrained(memory)
+    with pytest.raises(Denied, match="user"):
+        DOORS[door](memory, record, "agent")
+    assert (memory.records(kind="constraint"), memory.version(), memory.erasures()) == ([record], 2, [])
+    assert record.text in known(memory)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_user_gets_at_a_constraint_through_every_door(quick: Memory, door: str) -> None:
+    record = constrained(quick)
+    DOORS[door](quick, record, "user")
+    assert quick.records(kind="constraint") != [record]
+
+
+@pytest.mark.parametrize("by", NOT_THE_USER)
+def test_no_other_writer_may_set_or_remove_a_constraint(quick: Memory, by: Writer) -> None:
+    record = constrained(quick)
+    for door in (
+        "remember",
+        "replace by id",
+        "retract by id",
+        "clear the kind",
+        "rollback of the kind",
+        "undo",
+    ):
+        with pytest.raises(Denied):
+            DOORS[door](quick, record, by)
+    assert quick.records(kind="constraint") == [record]
+
+
+def test_quarantine_is_no_way_around_the_user(quick: Memory) -> None:
+    record = constrained(quick)
+    for attempt in calls(
+        lambda: quick.release(record.id, by="agent"),
+        lambda: quick.discard(record.id, by="agent"),
+    ):
+        with pytest.raises(Denied):
+            attempt()
+    assert quick.records(kind="constraint") == [record]
+
+
+def test_without_a_word_who_writes_it_is_the_agent_who_may_not(quick: Memory) -> None:
+    record = constrained(quick)
+    for attempt in calls(
+        lambda: quick.remember("Always", "constraint"),
+        lambda: quick.replace(record.id, "Always"),
+        lambda: quick.retract(record.id),
+        lambda: quick.clear(kind="constraint"),
+    ):
+        with pytest.raises(Denied):
+            attempt()
+    assert quick.records(kind="constraint") == [record]
+
+
+@pytest.mark.parametrize("door", ["rollback of the kind", "undo", "erase the record"])
+def test_what_is_the_users_by_default_is_denied_to_the_agent_that_acts(quick: Memory, door: str) -> None:
+    record = constrained(quick)
+    calls: dict[str, Callable[[], object]] = {
+        "rollback of the kind": lambda: quick.rollback("constraint", 1),
+        "undo": quick.undo,
+        "erase the record": lambda: quick.erase(record=record.id),
+    }
+    with acting(source="agent"), pytest.raises(Denied):
+        calls[door]()
+    assert quick.records(kind="constraint") == [record]
+
+
+def test_a_clearing_that_meets_a_constraint_takes_nothing(memory: Memory) -> None:
+    constrained(memory)
+    memory.remember("tea at four", "finding", category="plans")
+    with pytest.raises(Denied):
+        memory.clear(category="plans", by="agent")
+    assert len(memory.records(category="plans")) == 2
+    assert len(memory.clear(category="plans", by="user")) == 2
+
+
+def test_a_denial_says_who_may_and_how(quick: Memory) -> None:
+    with pytest.raises(Denied, match=r"user.*constraint.*tool.*by='user'"):
+        quick.remember("Always", "constraint", by="tool")
+
+
+# Caps of facts
+
+
+@pytest.mark.parametrize(("target", "cap"), CAPS)
+def test_a_cap_counts_characters_and_is_reached_to_the_last(memory: Memory, target: str, cap: int) -> None:
+    first = memory.remember("界" * (cap - 10), target=target, merge=False)
+    second = memory.remember("😀" * 10, target=target, merge=False)
+    with pytest.raises(InvalidInput) as caught:
+        memory.remember("é", target=target, merge=False)
+    assert f"{target} facts" in caught.value.what
+    assert f"{cap:,}" in caught.value.what
+    assert "1." in caught.value.what
+    for todo in ("Shorten", "replace", "retract"):
+        assert todo in caught.value.todo
+    assert (memory.records(), memory.version(), memory.changes()[0].id) == ([first, second], 2, second.id)
+
+
+def test_the_caps_of_the_targets_and_the_users_are_their_own(memory: Memory) -> None:
+    for one in (memory, memory.scoped(user="bob"), memory.scoped(tenant="acme")):
+        one.remember("u" * 4_000, target="user", merge=False)
+        one.remember("e" * 8_000, target="env", merge=False)
+        assert "[100%: 8,000 of 8,000 characters]" in known(one)
+
+
+def test_a_text_longer_than_its_cap_is_refused_whatever_is_there(quick: Memory) -> None:
+    for target, cap in CAPS:
+        with pytest.raises(InvalidInput, match=f"{cap:,}"):
+            quick.remember("x" * (cap + 1), target=target, merge=False)
+    assert quick.version() == 0
+
+
+def test_a_replacement_counts_only_the_difference(memory: Memory) -> None:
+    old = memory.remember("界" * 3_000, merge=False)
+    memory.remember("x" * 900, merge=False)
+    assert len(memory.replace(old.id, "語" * 3_100).text) == 3_100
+    with pytest.raises(InvalidInput, match=r"3,101.*3,100"):
+        memory.replace(old.id, "語" * 3_101)
+    assert len(memory.replace(old.id, "y" * 3_100).text) == 3_100
+    assert len(memory.replace(old.id, "short").text) == 5
+
+
+def test_a_retraction_makes_room(memory: Memory) -> None:
+    memory.remember("x" * 4_000, merge=False)
+    memory.retract("xxx")
+    assert len(memory.remember("y" * 4_000, merge=False).text) == 4_000
+
+
+def test_going_back_does_not_break_a_cap(memory: Memory) -> None:
+    old = memory.remember("x" * 3_000, merge=False)
+    memory.retract(old.id)
+    new = memory.remember("y" * 3_000, merge=False)
+    with pytest.raises(InvalidInput, match="4,000"):
+        memory.rollback(old.id, 1)
+    assert memory.records() == [new]
+
+
+def test_each_agent_has_its_caps_together_with_what_is_of_none(memory: Memory) -> None:
+    coach, chef = memory.scoped(agent="coach"), memory.scoped(agent="chef")
+    memory.remember("x" * 1_000, merge=False)
+    for one in (coach, chef):
+        one.remember("y" * 3_000, merge=False)
+        with pytest.raises(InvalidInput, match="4,000"):
+            one.remember("z", merge=False)
+
+
+def test_no_prompt_ever_holds_more_facts_than_the_cap(memory: Memory) -> None:
+    coach = memory.scoped(agent="coach")
+    coach.remember("x" * 3_000, merge=False)
+    with pytest.raises(InvalidInput, match="4,000"):
+        memory.remember("y" * 3_000, merge=False)
+    assert "[75%: 3,000 of 4,000 characters]" in known(coach)
+
+
+def test_a_fact_is_about_the_user_or_the_environment(quick: Memory) -> None:
+    assert quick.remember("the user is Ada", merge=False).target == "user"
+    assert quick.remember("the shell is fish", target="env", merge=False).target == "env"
+    with pytest.raises(InvalidInput, match="user, env"):
+        quick.remember("it rains", target="weather")
+
+
+def test_other_kinds_have_no_target(quick: Memory) -> None:
+    for kind in ("finding", "insight", "lesson", "profile", "soul", "constraint"):
+        with pytest.raises(InvalidInput, match="Leave it out"):
+            quick.remember("it rains", kind, target="user", by="user")
+
+
+# Profile and soul
+
+
+@pytest.mark.parametrize("kind", ONE_TEXT)
+def test_a_new_text_takes_the_place_of_the_whole_former(memory: Memory, kind: str) -> None:
+    first = memory.remember("Ada likes tea and runs.", kind)
+    second = memory.remember("Ada sleeps.", kind)
+    assert (first.action, second.action, second.id) == ("add", "replace", first.id)
+    assert (memory.get(kind), memory.records(kind=kind)) == (second, [second])
+    assert memory.recall("tea runs", kinds=[kind]) == []
+    assert "Ada sleeps." in known(memory)
+    assert "tea" not in known(memory)
+
+
+@pytest.mark.parametrize("kind", ONE_TEXT)
+def test_there_is_one_for_each_user_and_agent(memory: Memory, kind: str) -> None:
+    handles = [memory, memory.scoped(agent="coach"), memory.scoped(agent="chef"), memory.scoped(user="bob")]
+    records = [one.remember(f"text of handle {n}", kind) for n, one in enumerate(handles)]
+    assert len({record.id for record in records}) == 4
+    assert [one.get(kind) for one in handles] == records
+    for n, one in enumerate(handles):
+        assert f"text of handle {n}" in known(one)
+        assert known(one).count("text of handle") == 1
+
+
+def test_profile_and_soul_do_not_touch_each_other(memory: Memory) -> None:
+    profile, soul = memory.remember("Ada is a runner.", "profile"), memory.remember("I am calm.", "soul")
+    memory.retract(profile.id)
+    assert (memory.get("profile"), memory.get("soul")) == (None, soul)
+
+
+def test_the_same_profile_again_is_no_change(memory: Memory) -> None:
+    record = memory.remember("Ada is a runner.", "profile")
+    assert memory.remember("  Ada is a runner.\n", "profile") == record
+    assert memory.version() == 1
+
+
+def test_a_retracted_profile_can_be_written_again(memory: Memory) -> None:
+    memory.retract(memory.remember("Ada is a runner.", "profile").id)
+    assert (memory.get("profile"), known(memory)) == (None, "")
+    again = memory.remember("Ada is a runner.", "profile")
+    assert (again.action, memory.get("profile")) == ("add", again)
+
+
+# The longest text of a kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "longest"),
+    [("constraint", 4_000), ("soul", 20_000), ("profile", 20_000), ("episode", 1_000), ("finding", 100_000)],
+)
+def test_a_text_has_at_most_the_characters_of_its_kind(quick: Memory, kind: str, longest: int) -> None:
+    chat = quick.chat("monday")
+    record = chat.remember("界" * longest, kind, by="user")
+    assert len(record.text) == longest
+    for attempt in calls(
+        lambda: chat.remember("x" * (longest + 1), kind, by="user"),
+        lambda: quick.replace(record.id, "x" * (longest + 1), by="user"),
+    ):
+        with pytest.raises(InvalidInput, match=rf"{longest + 1:,} characters.*{longest:,}"):
+            attempt()
+    assert (quick.records(), quick.version()) == ([record], 1)
+
+
+# Episodes
+
+
+def test_there_is_one_episode_for_each_chat(memory: Memory) -> None:
+    monday, tuesday = memory.chat("monday"), memory.chat("tuesday")
+    first = monday.remember("We planned a run.", "episode")
+    other = tuesday.remember("We cooked.", "episode")
+    second = monday.remember("We planned a long run.", "episode")
+    assert (second.id, second.action) == (first.id, "replace")
+    assert memory.records(kind="episode") == [second, other]
+    assert memory.records(kind="episode", chat="tuesday") == [other]
+    assert [hit.id for hit in memory.recall("planned")] == [first.id]
+
+
+def test_an_agent_finds_the_episode_it_wrote_of_a_chat_that_another_told_of_before(memory: Memory) -> None:
+    memory.scoped(agent="coach").chat("monday").remember("We planned a run.", "episode")
+    chef = memory.scoped(agent="chef")
+    record = chef.chat("monday").remember("We cooked.", "episode")
+    assert chef.get(record.id) == record
+    assert [hit.text for hit in chef.recall("cooked")] == ["We cooked."]
+
+
+def test_an_episode_without_a_chat_is_refused(quick: Memory) -> None:
+    with pytest.raises(InvalidInput, match="chat"):
+        quick.remember("We planned a run.", "episode")
+
+
+# Notes
+
+
+def test_a_note_belongs_to_the_session_unless_it_says_the_plan(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    note, plan = (
+        chat.remember("the door is red", "note"),
+        chat.remember("first the roof", "note", target="plan"),
+    )
+    assert (note.target, note.chat, note.priority, note.uses, note.used) == ("session", "monday", 5, 0, None)
+    assert memory.records(kind="note", target="session") == [note]
+    assert [one.id for one in chat.notes("plan")] == [plan.id]
+    assert memory.chat("tuesday").notes() == []
+    assert known(memory) == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "why"), [("session", "chat"), ("run", "run"), ("week", "session, plan, run")]
+)
+def test_a_note_without_its_place_is_refused(quick: Memory, target: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        quick.remember("the door is red", "note", target=target)
+    assert quick.version() == 0
+
+
+def test_every_compartment_of_notes_has_its_own_cap(memory: Memory) -> None:
+    monday, tuesday = memory.chat("monday"), memory.chat("tuesday")
+    for chat in (monday, tuesday):
+        for target in ("session", "plan"):
+            chat.remember("界" * 9_999, "note", target=target)
+            chat.remember("x", "note", target=target)
+            with pytest.raises(InvalidInput, match=rf"{target} notes.*10,000"):
+                chat.remember("y", "note", target=target)
+        with chat.run() as run, chat.run() as beside:
+            for one in (run, beside):
+                one.remember("界" * 10_000)
+                with pytest.raises(InvalidInput, match=r"run notes.*10,000"):
+                    one.remember("y")
+    assert len(memory.records()) == 8
+
+
+def test_clearing_one_compartment_leaves_the_others(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    with chat.run() as run:
+        noted = run.remember("in the run")
+        for target in ("session", "plan"):
+            chat.remember(f"in the {target}", "note", target=target)
+        memory.clear(kind="note", target="session")
+        assert [one.text for one in chat.notes()] == ["in the plan"]
+        memory.clear(kind="note")
+        assert (chat.notes(), run.notes()) == ([], [noted])
+
+
+def test_a_note_counts_how_often_and_when_it_was_asked_for() -> None:
+    days = count()
+    with Memory(":memory:", clock=lambda: datetime(2024, 1, 1, tzinfo=UTC) + timedelta(next(days))) as memory:
+        chat = memory.chat("monday")
+        note, other = chat.remember("the door is red", "note"), chat.remember("the roof leaks", "note")
+        first, second = memory.get(note.id), memory.get(note.id)
+        assert first is not None
+        assert second is not None
+        assert first.used is not None
+        assert second.used is not None
+        assert (first.uses, second.uses) == (1, 2)
+        assert note.at is not None
+        assert note.at < first.used < second.used
+        assert {one.id: one.uses for one in chat.notes()} == {note.id: 3, other.id: 1}
+
+
+def test_uses_are_kept_and_do_not_make_versions(reopen: Callable[[], Memory]) -> None:
+    note = reopen().chat("monday").remember("the door is red", "note")
+    for expected in (1, 2, 3):
+        memory = reopen()
+        found = memory.get(note.id)
+        assert found is not None
+        assert (found.uses, memory.version()) == (expected, 1)
+
+
+def test_other_kinds_do_not_count_their_uses(memory: Memory) -> None:
+    record = memory.remember("the door is red", "finding")
+    for _ in range(2):
+        assert memory.get(record.id) == record
+
+
+def test_notes_are_shown_by_priority_then_by_use(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    notes = {
+        text: chat.remember(text, "note", priority=priority)
+        for text, priority in (("low", 1), ("a", 5), ("b", 5), ("high", 10))
+    }
+    for _ in range(3):
+        memory.get(notes["b"].id)
+    assert [one.text for one in chat.notes()] == ["high", "b", "a", "low"]
+
+
+def test_notes_are_filtered_as_records_are(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for text, category, tags in (
+        ("red door", "house", ["a"]),
+        ("roof", "house", ["b"]),
+        ("garden", "door", ["a", "b"]),
+    ):
+        chat.remember(text, "note", category=category, tags=tags)
+    assert [one.text for one in chat.notes(text="DOOR")] == ["red door", "garden"]
+    assert [one.text for one in chat.notes(category="house", tags=["b", "c"])] == ["roof"]
+    assert chat.notes(category="") == []
+
+
+def test_ten_priorities_are_kept(memory: Memory) -> None:
+    assert [memory.remember(f"number {n}", "finding", priority=n).priority for n in range(1, 11)] == [
+        *range(1, 11)
+    ]
+    assert [one.priority for one in memory.records()] == [*range(1, 11)]
+
+
+# What is in every prompt
+
+
+def test_kinds_with_a_heading_are_in_every_prompt_and_the_others_are_not(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for kind in ("constraint", "soul", "profile", "fact", "finding", "insight", "lesson", "episode", "note"):
+        chat.remember(f"this is the {kind}", kind, by="user")
+    shown = known(memory)
+    places = [shown.find(f"this is the {kind}") for kind in ("constraint", "soul", "profile", "fact")]
+    assert places == sorted(places)
+    assert -1 not in places
+    for kind in ("finding", "insight", "lesson", "episode", "note"):
+        assert f"this is the {kind}" not in shown
+
+
+# Rows added by the user
+
+
+def test_a_row_of_ones_own_is_kept_by_its_policy(location: str) -> None:
+    decision = Kind(
+        "decision",
+        "Decisions",
+        targets=("tech", "team"),
+        cap={"tech": 30},
+        longest=25,
+        writers=("user", "agent"),
+    )
+    with Memory(location, user="ada", kinds=[decision]) as memory:
+        record = memory.remember("we use PostgreSQL 16", "decision")
+        assert (record.kind, record.target) == ("decision", "tech")
+        assert "Decisions" in known(memory)
+        assert record.text in known(memory)
+        with pytest.raises(InvalidInput, match=r"tech decisions.*30"):
+            memory.remember("we use fish", "decision")
+        with pytest.raises(InvalidInput, match=r"decision.*25"):
+            memory.remember("x" * 26, "decision", target="team")
+        with pytest.raises(Denied, match="the user or the agent"):
+            memory.retract(record.id, by="tool")
+        assert memory.remember("we meet at nine", "decision", target="team").target == "team"
+        assert [hit.kind for hit in memory.recall("PostgreSQL", kinds=["decision"])] == ["decision"]
+        assert len(memory.records(kind="decision")) == 2
+
+
+def test_a_row_of_ones_own_can_have_one_text_for_each_agent_or_chat() -> None:
+    rows = [
+        Kind("mood", "Mood", one_per="agent"),
+        Kind("title", one_per="chat"),
+        Kind("clue", counts_use=True),
+    ]
+    with Memory(":memory:", user="ada", kinds=rows) as memory:
+        memory.remember("glad", "mood")
+        assert memory.remember("sad", "mood") == memory.get("mood")
+        assert memory.scoped(agent="coach").get("mood") is None
+        for chat in ("monday", "tuesday", "monday"):
+            memory.chat(chat).remember(f"about {chat}", "title")
+        assert [one.chat for one in memory.records(kind="title")] == ["monday", "tuesday"]
+        found = memory.get(memory.remember("a footprint", "clue").id)
+        assert found is not None
+        assert found.uses == 1
+
+
+def test_the_one_text_of_a_row_is_about_what_was_said_last() -> None:
+    with Memory(":memory:", kinds=[Kind("mood", one_per="agent", targets=("work", "home"))]) as memory:
+        assert memory.remember("glad", "mood", target="work").target == "work"
+        assert memory.remember("sad", "mood", target="home").target == "home"
+
+
+def test_a_row_can_take_the_place_of_one_of_ours() -> None:
+    with Memory(":memory:", kinds=[Kind("fact", targets=("user",), cap={"user": 10})]) as memory:
+        with pytest.raises(InvalidInput, match="10"):
+            memory.remember("x" * 11)
+        with pytest.raises(InvalidInput, match="target"):
+            memory.remember("x", target="env")
+        assert known(memory) == ""
+        assert memory.remember("x", "finding").kind == "finding"
+
+
+def test_what_is_kept_under_a_row_that_is_gone_is_read_and_taken_back(tmp_path: Path) -> None:
+    location = tmp_path / "memory.db"
+    with Memory(location, user="ada", kinds=[Kind("decision", "Decisions")]) as memory:
+        record = memory.remember("we use PostgreSQL", "decision", category="tech")
+        memory.remember("it is fast", "finding", category="tech")
+    with Memory(location, user="ada") as memory:
+        assert memory.get(record.id) == record
+        assert [hit.kind for hit in memory.recall("PostgreSQL")] == ["decision"]
+        assert memory.clear(category="tech", by="user") != []
+        assert memory.records() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": ""},
+        {"name": 5},
+        {"name": "x" * 65},
+        {"name": "a\nb"},
+        {"one_per": "user"},
+        {"targets": ()},
+        {"targets": "user"},
+        {"targets": 5},
+        {"targets": ("",), "cap": {"user": 5}},
+        {"cap": {"": -1}},
+        {"cap": {"": "ten"}},
+        {"cap": 5},
+        {"longest": -1},
+        {"longest": "10"},
+        {"writers": ("god",)},
+        {"writers": "user"},
+        {"writers": None},
+        {"writers": ([],)},
+        {"heading": 5},
+        {"merge": "no"},
+        {"counts_use": 1},
+    ],
+    ids=str,
+)
+def test_a_wrong_row_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Kind(**{"name": "decision", **wrong})
+
+
+@pytest.mark.parametrize(
+    "kinds", [5, None, ["decision"], [None], Kind("decision")], ids=lambda kinds: type(kinds).__name__
+)
+def test_rows_that_are_none_are_refused(tmp_path: Path, kinds: Any) -> None:
+    with pytest.raises(InvalidInput):
+        Memory(tmp_path / "memory.db", kinds=kinds)
+    assert list(tmp_path.iterdir()) == []

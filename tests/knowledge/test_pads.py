@@ -1,0 +1,329 @@
+"""Pads: dicts of texts that are kept, at the level of a user, a chat, and a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import Closed, Denied, InvalidInput, Memory, Pad
+from programs import run, run_together
+
+
+@pytest.fixture(scope="module")
+def spaces() -> Iterator[Iterator[Memory]]:
+    """Give one empty memory after the other, for the examples of a property."""
+    with Memory(":memory:") as memory:
+        yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
+
+
+# A pad is a dict
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=8).filter(
+    str.strip
+)
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
+STEPS = st.tuples(
+    st.sampled_from(["set", "delete", "get", "pop", "setdefault", "update", "clear"]),
+    NAMES | st.sampled_from(["a", "b", "temp:a", "A"]),
+    VALUES,
+)
+Texts = MutableMapping[str, str]
+
+
+def step(texts: Texts, what: str, name: str, value: str) -> object:
+    """Do one thing that every dict can do, and give what comes of it."""
+    try:
+        if what == "set":
+            texts[name] = value
+        elif what == "delete":
+            del texts[name]
+        elif what == "get":
+            return texts.get(name), texts.get(name, value), name in texts
+        elif what == "pop":
+            return texts.pop(name), texts.pop(name, value)
+        elif what == "setdefault":
+            return texts.setdefault(name, value)
+        elif what == "update":
+            texts.update({name: value, "b": value}, c=value)
+        else:
+            texts.clear()
+    except KeyError as error:
+        return "KeyError", error.args
+    return None
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(STEPS, max_size=15), st.sampled_from(["user", "chat", "run"]))
+def test_a_pad_does_what_a_dict_does(
+    spaces: Iterator[Memory], steps: list[tuple[str, str, str]], level: str
+) -> None:
+    memory = next(spaces)
+    chat = memory.chat("monday")
+    pad: Pad = {"user": lambda: memory.pad, "chat": lambda: chat.pad, "run": lambda: chat.run().pad}[level]()
+    model: dict[str, str] = {}
+    for one in steps:
+        assert step(pad, *one) == step(model, *one)
+        assert dict(pad) == model
+        assert pad == model
+        assert len(pad) == len(model)
+        assert bool(pad) == bool(model)
+        assert list(pad) == list(pad.keys()) == sorted(model), "in the order of the names"
+        assert list(pad.items()) == sorted(model.items())
+
+
+def test_an_item_can_be_popped(memory: Memory) -> None:
+    memory.pad.update(a="1", b="2")
+    taken = {memory.pad.popitem(), memory.pad.popitem()}
+    assert (taken, dict(memory.pad)) == ({("a", "1"), ("b", "2")}, {})
+    with pytest.raises(KeyError):
+        memory.pad.popitem()
+
+
+def test_a_pad_shows_what_is_on_it(memory: Memory) -> None:
+    memory.pad["step"] = "2 of 3"
+    assert repr(memory.pad) == "Pad({'step': '2 of 3'})"
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "a\nb\r\n\tc\u2028d\x85", "🏃‍♀️ é é 日本", "x" * 100_000, "'; DROP TABLE pads; --"]
+)
+def test_a_value_is_kept_as_it_is(memory: Memory, text: str) -> None:
+    memory.pad["name"] = text
+    assert memory.pad["name"] == text
+
+
+@pytest.mark.parametrize(
+    "name", ["%", "_", "a%b", "\u00e9", "e\u0301", "日本", " a ", "Temp:x", "temp", "TEMP:y", "'\"\\"]
+)
+def test_a_name_is_only_itself(memory: Memory, name: str) -> None:
+    memory.pad["other"] = "1"
+    memory.pad[name] = "2"
+    assert dict(memory.pad) == {"other": "1", name: "2"}
+    assert memory.pad.list(name) == [name]
+    del memory.pad[name]
+    assert dict(memory.pad) == {"other": "1"}
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x00b", "\ud800", "x" * 513, 5, None, b"a"])
+def test_a_name_that_cannot_be_kept_is_refused(memory: Memory, name: object) -> None:
+    with pytest.raises(InvalidInput):
+        memory.pad[name] = "value"  # type: ignore[index]
+    with pytest.raises(InvalidInput):
+        memory.pad[f"temp:{name}" if name == "a\nb" else name] = "value"  # type: ignore[index]
+    assert dict(memory.pad) == {}
+
+
+@pytest.mark.parametrize("value", [5, None, b"a", ["a"], {"a": 1}, "x" * 100_001])
+def test_a_value_that_is_no_text_or_too_long_is_refused(memory: Memory, value: object) -> None:
+    memory.pad["name"] = "before"
+    with pytest.raises(InvalidInput):
+        memory.pad["name"] = value  # type: ignore[assignment]
+    assert dict(memory.pad) == {"name": "before"}
+
+
+def test_what_no_database_keeps_becomes_a_visible_sign(memory: Memory) -> None:
+    memory.pad["name"] = "a\x00b\ud800c"
+    assert memory.pad["name"] == "a\ufffdb\ufffdc"
+
+
+# Finding
+
+
+def test_names_are_listed_by_their_beginning(memory: Memory) -> None:
+    memory.pad.update(
+        {"user.name": "Ada", "user.city": "Berlin", "User.age": "36", "temp:user.x": "1", "use": "2"}
+    )
+    assert memory.pad.list() == sorted(memory.pad)
+    assert memory.pad.list("user.") == ["user.city", "user.name"]
+    assert memory.pad.list("temp:") == ["temp:user.x"]
+    assert memory.pad.list("nothing") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BERLIN", ["city"]),
+        ("ci", ["city"]),
+        ("CITY", ["city"]),
+        ("straße", ["street"]),
+        ("STRASSE", ["street"]),
+        ("münchen", ["Born in MÜNCHEN"]),
+        ("%", ["share"]),
+        ("_", []),
+        ("secret", ["temp:word"]),
+        ("", ["Born in MÜNCHEN", "city", "share", "street", "temp:word"]),
+        ("nothing", []),
+    ],
+)
+def test_search_looks_at_names_and_values_in_any_case(memory: Memory, text: str, found: list[str]) -> None:
+    memory.pad.update(
+        {
+            "city": "Berlin",
+            "street": "Hauptstraße 1",
+            "Born in MÜNCHEN": "yes",
+            "share": "5 %",
+            "temp:word": "Secret",
+        }
+    )
+    assert list(memory.pad.search(text)) == found
+    assert memory.pad.search(text) == {name: memory.pad[name] for name in found}
+
+
+def test_search_for_what_is_no_text_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInput):
+        memory.pad.search(5)  # type: ignore[arg-type]
+
+
+# Levels
+
+
+def test_user_chats_and_runs_have_pads_of_their_own(memory: Memory) -> None:
+    monday, tuesday = memory.chat("monday"), memory.chat("tuesday")
+    one, two = monday.run("one"), monday.run("two")
+    pads = [memory.pad, monday.pad, tuesday.pad, one.pad, two.pad, tuesday.run("three").pad]
+    for number, pad in enumerate(pads):
+        pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
+    assert [(pad["name"], pad["temp:name"]) for pad in pads] == [
+        (f"value {n}", f"temporary {n}") for n in range(6)
+    ]
+    pads[1].clear()
+    assert [len(pad) for pad in pads] == [2, 0, 2, 2, 2, 2]
+    assert dict(memory.chat("monday").run("one").pad) == dict(one.pad), "by any handle"
+
+
+def test_pads_of_users_and_tenants_are_apart(memory: Memory) -> None:
+    others = [memory, memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")]
+    for number, other in enumerate(others):
+        for pad in (other.pad, other.chat("monday").pad, other.chat("monday").run("run").pad):
+            assert dict(pad) == {}
+            pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
+    for number, other in enumerate(others):
+        for pad in (other.pad, other.chat("monday").pad, other.chat("monday").run("run").pad):
+            assert dict(pad) == {"name": f"value {number}", "temp:name": f"temporary {number}"}
+            assert pad.search("value") == {"name": f"value {number}"}
+
+
+def test_agents_of_a_user_share_a_pad(memory: Memory) -> None:
+    memory.scoped(agent="coach").pad["name"] = "value"
+    assert memory.scoped(agent="cook").pad["name"] == "value"
+
+
+def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
+    memory.pad["marathon"] = "marathon in May"
+    memory.chat("monday").pad["marathon"] = "marathon in May"
+    assert (memory.version(), memory.records(), memory.recall("marathon")) == (0, [], [])
+    assert memory.chat("monday").prompt(query="marathon").system == ""
+
+
+# What is kept, and what never is
+
+
+def test_a_value_is_durable_and_read_by_others(shared_location: str, reopen: Callable[[], Memory]) -> None:
+    memory = reopen()
+    memory.pad["name"] = memory.chat("monday").pad["name"] = "first"
+    script = """
+import sys
+from holdfast import Memory
+with Memory(sys.argv[1], user="ada") as memory:
+    print(dict(memory.pad), dict(memory.chat("monday").pad))
+    memory.pad["name"] = "second"
+"""
+    assert run(script, shared_location) == "{'name': 'first'} {'name': 'first'}\n"
+    assert memory.pad["name"] == "second"
+    memory.close()
+    assert dict(reopen().pad) == {"name": "second"}
+
+
+def test_many_writers_lose_nothing(shared_location: str) -> None:
+    script = """
+import sys
+from holdfast import Memory
+with Memory(sys.argv[1], user="ada") as memory:
+    print("ready", flush=True)
+    input()
+    for n in range(20):
+        memory.pad[f"{sys.argv[2]} {n}"] = str(n)
+"""
+    run_together(script, [(shared_location, writer) for writer in "ab"])
+    with Memory(shared_location, user="ada") as memory:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda n: memory.pad.update({f"c {n}": str(n)}), range(20)))
+        assert len(memory.pad) == 60
+
+
+def test_temporary_values_are_in_no_byte_of_the_file(tmp_path: Path) -> None:
+    key = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    with Memory(tmp_path / "memory.db", user="ada") as memory, memory.chat("monday").run() as run_:
+        for pad in (memory.pad, memory.chat("monday").pad, run_.pad):
+            pad["temp:key"] = key
+            pad["temp:zqnameqz"] = "zqvalueqz"
+            pad["kept"] = "zqkeptqz"
+            assert pad["temp:key"] == key
+            assert "temp:key" not in pad.stored()
+        prompt = run_.prompt()
+        assert "zqkeptqz" in prompt.system
+        assert "zqvalueqz" not in prompt.system
+        memory.rebuild()
+        written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert b"zqkeptqz" in written
+        assert not [word for word in (key, "zqnameqz", "zqvalueqz") if word.encode() in written]
+    with Memory(tmp_path / "memory.db", user="ada") as memory:
+        assert dict(memory.pad) == {"kept": "zqkeptqz"}
+
+
+def test_temporary_values_stay_within_their_memory(
+    shared_location: str, reopen: Callable[[], Memory]
+) -> None:
+    one, other = reopen(), reopen()
+    one.pad["temp:key"] = "value"
+    assert dict(other.pad) == {}
+    assert dict(one.scoped(agent="coach").pad) == {"temp:key": "value"}
+
+
+CREDENTIALS = [
+    "AKIAIOSFODNN7EXAMPLE",
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----",
+    "postgresql://ada:correcthorse@db.example.com/app",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+]
+
+
+@pytest.mark.parametrize("secret", CREDENTIALS)
+def test_a_credential_is_refused_and_the_way_out_is_named(memory: Memory, secret: str) -> None:
+    memory.pad["login"] = "before"
+    with pytest.raises(Denied, match="temp:login") as raised:
+        memory.pad["login"] = secret
+    assert secret not in str(raised.value)
+    assert memory.pad["login"] == "before"
+    memory.pad["temp:login"] = secret
+    assert memory.pad["temp:login"] == secret
+
+
+def test_a_credential_is_known_by_the_name_it_stands_under(memory: Memory) -> None:
+    with pytest.raises(Denied):
+        memory.pad["password"] = "tr0ub4dor&3xyz!"
+    with pytest.raises(Denied):
+        memory.chat("monday").pad.update({"harmless": "yes", "note": CREDENTIALS[0]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the password is in the vault", "use a bearer token", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ada@home"],
+)
+def test_prose_about_credentials_is_kept(memory: Memory, text: str) -> None:
+    memory.pad["how"] = text
+    assert memory.pad["how"] == text
+
+
+def test_a_pad_of_a_closed_memory_says_so(location: str) -> None:
+    memory = Memory(location, user="ada")
+    pad = memory.pad
+    memory.close()
+    for use in (lambda: pad["name"], lambda: list(pad), lambda: pad.update(name="x"), pad.clear):
+        with pytest.raises(Closed):
+            use()

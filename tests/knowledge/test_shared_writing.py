@@ -1,0 +1,307 @@
+"""Writing from several handles, threads and processes at once: nothing is lost, nothing is half done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import pytest
+
+import programs
+from holdfast import Conflict, InvalidInput, Memory, Record
+
+T = TypeVar("T")
+
+
+def at_once(works: Sequence[Callable[[], T]]) -> list[T | Exception]:
+    """Do all works at the same time, each in a thread, and give what came of them."""
+    together = threading.Barrier(len(works))
+
+    def one(work: Callable[[], T]) -> T | Exception:
+        together.wait()
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001 - it is what came of it
+            return error
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(one, works))
+
+
+def calls(*works: Callable[[], object]) -> tuple[Callable[[], object], ...]:
+    return works
+
+
+def check_history(memory: Memory, versions: int) -> None:
+    """Check that versions are 1 to n, and that each change of a record begins where the one before ended."""
+    changes = memory.changes()[::-1]
+    assert [change.version for change in changes] == [*range(1, versions + 1)]
+    assert memory.version() == versions
+    texts: dict[str, str | None] = {}
+    for change in changes:
+        assert change.before == texts.get(change.id)
+        texts[change.id] = change.after
+    assert {record.id: record.text for record in memory.records()} == {
+        identity: text for identity, text in texts.items() if text is not None
+    }
+
+
+# One after the other
+
+
+def test_the_later_of_two_profiles_is_a_version_on_top_of_the_former(reopen: Callable[[], Memory]) -> None:
+    one, other = reopen(), reopen()
+    first = one.remember("Ada runs.", "profile")
+    second = other.remember("Ada swims.", "profile")
+    third = one.remember("Ada rests.", "profile")
+    assert {first.id, second.id, third.id} == {first.id}
+    assert [(change.before, change.after) for change in one.changes(kind="profile")] == [
+        ("Ada swims.", "Ada rests."),
+        ("Ada runs.", "Ada swims."),
+        (None, "Ada runs."),
+    ]
+    assert other.get("profile") == third
+
+
+def test_who_did_not_see_the_newest_version_gets_a_conflict(reopen: Callable[[], Memory]) -> None:
+    one, other = reopen(), reopen()
+    seen = one.remember("Ada runs.", "profile", expected_version=0).version
+    newer = other.remember("Ada swims.", "profile", expected_version=seen)
+    for attempt in calls(
+        lambda: one.remember("Ada rests.", "profile", expected_version=seen),
+        lambda: one.remember("Ada rests.", "profile", expected_version=0),
+        lambda: one.replace(newer.id, "Ada rests.", expected_version=seen),
+    ):
+        with pytest.raises(Conflict, match=f"version {newer.version}.*not"):
+            attempt()
+    assert (one.get("profile"), one.version()) == (newer, newer.version)
+    assert one.remember("Ada rests.", "profile", expected_version=newer.version).text == "Ada rests."
+
+
+def test_a_version_of_what_is_not_there_is_a_conflict(memory: Memory) -> None:
+    with pytest.raises(Conflict, match="not there"):
+        memory.remember("Ada runs.", "profile", expected_version=1)
+    record = memory.remember("Ada runs.", "profile")
+    memory.retract(record.id)
+    with pytest.raises(Conflict, match="not there"):
+        memory.remember("Ada swims.", "profile", expected_version=record.version)
+    assert memory.remember("Ada swims.", "profile", expected_version=0).text == "Ada swims."
+
+
+def test_other_writing_in_the_space_is_no_conflict(memory: Memory) -> None:
+    seen = memory.remember("Ada runs.", "profile").version
+    memory.remember("I am calm.", "soul")
+    memory.scoped(agent="coach").remember("Ada runs fast.", "profile")
+    assert memory.remember("Ada swims.", "profile", expected_version=seen).version == 4
+
+
+def test_each_space_counts_its_own_versions(memory: Memory) -> None:
+    for handle in (memory, memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")):
+        assert [handle.remember(f"number {n}", "finding").version for n in range(3)] == [1, 2, 3]
+
+
+# Threads
+
+
+def test_fifty_additions_at_once_lose_nothing(memory: Memory) -> None:
+    def add(number: int) -> Callable[[], Record]:
+        return lambda: memory.remember(f"fact number {number}", merge=False)
+
+    written = at_once([add(n) for n in range(50)])
+    assert {one.text for one in written if isinstance(one, Record)} == {f"fact number {n}" for n in range(50)}
+    assert sorted(one.version for one in written if isinstance(one, Record)) == [*range(1, 51)]
+    assert {one.text for one in memory.records()} == {f"fact number {n}" for n in range(50)}
+    check_history(memory, 50)
+    assert len(memory.recall("fact number", limit=100)) == 50
+
+
+def test_calls_at_once_stay_whole(reopen: Callable[[], Memory]) -> None:
+    handles = [reopen(), reopen()]
+
+    def add(number: int) -> Callable[[], list[Record]]:
+        texts = [f"{number} {part}" for part in "abc"]
+        return lambda: handles[number % 2].remember_fil(texts[:1], texts[1:2], texts[2:])
+
+    for written in at_once([add(n) for n in range(12)]):
+        assert not isinstance(written, Exception)
+        first = written[0].version
+        assert [one.version for one in written] == [first, first + 1, first + 2]
+    assert len({change.batch for change in handles[0].changes()}) == 12
+    check_history(handles[0], 36)
+
+
+def test_profiles_at_once_are_versions_of_one(reopen: Callable[[], Memory]) -> None:
+    handles = [reopen(), reopen(), reopen()]
+
+    def write(number: int) -> Callable[[], Record]:
+        return lambda: handles[number % 3].remember(f"Ada, seen by {number}", "profile")
+
+    written = at_once([write(n) for n in range(12)])
+    assert len({one.id for one in written if isinstance(one, Record)}) == 1
+    assert len(handles[0].records()) == 1
+    check_history(handles[0], 12)
+
+
+def test_of_changes_that_expect_the_same_version_one_is_made(memory: Memory) -> None:
+    seen = memory.remember("Ada runs.", "profile").version
+
+    def write(number: int) -> Callable[[], Record]:
+        return lambda: memory.remember(f"Ada, seen by {number}", "profile", expected_version=seen)
+
+    outcomes = at_once([write(n) for n in range(8)])
+    made = [one for one in outcomes if isinstance(one, Record)]
+    assert [type(one) for one in outcomes if not isinstance(one, Record)] == [Conflict] * 7
+    assert made == [memory.get("profile")]
+    check_history(memory, 2)
+
+
+def test_with_expected_versions_no_update_is_lost(reopen: Callable[[], Memory]) -> None:
+    handles = [reopen(), reopen()]
+    handles[0].remember("0", "profile")
+
+    def count_to_ten(memory: Memory) -> Callable[[], int]:
+        def work() -> int:
+            done = 0
+            while done < 10:
+                seen = memory.get("profile")
+                assert seen is not None
+                try:
+                    memory.remember(str(int(seen.text) + 1), "profile", expected_version=seen.version)
+                except Conflict:
+                    continue
+                done += 1
+            return done
+
+        return work
+
+    assert at_once([count_to_ten(handle) for handle in handles]) == [10, 10]
+    assert [change.after for change in handles[0].changes()[::-1]] == [str(n) for n in range(21)]
+
+
+def test_a_cap_holds_for_those_who_write_at_once(memory: Memory) -> None:
+    def add(number: int) -> Callable[[], Record]:
+        return lambda: memory.remember(f"{number}" * 1_000, merge=False)
+
+    outcomes = at_once([add(n) for n in range(8)])
+    assert len([one for one in outcomes if isinstance(one, Record)]) == 4
+    assert len([one for one in outcomes if isinstance(one, InvalidInput)]) == 4
+    check_history(memory, 4)
+
+
+def test_a_record_is_retracted_once(memory: Memory) -> None:
+    record = memory.remember("it rains", "finding")
+    outcomes = at_once([lambda: memory.retract(record.id)] * 6)
+    assert len([one for one in outcomes if isinstance(one, Record)]) == 1
+    assert len([one for one in outcomes if isinstance(one, InvalidInput)]) == 5
+    check_history(memory, 2)
+
+
+def test_additions_and_clearings_at_once_agree_with_the_history(memory: Memory) -> None:
+    def work(number: int) -> Callable[[], object]:
+        if number % 4 == 3:
+            return lambda: memory.clear(tags=["rain"])
+        if number % 4 == 2:
+            return memory.undo
+        return lambda: memory.remember(f"it rains, {number}", "finding", tags=["rain"])
+
+    outcomes = at_once([work(n) for n in range(24)])
+    assert all(
+        isinstance(one, InvalidInput) for one in outcomes if isinstance(one, Exception)
+    )  # nothing to undo
+    check_history(memory, memory.version())
+    assert {hit.id for hit in memory.recall("rains", limit=100)} == {one.id for one in memory.records()}
+
+
+def test_the_same_fact_said_at_once_is_one_record_with_all_the_evidence(memory: Memory) -> None:
+    outcomes = at_once([lambda: memory.remember("The user lives in Berlin")] * 8)
+    assert {type(one) for one in outcomes} == {Record}
+    assert [(one.text, one.evidence) for one in memory.records()] == [("The user lives in Berlin", 8)]
+
+
+def test_uses_of_a_note_at_once_are_all_counted(memory: Memory) -> None:
+    note = memory.chat("monday").remember("the door is red", "note")
+    at_once([lambda: memory.get(note.id)] * 10)
+    assert [one.uses for one in memory.records()] == [10]
+
+
+def test_who_reads_while_others_write_sees_what_was_acknowledged(reopen: Callable[[], Memory]) -> None:
+    writer, reader = reopen(), reopen()
+    written: list[str] = []
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for n in range(40):
+                record = writer.remember(f"rain of day {n}", "finding")
+                written.append(record.id)
+        finally:
+            done.set()
+
+    def read() -> int:
+        looked = 0
+        while not done.is_set() or not looked:
+            before = list(written)
+            assert {hit.id for hit in reader.recall("rain", limit=100)} >= set(before)
+            listed = [record.id for record in reader.records()]
+            assert listed[: len(before)] == before
+            looked += 1
+        return looked
+
+    works: list[Callable[[], object]] = [write, read]
+    outcomes = at_once(works)
+    assert [one for one in outcomes if isinstance(one, Exception)] == []
+
+
+# Processes
+
+ADD = """
+import sys
+from holdfast import Memory
+memory = Memory(sys.argv[1], user="ada")
+memory.version()
+print("ready", flush=True)
+input()
+for n in range(10):
+    memory.remember(f"number {n} of process {sys.argv[2]}", merge=False)
+    memory.remember(f"Ada, {n} of {sys.argv[2]}", "profile")
+memory.close()
+"""
+SWAP = """
+import sys
+from holdfast import Conflict, Memory
+memory = Memory(sys.argv[1], user="ada")
+seen = memory.get("profile").version
+print("ready", flush=True)
+input()
+try:
+    print(memory.remember(f"Ada, by {sys.argv[2]}", "profile", expected_version=seen).text)
+except Conflict:
+    print("Conflict")
+memory.close()
+"""
+
+
+def test_processes_that_write_at_once_lose_nothing(shared_location: str) -> None:
+    programs.run_together(ADD, [(shared_location, process) for process in "abc"])
+    with Memory(shared_location, user="ada") as memory:
+        check_history(memory, 60)
+        for process in "abc":
+            own = [one.text for one in memory.records(text=f"of process {process}")]
+            assert own == [f"number {n} of process {process}" for n in range(10)]
+        assert len(memory.changes(kind="profile")) == 30
+        assert len(memory.records(kind="profile")) == 1
+
+
+def test_of_processes_that_expect_the_same_version_one_writes(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        memory.remember("Ada runs.", "profile")
+    said = [
+        out.split("\n")[-2] for out in programs.run_together(SWAP, [(shared_location, one) for one in "ab"])
+    ]
+    with Memory(shared_location, user="ada") as memory:
+        profile = memory.get("profile")
+        assert profile is not None
+        assert sorted(said) == [profile.text, "Conflict"]
+        check_history(memory, 2)

@@ -1,0 +1,372 @@
+"""Snapshots: what a chat knows is frozen at its first prompt, and moves on when the chat itself writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import Chat, Memory, Writer, acting
+from programs import run
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+QUESTION = "what about marathons?"
+
+
+def frozen(chat: Chat) -> str:
+    """Give the part of a prompt that shows what is known."""
+    return chat.prompt().system
+
+
+def recalled(chat: Chat) -> list[str]:
+    """Give the records that a prompt recalls."""
+    return [hit.text for hit in chat.prompt(query=QUESTION).hits if hit.source == "record"]
+
+
+# When it is frozen
+
+
+def test_a_chat_is_frozen_by_its_first_prompt(memory: Memory) -> None:
+    memory.remember("I am a patient coach.", "soul")
+    chat = memory.chat("monday")
+    assert chat.snapshot() is None
+    chat.append(role="user", content="hello")
+    chat.window()
+    assert chat.snapshot() is None, "only a prompt freezes"
+    assert "patient coach" in frozen(chat)
+    assert chat.snapshot() == 1
+    memory.remember("I am strict.", "soul")
+    assert "patient coach" in frozen(chat)
+    assert "strict" not in frozen(chat)
+    assert chat.snapshot() == 1
+
+
+def test_a_chat_is_frozen_also_when_nothing_is_known_yet(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    assert frozen(chat) == ""
+    assert chat.snapshot() == 0
+    memory.remember("I am a patient coach.", "soul")
+    memory.remember("marathons need shoes", "finding")
+    assert chat.prompt(query=QUESTION).system == ""
+    assert chat.snapshot() == 0
+
+
+def test_a_new_chat_gets_what_is_known_now(memory: Memory) -> None:
+    memory.remember("old", "soul")
+    frozen(memory.chat("monday"))
+    memory.remember("new", "soul")
+    assert "new" in frozen(memory.chat("tuesday"))
+    assert memory.chat("tuesday").snapshot() == 2
+
+
+def test_what_is_remembered_before_the_first_prompt_is_shown_by_it(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.remember("Ada runs", merge=False)
+    chat.remember("Ada reflects", by="reflect", merge=False)
+    assert "Ada runs" in frozen(chat)
+    assert "Ada reflects" in frozen(chat)
+
+
+OUTSIDE: dict[str, Callable[[Memory], object]] = {
+    "the user, elsewhere": lambda memory: memory.remember("marathons now", "soul", by="user"),
+    "another chat": lambda memory: memory.chat("tuesday").remember("marathons now", merge=False),
+    "reflection on this chat": lambda memory: memory.chat("monday").remember(
+        "marathons now", "soul", by="reflect"
+    ),
+    "reflection in its name": lambda memory: memory.remember(
+        "marathons now", "finding", by="reflect", chat="monday"
+    ),
+    "an import of this chat": lambda memory: memory.remember(
+        "marathons now", "finding", by="import", chat="monday"
+    ),
+    "a replacement": lambda memory: memory.replace("known marathons", "marathons now"),
+    "a retraction": lambda memory: memory.retract("known marathons"),
+    "a rollback": lambda memory: memory.rollback("soul", 1),
+    "an undo": lambda memory: memory.undo(),
+    "a clearing": lambda memory: memory.clear(kind="finding"),
+    "the tenant": lambda memory: memory.scoped(user="").remember("marathons now", "constraint", by="user"),
+    "the same chat of another user": lambda memory: (
+        memory.scoped(user="bob").chat("monday").remember("marathons now", merge=False)
+    ),
+}
+
+
+@pytest.mark.parametrize("write", OUTSIDE.values(), ids=OUTSIDE.keys())
+def test_what_others_write_does_not_change_a_prompt(
+    memory: Memory, write: Callable[[Memory], object]
+) -> None:
+    memory.remember("first", "soul")
+    memory.remember("second", "soul")
+    memory.remember("known marathons", "finding")
+    memory.remember("known marathons too", "insight")
+    memory.retract("known marathons too")
+    chat = memory.chat("monday")
+    before = chat.prompt(query=QUESTION), recalled(chat), chat.snapshot()
+    assert before[1] == ["known marathons"]
+    write(memory)
+    assert (chat.prompt(query=QUESTION), recalled(chat), chat.snapshot()) == before
+
+
+def test_recall_outside_of_a_prompt_knows_the_present(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    frozen(chat)
+    memory.remember("marathons need shoes", "finding")
+    assert [hit.text for hit in memory.recall(QUESTION)] == ["marathons need shoes"]
+
+
+def test_messages_are_recalled_as_of_now(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    frozen(chat)
+    memory.chat("tuesday").append(role="user", content="marathons are long")
+    assert [hit.text for hit in chat.prompt(query=QUESTION).hits] == ["marathons are long"]
+
+
+# How it moves on
+
+
+FOREGROUND: dict[str, Callable[[Memory], object]] = {
+    "chat.remember": lambda memory: memory.chat("monday").remember("Ada swims", merge=False),
+    "by the user": lambda memory: memory.chat("monday").remember("Ada swims", by="user", merge=False),
+    "by a tool": lambda memory: memory.chat("monday").remember("Ada swims", by="tool", merge=False),
+    "memory.remember": lambda memory: memory.remember("Ada swims", chat="monday", merge=False),
+    "replace": lambda memory: memory.replace("Ada runs", "Ada swims", chat="monday"),
+    "a retraction": lambda memory: memory.retract("Ada runs", chat="monday"),
+    "a batch": lambda memory: memory.remember_fil(["Ada swims"], chat="monday"),
+}
+ACTING: dict[str, Callable[[Memory], object]] = {
+    "remember": lambda memory: memory.remember("Ada swims", merge=False),
+    "remember_fil": lambda memory: memory.remember_fil(["Ada swims"]),
+    "replace": lambda memory: memory.replace("Ada runs", "Ada swims"),
+    "retract": lambda memory: memory.retract("Ada runs"),
+    "clear": lambda memory: memory.clear(kind="fact"),
+    "undo": lambda memory: memory.undo(),
+    "rollback": lambda memory: memory.rollback("soul", 1),
+}
+
+
+@pytest.mark.parametrize("write", FOREGROUND.values(), ids=FOREGROUND.keys())
+def test_what_a_chat_writes_itself_is_in_its_next_prompt(
+    memory: Memory, write: Callable[[Memory], object]
+) -> None:
+    memory.remember("Ada runs", merge=False)
+    chat = memory.chat("monday")
+    before = frozen(chat)
+    memory.remember("of another chat", merge=False)
+    write(memory)
+    assert chat.snapshot() == memory.version()
+    assert frozen(chat) != before
+    assert "of another chat" in frozen(chat)
+
+
+@pytest.mark.parametrize("write", ACTING.values(), ids=ACTING.keys())
+def test_what_is_written_on_behalf_of_a_chat_is_in_its_next_prompt(
+    memory: Memory, write: Callable[[Memory], object]
+) -> None:
+    memory.remember("first", "soul")
+    memory.remember("second", "soul")
+    memory.remember("Ada runs", merge=False)
+    chat, other = memory.chat("monday"), memory.chat("tuesday")
+    before = frozen(chat)
+    assert frozen(other) == before
+    with acting(chat="monday"):
+        write(memory)
+    assert chat.snapshot() == memory.version()
+    assert other.snapshot() == 3, "the other chat stays"
+    with acting(chat="monday", source="reflect"):
+        memory.remember("Ada reflects", "insight")
+    assert chat.snapshot() == memory.version() - 1
+
+
+def test_a_refused_write_does_not_move_a_chat_on(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    before = frozen(chat)
+    memory.remember("of another chat", merge=False)
+    with pytest.raises(ValueError, match="blank"):
+        chat.remember("  ")
+    with pytest.raises(PermissionError):
+        chat.remember("Obey", "constraint")
+    assert frozen(chat) == before
+
+
+def test_advance_shows_what_is_known_now_and_says_which_version(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    memory.remember("old", "soul")
+    frozen(chat)
+    memory.remember("new", "soul")
+    memory.scoped(user="").remember("Of the tenant", "constraint", by="user")
+    memory.remember("marathons need shoes", "finding")
+    assert chat.advance() == 3 == chat.snapshot()
+    assert "new" in frozen(chat)
+    assert "Of the tenant" in frozen(chat)
+    assert recalled(chat) == ["marathons need shoes"]
+
+
+def test_advancing_before_the_first_prompt_freezes(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    assert chat.advance() == 0
+    memory.remember("new", "soul")
+    assert frozen(chat) == ""
+
+
+def test_a_chat_of_one_agent_does_not_move_that_of_another_user(memory: Memory) -> None:
+    mine, theirs = memory.chat("monday"), memory.scoped(user="bob").chat("monday")
+    frozen(mine)
+    frozen(theirs)
+    mine.remember("Ada runs", merge=False)
+    assert (mine.snapshot(), theirs.snapshot()) == (1, 0)
+
+
+# Byte for byte
+
+AROUND: dict[str, Callable[[Memory], object]] = {
+    "messages": lambda memory: memory.chat("monday").append(role="user", content="more about marathons"),
+    "a session note": lambda memory: memory.remember("a note", "note", chat="monday", by="reflect"),
+    "a plan note": lambda memory: memory.remember("a plan", "note", target="plan"),
+    "the use of notes": lambda memory: memory.chat("monday").notes(),
+    "the use of a record": lambda memory: [memory.get(one.id) for one in memory.records()],
+    "a pad": lambda memory: memory.chat("monday").pad.update({"step": "1"}),
+    "a rebuild": lambda memory: memory.rebuild(),
+    "an archive": lambda memory: memory.chat("monday").archive(),
+    "another user": lambda memory: memory.scoped(user="bob").remember("Bob runs", "soul"),
+    "another agent": lambda memory: memory.scoped(agent="cook").remember("I cook", "soul"),
+    "an ended run": lambda memory: memory.chat("monday").run().end(),
+}
+
+
+@pytest.mark.parametrize("write", AROUND.values(), ids=AROUND.keys())
+def test_what_is_known_stays_the_same_to_the_byte(memory: Memory, write: Callable[[Memory], object]) -> None:
+    memory.chat("monday").append(role="user", content="hello")
+    memory.remember("Never on Mondays", "constraint", by="user")
+    memory.remember("Ada runs", priority=3, merge=False)
+    memory.remember("Ada swims", priority=8, merge=False)
+    memory.remember("an old note", "note", chat="monday")
+    before = frozen(memory.chat("monday"))
+    assert before.count("Ada") == 2
+    write(memory)
+    assert frozen(memory.chat("monday")) == before
+
+
+def test_times_of_validity_that_pass_do_not_change_a_prompt(location: str) -> None:
+    times = [NOON]
+    with Memory(location, user="ada", clock=lambda: times[-1]) as memory:
+        memory.remember("Ada lives in Berlin", until=NOON + HOUR, merge=False)
+        memory.remember("Ada lives in Lisbon", since=NOON + HOUR, merge=False)
+        memory.remember("marathons this week", "finding", until=NOON + HOUR)
+        chat = memory.chat("monday")
+        before = chat.prompt(query=QUESTION)
+        assert "Berlin" in before.system
+        assert "Lisbon" not in before.system
+        assert "marathons this week" in before.system
+        times.append(NOON + 2 * HOUR)
+        assert chat.prompt(query=QUESTION).system == before.system
+        assert "Lisbon" in frozen(memory.chat("tuesday"))
+        chat.advance()
+        after = chat.prompt(query=QUESTION).system
+    assert "Lisbon" in after
+    assert "Berlin" not in after
+    assert "this week" not in after
+
+
+def test_a_snapshot_survives_reopening(reopen: Callable[[], Memory]) -> None:
+    memory = reopen()
+    memory.remember("old", "soul")
+    before = frozen(memory.chat("monday"))
+    memory.close()
+    again = reopen()
+    again.remember("new", "soul")
+    again.close()
+    last = reopen()
+    assert last.chat("monday").snapshot() == 1
+    assert frozen(last.chat("monday")) == before
+
+
+def test_another_process_shows_the_same_and_does_not_move_it(
+    shared_location: str, reopen: Callable[[], Memory]
+) -> None:
+    memory = reopen()
+    memory.remember("old", "soul")
+    before = frozen(memory.chat("monday"))
+    script = """
+import sys
+from holdfast import Memory
+with Memory(sys.argv[1], user="ada") as memory:
+    memory.remember("new", "soul")
+    memory.chat("tuesday").remember("of another chat", merge=False)
+    print(memory.chat("monday").prompt().system)
+"""
+    assert run(script, shared_location) == before + "\n"
+    assert frozen(memory.chat("monday")) == before
+
+
+# A property: whatever happens, the frozen part changes only when the chat itself writes or advances
+
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(
+    lambda text: any(char.isalnum() for char in text)
+)
+STEPS = st.one_of(
+    st.tuples(st.just("append"), TEXTS),
+    st.tuples(st.sampled_from(["soul", "profile", "fact", "finding", "constraint"]), TEXTS),
+    st.tuples(st.sampled_from(["reflect", "note", "pad", "undo", "own", "advance", "run"]), TEXTS),
+)
+
+
+@pytest.fixture(scope="module")
+def spaces() -> Iterator[Iterator[Memory]]:
+    """Give one empty memory after the other, for the examples of a property."""
+    with Memory(":memory:") as memory:
+        yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
+
+
+def step(memory: Memory, what: str, text: str) -> bool:
+    """Do something, and say whether it lets the chat move on."""
+    chat, writer = memory.chat("monday"), {"constraint": "user"}
+    if what == "append":
+        chat.append(role="user", content=text)
+    elif what == "pad":
+        chat.pad["name"] = "value"
+    elif what == "note":
+        memory.remember(text, "note", chat="monday", by="reflect")
+    elif what == "reflect":
+        chat.remember(text, by="reflect", merge=False)
+    elif what == "undo":
+        if [one for one in memory.changes() if one.action == "add"][:1]:
+            try:
+                memory.undo()
+            except ValueError:
+                return False
+    elif what == "run":
+        with chat.run() as run_:
+            run_.remember(text)
+    elif what == "own":
+        chat.remember(text, merge=False)
+        return True
+    elif what == "advance":
+        chat.advance()
+        return True
+    else:
+        by: Writer = "user" if what in writer else "agent"
+        memory.remember(text, what, by=by, merge=False)
+    return False
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=st.lists(STEPS, min_size=1, max_size=12))
+def test_only_the_chat_itself_changes_the_frozen_part(
+    spaces: Iterator[Memory], steps: list[tuple[str, str]]
+) -> None:
+    memory = next(spaces)
+    chat = memory.chat("monday")
+    before = frozen(chat)
+    for what, text in steps:
+        moved = step(memory, what, text)
+        after = frozen(chat)
+        if moved:
+            assert chat.snapshot() == memory.version()
+            assert after == frozen(memory.chat(f"new {memory.version()} {len(after)}")), "as for a new chat"
+        else:
+            assert after == before
+        before = after

@@ -1,0 +1,784 @@
+"""Versions: one counter for each space, every write a change, every read as of then, and the way back."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import Denied, Hit, InvalidInput, Memory, Message, Record, View, Writer, acting
+from programs import run
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def texts(records: list[Record]) -> list[str]:
+    return [record.text for record in records]
+
+
+def found(hits: list[Hit]) -> list[str]:
+    return [hit.text for hit in hits]
+
+
+@pytest.fixture
+def times() -> list[datetime]:
+    """What the clock of `timed` says: the last of these."""
+    return [NOON]
+
+
+@pytest.fixture
+def timed(location: str, times: list[datetime]) -> Iterator[Memory]:
+    with Memory(location, user="ada", clock=lambda: times[-1]) as memory:
+        yield memory
+
+
+# One counter, and a change for every write
+
+
+def test_every_write_takes_the_next_number_of_one_counter(memory: Memory) -> None:
+    assert memory.version() == 0
+    constraint = memory.remember("Never on Mondays", "constraint", by="user")
+    soul = memory.remember("I am a patient coach.", "soul")
+    fact = memory.remember("Ada runs marathons", merge=False)
+    replaced = memory.replace(fact.id, "Ada runs half marathons")
+    retracted = memory.retract(fact.id)
+    noted = memory.remember("ask about shoes", "note", chat="monday")
+    assert [one.version for one in (constraint, soul, fact, replaced, retracted, noted)] == [1, 2, 3, 4, 5, 6]
+    assert memory.version() == 6
+    assert [change.version for change in memory.changes()] == [6, 5, 4, 3, 2, 1]
+
+
+def test_a_call_that_writes_several_records_is_one_batch(memory: Memory) -> None:
+    memory.remember("I am a patient coach.", "soul")
+    memory.remember_fil(["f1", "f2"], ["i1"], ["l1"])
+    memory.clear(kind="finding")
+    assert [(one.version, one.batch) for one in memory.changes()] == [
+        (7, 6),
+        (6, 6),
+        (5, 2),
+        (4, 2),
+        (3, 2),
+        (2, 2),
+        (1, 1),
+    ]
+
+
+def test_a_write_that_failed_takes_no_number(memory: Memory) -> None:
+    memory.remember("Ada runs", "finding")
+    with pytest.raises(InvalidInput):
+        memory.remember_fil(["fine", "   "])
+    with pytest.raises(Denied):
+        memory.remember("Obey", "constraint", by="agent")
+    with pytest.raises(InvalidInput):
+        memory.retract("nothing like it")
+    assert memory.version() == 1
+    assert memory.remember("Ada swims", "finding").version == 2
+
+
+def test_spaces_count_for_themselves(memory: Memory) -> None:
+    memory.remember("Ada runs", "finding")
+    others = (memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user=""))
+    assert [other.version() for other in others] == [0, 0, 0]
+    assert [other.remember("Something", "finding").version for other in others] == [1, 1, 1]
+    assert memory.version() == 1
+
+
+def test_a_change_tells_before_after_by_why_where_and_when(timed: Memory, times: list[datetime]) -> None:
+    fact = timed.remember("Ada runs", by="tool", chat="monday", messages=3, merge=False)
+    times.append(NOON + HOUR)
+    timed.replace(fact.id, "Ada swims", by="user", chat="tuesday")
+    timed.retract(fact.id, by="agent", why="she stopped")
+    timed.rollback(fact.id, 1)
+    rollback, retract, replace, add = timed.changes(id=fact.id)
+    assert (add.before, add.after, add.by, add.chat, add.at) == (None, "Ada runs", "tool", "monday", NOON)
+    assert (replace.before, replace.after, replace.by) == ("Ada runs", "Ada swims", "user")
+    assert (replace.chat, replace.at) == ("tuesday", NOON + HOUR)
+    assert (retract.before, retract.after, retract.by, retract.why) == (
+        "Ada swims",
+        None,
+        "agent",
+        "she stopped",
+    )
+    assert (rollback.before, rollback.after, rollback.by) == (None, "Ada runs", "user")
+    assert "version 1" in rollback.why
+    assert [one.action for one in (add, replace, retract, rollback)] == [
+        "add",
+        "replace",
+        "retract",
+        "rollback",
+    ]
+    assert {one.kind for one in timed.changes()} == {"fact"}
+
+
+def test_changes_are_the_newest_first_filtered_and_limited(memory: Memory) -> None:
+    first = memory.remember("f1", "finding")
+    memory.remember("l1", "lesson")
+    memory.replace(first.id, "f2")
+    memory.remember("f3", "finding")
+    assert [one.after for one in memory.changes()] == ["f3", "f2", "l1", "f1"]
+    assert [one.after for one in memory.changes(kind="finding")] == ["f3", "f2", "f1"]
+    assert [one.after for one in memory.changes(id=first.id)] == ["f2", "f1"]
+    assert [one.after for one in memory.changes(kind="finding", limit=2)] == ["f3", "f2"]
+    assert memory.changes(kind="lesson", id=first.id) == []
+    assert memory.changes(id="rec_unknown") == memory.changes(limit=0) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "unknown"}, {"limit": -1}, {"limit": True}, {"id": ""}, {"id": 5}]
+)
+def test_wrong_filters_of_changes_are_refused(memory: Memory, wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        memory.changes(**wrong)  # type: ignore[arg-type]
+
+
+def test_an_agent_sees_its_own_changes_and_those_of_no_agent(memory: Memory) -> None:
+    memory.remember("for all", "soul")
+    memory.scoped(agent="coach").remember("of the coach", "soul")
+    memory.scoped(agent="cook").remember("of the cook", "soul")
+    assert [one.after for one in memory.scoped(agent="cook").changes()] == ["of the cook", "for all"]
+    assert len(memory.changes()) == 3
+
+
+def test_writing_the_same_single_text_again_is_no_change(memory: Memory) -> None:
+    first = memory.remember("I am a patient coach.", "soul")
+    assert memory.remember("I am a patient coach.", "soul").version == first.version
+    assert memory.version() == 1
+
+
+# Reads as of an earlier version
+
+
+def grown(memory: Memory) -> str:
+    """Write five versions, and give the id of the fact among them."""
+    fact = memory.remember(
+        "Ada runs marathons",
+        category="sport",
+        tags=["a"],
+        source="talk",
+        chat="monday",
+        merge=False,
+        target="user",
+    )
+    memory.replace(fact.id, "Ada swims lakes", category="water", tags=["b"], source="post")
+    memory.remember("The soul of a coach", "soul")
+    memory.remember("Marathons need a plan", "finding", tags=["a"])
+    memory.retract(fact.id)
+    return fact.id
+
+
+def test_records_are_listed_as_of_then(memory: Memory) -> None:
+    grown(memory)
+    seen = [texts(memory.at(version).records()) for version in range(6)]
+    assert seen == [
+        [],
+        ["Ada runs marathons"],
+        ["Ada swims lakes"],
+        ["Ada swims lakes", "The soul of a coach"],
+        ["Ada swims lakes", "The soul of a coach", "Marathons need a plan"],
+        ["The soul of a coach", "Marathons need a plan"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("matching", "version_1", "version_2"),
+    [
+        ({"kind": "fact"}, True, True),
+        ({"category": "sport"}, True, False),
+        ({"category": "water"}, False, True),
+        ({"tags": ["a"]}, True, False),
+        ({"tags": ["b", "c"]}, False, True),
+        ({"text": "MARATHON"}, True, False),
+        ({"text": "lake"}, False, True),
+        ({"target": "user"}, True, True),
+        ({"target": "env"}, False, False),
+        ({"chat": "monday"}, True, True),
+        ({"source": "talk"}, True, False),
+        ({"source": "post"}, False, True),
+        ({"limit": 1}, True, True),
+        ({"offset": 1}, False, False),
+    ],
+)
+def test_filters_hold_as_of_then(
+    memory: Memory, matching: dict[str, object], version_1: bool, version_2: bool
+) -> None:
+    grown(memory)
+    one, two = (memory.at(version).records(**matching) for version in (1, 2))  # type: ignore[arg-type]
+    assert (bool(one), bool(two)) == (version_1, version_2)
+
+
+def test_a_record_is_read_as_of_then(memory: Memory) -> None:
+    identity = grown(memory)
+    read = [memory.at(version).get(identity) for version in range(6)]
+    assert [one and one.text for one in read] == [None, "Ada runs marathons", *["Ada swims lakes"] * 3, None]
+    assert [bool(memory.at(version).get("soul")) for version in range(6)] == [False] * 3 + [True] * 3
+
+
+def test_changes_and_version_are_those_of_then(memory: Memory) -> None:
+    grown(memory)
+    for version in range(6):
+        view = memory.at(version)
+        assert view.version() == version
+        assert [one.version for one in view.changes()] == list(range(version, 0, -1))
+    assert [one.version for one in memory.at(4).changes(kind="fact", limit=1)] == [2]
+
+
+def test_recall_finds_what_was_known_then(memory: Memory) -> None:
+    grown(memory)
+    asked = [sorted(found(memory.at(version).recall("marathons lakes coach"))) for version in range(6)]
+    assert asked == [sorted(texts(memory.at(version).records())) for version in range(6)]
+    assert found(memory.at(3).recall_fil("plan")["finding"]) == []
+    assert found(memory.at(4).recall_fil("plan")["finding"]) == ["Marathons need a plan"]
+    assert set(memory.at(0).recall_fil("plan")) == {"finding", "insight", "lesson"}
+
+
+@pytest.mark.parametrize("point", [0, NOON - timedelta(microseconds=1)])
+def test_before_the_first_write_nothing_is_known(timed: Memory, point: int | datetime) -> None:
+    timed.chat("monday").append(role="user", content="marathons on lakes", at=NOON)
+    identity = grown(timed)
+    view = timed.at(point)
+    assert view.version() == 0
+    assert (view.records(), view.changes(), view.recall("marathons lakes coach")) == ([], [], [])
+    assert view.recall_fil("plan") == {"finding": [], "insight": [], "lesson": []}
+    assert view.get(identity) is view.get("soul") is view.get("profile") is None
+
+
+def test_an_earlier_version_of_a_space_without_records_is_empty(memory: Memory) -> None:
+    memory.chat("monday").append(role="user", content="marathons")
+    assert memory.at(0).recall("marathons") == []
+    assert found(memory.at(datetime.now(UTC) + HOUR).recall("marathons")) == ["marathons"]
+
+
+def test_version_0_shows_nothing_that_the_tenant_shares_however_old(memory: Memory) -> None:
+    old = datetime(1960, 1, 1, tzinfo=UTC)
+    memory.scoped(user="").chat("monday").append(role="user", content="marathon", at=old)
+    assert memory.at(0).recall("marathon") == []
+
+
+def test_a_time_shows_what_was_written_until_then(timed: Memory, times: list[datetime]) -> None:
+    timed.remember("at noon", "finding")
+    times.append(NOON + HOUR)
+    timed.remember("at one", "finding")
+    moments = [NOON, NOON + HOUR / 2, NOON + HOUR - timedelta(microseconds=1), NOON + HOUR, NOON + 9 * HOUR]
+    assert [timed.at(moment).version() for moment in moments] == [1, 1, 1, 2, 2]
+    assert found(timed.at(NOON).recall("noon one")) == ["at noon"]
+    assert timed.at(NOON.replace(tzinfo=None)).version() == 1
+    assert timed.at(NOON.astimezone(timezone(timedelta(hours=9)))).version() == 1
+
+
+def test_messages_of_a_version_are_those_that_were_stored_then(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(role="user", content="marathon early")
+    memory.remember("First", "finding")
+    chat.append(role="user", content="marathon late")
+    memory.remember("Second", "finding")
+    assert found(memory.at(1).recall("marathon")) == ["marathon early"]
+    assert sorted(found(memory.at(2).recall("marathon"))) == ["marathon early", "marathon late"]
+
+
+def test_messages_of_a_time_are_those_that_were_said_until_then(timed: Memory) -> None:
+    timed.chat("monday").append(
+        [Message("user", f"marathon {n}", at=NOON + n * HOUR) for n in range(3)],
+    )
+    assert sorted(found(timed.at(NOON + HOUR).recall("marathon"))) == ["marathon 0", "marathon 1"]
+
+
+def test_what_the_tenant_shares_is_recalled_as_of_then(timed: Memory, times: list[datetime]) -> None:
+    shared = timed.scoped(user="")
+    policy = shared.remember("Holidays are in July", "finding")
+    timed.remember("Ada likes holidays", "finding")
+    times.append(NOON + HOUR)
+    shared.replace(policy.id, "Holidays are in August")
+    timed.remember("Ada likes July", "finding")
+    assert sorted(found(timed.at(1).recall("holidays"))) == ["Ada likes holidays", "Holidays are in July"]
+    assert "Holidays are in August" in found(timed.at(2).recall("holidays"))
+
+
+@pytest.mark.parametrize("point", [-1, 3, 10**30, True, False, "1", 1.0, None])
+def test_a_version_that_does_not_exist_is_refused(memory: Memory, point: object) -> None:
+    memory.remember("one", "finding")
+    memory.remember("two", "finding")
+    with pytest.raises(InvalidInput, match="version"):
+        memory.at(point)  # type: ignore[arg-type]
+
+
+def test_a_view_stays_what_it_was_when_more_is_written(memory: Memory) -> None:
+    fact = memory.remember("Ada runs", "finding")
+    view = memory.at(1)
+    memory.replace(fact.id, "Ada swims")
+    memory.rebuild()
+    assert (texts(view.records()), found(view.recall("Ada")), view.version()) == (
+        ["Ada runs"],
+        ["Ada runs"],
+        1,
+    )
+
+
+def test_a_view_has_no_method_that_writes(memory: Memory) -> None:
+    memory.remember("one", "finding")
+    view = memory.at(1)
+    reads = {"changes", "get", "recall", "recall_fil", "records", "scope", "version"}
+    assert {name for name in dir(view) if not name.startswith("_")} == reads
+    assert type(view) is View
+
+
+def test_looking_back_counts_no_use_of_a_note(memory: Memory) -> None:
+    note = memory.remember("buy shoes", "note", chat="monday")
+    assert memory.at(1).get(note.id) is not None
+    now = memory.get(note.id)
+    assert now is not None
+    assert now.uses == 1
+
+
+def test_a_view_of_one_user_shows_nothing_of_another(memory: Memory) -> None:
+    fact = memory.remember("Ada runs", "finding")
+    bob = memory.scoped(user="bob")
+    bob.remember("Bob swims", "finding")
+    view = bob.at(1)
+    assert (texts(view.records()), found(view.recall("Ada swims")), view.get(fact.id)) == (
+        ["Bob swims"],
+        ["Bob swims"],
+        None,
+    )
+
+
+# What was recalled at a version is what is recalled as of it, to the last bit
+
+WORDS = ("marathon", "lake", "shoe", "coach", "plan", "berlin", "monday")
+KINDS = ("finding", "insight", "lesson", "soul", "profile", "episode")
+QUERIES = ("marathon shoes", "who is the coach of the plan?", "berlin lake monday")
+Recalled = list[tuple[str, str, str, dict[str, float]]]
+
+
+def recalled(view: View) -> list[Recalled]:
+    """Recall records, alone and beside messages."""
+    answers = []
+    for query in QUERIES:
+        alone = view.recall(query, sources=["record"], limit=1_000)
+        beside = [hit for hit in view.recall(query, limit=1_000) if hit.source == "record"]
+        answers += [
+            [(hit.id, hit.text, hit.score.hex(), dict(hit.why)) for hit in hits] for hits in (alone, beside)
+        ]
+    return answers
+
+
+def write(memory: Memory, action: str, number: int, text: str) -> None:
+    """Do one thing to what is known; what cannot be done is left out."""
+    there = memory.records()
+    kind = KINDS[number % len(KINDS)]
+    try:
+        if action == "remember":
+            memory.remember(text, kind, chat=f"chat{number % 3}")
+        elif action == "say":
+            memory.chat(f"chat{number % 3}").append(role="user", content=text)
+            memory.remember(text, "finding")
+        elif action == "batch":
+            memory.remember_fil([text, f"{text} plan"], [], [text])
+        elif action == "undo":
+            memory.undo()
+        elif action == "clear":
+            memory.clear(kind=kind)
+        elif action == "rollback kind":
+            memory.rollback(kind, number % (memory.version() + 1))
+        elif there:
+            chosen = there[number % len(there)].id
+            if action == "replace":
+                memory.replace(chosen, text)
+            elif action == "retract":
+                memory.retract(chosen)
+            else:
+                memory.rollback(chosen, 1 + number % memory.version())
+    except InvalidInput:
+        pass
+
+
+ACTIONS = ("remember", "say", "batch", "undo", "clear", "rollback", "rollback kind", "replace", "retract")
+
+
+@pytest.fixture(scope="module")
+def spaces() -> Iterator[Iterator[Memory]]:
+    """Give one empty memory after the other, for the examples of a property."""
+    with Memory(":memory:") as memory:
+        yield (memory.scoped(user=f"user{n}") for n in range(1_000_000))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    history=st.lists(
+        st.tuples(
+            st.sampled_from(ACTIONS),
+            st.integers(0, 60),
+            st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join),
+        ),
+        min_size=1,
+        max_size=25,
+    )
+)
+def test_recall_as_of_a_version_is_what_it_was_to_the_last_bit(
+    spaces: Iterator[Memory], history: list[tuple[str, int, str]]
+) -> None:
+    memory = next(spaces)
+    then: dict[int, tuple[list[Recalled], list[Record]]] = {}
+    for action, number, text in history:
+        before = memory.version()
+        write(memory, action, number, text)
+        if memory.version() > before:
+            then[memory.version()] = recalled(memory), memory.records()
+    for version, (hits, records) in then.items():
+        assert recalled(memory.at(version)) == hits
+        assert memory.at(version).records() == records
+    memory.rebuild()
+    for version, (hits, _) in then.items():
+        assert recalled(memory.at(version)) == hits
+
+
+RECALL_AT = """
+import json, sys
+from holdfast import Memory
+with Memory(sys.argv[1], user="ada") as memory:
+    for version in json.loads(sys.argv[2]):
+        hits = memory.at(version).recall(sys.argv[3], sources=["record"], limit=1_000)
+        print(json.dumps([[hit.id, hit.text, hit.score.hex()] for hit in hits]))
+"""
+
+
+def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_process(
+    shared_location: str, reopen: Callable[[], Memory]
+) -> None:
+    memory, chance = reopen(), random.Random(7)
+    then: dict[int, list[Recalled]] = {}
+    while memory.version() < 600:  # several segments of the index
+        text = " ".join(chance.choices(WORDS, k=chance.randint(1, 6)))
+        if chance.random() < 0.2:
+            write(memory, chance.choice(ACTIONS), chance.randrange(60), text)
+        else:
+            memory.remember_fil([text] * chance.randint(1, 30))
+        if chance.random() < 0.3:
+            then[memory.version()] = recalled(memory)
+    asked = sorted(then)[:: max(1, len(then) // 6)]
+    assert [recalled(memory.at(version)) for version in asked] == [then[version] for version in asked]
+    memory.rebuild()
+    assert [recalled(memory.at(version)) for version in asked] == [then[version] for version in asked]
+    printed = run(RECALL_AT, shared_location, json.dumps(asked), QUERIES[0]).splitlines()
+    assert [json.loads(line) for line in printed] == [
+        [list(hit[:3]) for hit in then[version][0]] for version in asked
+    ]
+
+
+# The way back: rollback
+
+
+def test_a_record_is_rolled_back_as_a_new_version_by_the_user(memory: Memory) -> None:
+    fact = memory.remember("Ada runs", category="sport", tags=["a"], priority=7, by="tool", merge=False)
+    memory.replace(fact.id, "Ada swims", category="water", tags=["b"], priority=2)
+    (again,) = memory.rollback(fact.id, 1)
+    assert (again.id, again.version, again.by, again.action) == (fact.id, 3, "tool", "rollback")
+    assert memory.changes(limit=1)[0].by == "user", "who rolled back, not who wrote the text"
+    assert (again.text, again.category, again.tags, again.priority) == ("Ada runs", "sport", ("a",), 7)
+    assert texts(memory.records()) == ["Ada runs"]
+    assert texts(memory.at(2).records()) == ["Ada swims"]
+
+
+def test_what_was_retracted_comes_back_in_its_place(memory: Memory) -> None:
+    first = memory.remember("first", "finding")
+    memory.remember("second", "finding")
+    memory.retract(first.id)
+    memory.rollback(first.id, 1)
+    assert texts(memory.records()) == ["first", "second"]
+    assert "first" in found(memory.recall("first"))
+
+
+def test_a_single_text_is_rolled_back_by_its_kind(memory: Memory) -> None:
+    memory.remember("I am strict.", "soul")
+    memory.remember("I am kind.", "soul")
+    memory.remember("Ada, 36", "profile")
+    memory.rollback("soul", 1)
+    soul, profile = memory.get("soul"), memory.get("profile")
+    assert soul is not None
+    assert profile is not None
+    assert (soul.text, soul.version, profile.text) == ("I am strict.", 4, "Ada, 36")
+
+
+def test_a_single_text_of_one_agent_is_rolled_back_alone(memory: Memory) -> None:
+    coach, cook = memory.scoped(agent="coach"), memory.scoped(agent="cook")
+    for agent in (coach, cook):
+        agent.remember("old", "soul")
+        agent.remember("new", "soul")
+    coach.rollback("soul", 1)
+    souls = [agent.get("soul") for agent in (coach, cook)]
+    assert [one and one.text for one in souls] == ["old", "new"]
+
+
+def test_a_kind_with_many_records_becomes_what_it_was(memory: Memory) -> None:
+    ids = [memory.remember(f"finding {n}", "finding").id for n in range(6)]
+    memory.remember("lesson", "lesson")
+    before = memory.version()
+    then = texts(memory.records(kind="finding"))
+    memory.replace(ids[0], "another 0")
+    memory.retract(ids[1])
+    memory.remember("too much", "finding")
+    memory.remember("lesson 2", "lesson")
+    written = memory.rollback("finding", before)
+    assert len(written) == 3, "what is the same as then needs no new version"
+    assert texts(memory.records(kind="finding")) == then
+    assert texts(memory.records(kind="lesson")) == ["lesson", "lesson 2"]
+    memory.undo()
+    assert texts(memory.records(kind="finding")) == [
+        "another 0",
+        *(f"finding {n}" for n in range(2, 6)),
+        "too much",
+    ]
+
+
+def test_a_kind_that_fits_its_cap_then_and_now_is_rolled_back_whatever_lies_between(memory: Memory) -> None:
+    first = memory.remember("a" * 3_900, merge=False)
+    memory.replace(first.id, "short")
+    memory.remember("b" * 3_900, merge=False)
+    memory.rollback("fact", 1)
+    assert texts(memory.records(kind="fact")) == ["a" * 3_900]
+
+
+def test_one_text_for_each_chat_is_rolled_back_in_all_chats(memory: Memory) -> None:
+    for text in ("old", "new"):
+        for chat in ("monday", "tuesday"):
+            memory.remember(f"{text} {chat}", "episode", chat=chat)
+    memory.rollback("episode", 2)
+    assert texts(memory.records(kind="episode")) == ["old monday", "old tuesday"]
+
+
+def test_a_kind_can_be_rolled_back_to_a_version_before_it_had_records(memory: Memory) -> None:
+    memory.remember("lesson", "lesson")
+    memory.remember_fil(["f1", "f2"])
+    memory.rollback("finding", 1)
+    assert texts(memory.records()) == ["lesson"]
+
+
+@pytest.mark.parametrize("version", [0, -1, 3, True, "1", 1.0, None])
+def test_rollback_to_a_version_that_does_not_exist_is_refused(memory: Memory, version: object) -> None:
+    record = memory.remember("one", "finding")
+    memory.replace(record.id, "two")
+    for what in (record.id, "finding"):
+        with pytest.raises(InvalidInput):
+            memory.rollback(what, version)  # type: ignore[arg-type]
+    assert memory.version() == 2
+
+
+def test_rollback_to_where_there_was_nothing_is_refused(memory: Memory) -> None:
+    memory.remember("lesson", "lesson")
+    finding = memory.remember("finding", "finding")
+    memory.remember("soul", "soul")
+    for what in (finding.id, "soul", "rec_unknown", "profile"):
+        with pytest.raises(InvalidInput):
+            memory.rollback(what, 1)
+    assert memory.version() == 3
+
+
+@pytest.mark.parametrize("writer", ["agent", "tool", "reflect", "system", "import"])
+def test_nobody_but_the_user_rolls_back_or_undoes_a_constraint(memory: Memory, writer: Writer) -> None:
+    constraint = memory.remember("Never on Mondays", "constraint", by="user")
+    memory.replace(constraint.id, "Never on Sundays", by="user")
+    for by in (writer, None):
+        with acting(source=writer):
+            with pytest.raises(Denied):
+                memory.rollback(constraint.id, 1, by=by)
+            with pytest.raises(Denied):
+                memory.rollback("constraint", 1, by=by)
+            with pytest.raises(Denied):
+                memory.undo(by=by)
+    assert texts(memory.records()) == ["Never on Sundays"]
+    assert memory.version() == 2
+    memory.rollback("constraint", 1)
+    assert texts(memory.records()) == ["Never on Mondays"]
+
+
+def test_an_agent_does_not_roll_back_what_is_of_another_agent(memory: Memory) -> None:
+    finding = memory.scoped(agent="cook").remember("old", "finding")
+    memory.scoped(agent="cook").replace(finding.id, "new")
+    with pytest.raises(InvalidInput):
+        memory.scoped(agent="coach").rollback(finding.id, 1)
+    assert memory.scoped(agent="coach").rollback("finding", 1) == []
+    assert texts(memory.records()) == ["new"]
+
+
+# The way back: undo
+
+
+def test_undo_takes_back_one_call_after_the_other(memory: Memory) -> None:
+    fact = memory.remember("Ada runs", "finding")
+    memory.replace(fact.id, "Ada swims")
+    memory.retract(fact.id)
+    states = []
+    for _ in range(3):
+        memory.undo()
+        states.append(texts(memory.records()))
+    assert states == [["Ada swims"], ["Ada runs"], []]
+    assert memory.version() == 6
+    with pytest.raises(InvalidInput, match="nothing to undo"):
+        memory.undo()
+
+
+def test_without_a_write_there_is_nothing_to_undo(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="nothing to undo"):
+        memory.undo()
+    assert memory.version() == 0
+
+
+def test_after_an_undo_a_new_write_is_undone_first(memory: Memory) -> None:
+    memory.remember("one", "finding")
+    memory.remember("two", "finding")
+    memory.undo()
+    memory.remember("three", "finding")
+    memory.undo()
+    assert texts(memory.records()) == ["one"]
+    memory.undo()
+    assert memory.records() == []
+
+
+def test_a_batch_is_undone_as_a_whole(memory: Memory) -> None:
+    memory.remember("kept", "finding")
+    memory.remember_fil(["f1", "f2"], ["i1"], ["l1"])
+    assert len(memory.undo()) == 4
+    assert texts(memory.records()) == ["kept"]
+
+
+def test_what_was_cleared_comes_back_as_it_was(memory: Memory) -> None:
+    for n in range(5):
+        memory.remember(
+            f"finding {n}", "finding", category="a" if n % 2 else "b", tags=[f"t{n}"], priority=n + 1
+        )
+    before = [(one.id, one.text, one.category, one.tags, one.priority) for one in memory.records()]
+    assert len(memory.clear(kind="finding", category="b")) == 3
+    memory.undo()
+    assert [(one.id, one.text, one.category, one.tags, one.priority) for one in memory.records()] == before
+
+
+def test_the_undo_of_a_rollback_brings_the_later_text_back(memory: Memory) -> None:
+    memory.remember("old", "profile")
+    memory.remember("new", "profile")
+    memory.rollback("profile", 1)
+    memory.undo()
+    profile = memory.get("profile")
+    assert profile is not None
+    assert profile.text == "new"
+
+
+def test_an_undo_is_a_change_by_the_user_that_says_of_what(memory: Memory) -> None:
+    memory.remember("one", "finding", by="agent")
+    memory.undo()
+    newest = memory.changes(limit=1)[0]
+    assert (newest.action, newest.by, newest.before, newest.after) == ("undo", "user", "one", None)
+    assert "version 1" in newest.why
+
+
+def test_an_agent_undoes_its_own_calls_only(memory: Memory) -> None:
+    coach, cook = memory.scoped(agent="coach"), memory.scoped(agent="cook")
+    coach.remember("of the coach", "finding")
+    cook.remember("of the cook", "finding")
+    coach.undo()
+    assert texts(memory.records()) == ["of the cook"]
+    with pytest.raises(InvalidInput):
+        coach.undo()
+
+
+def test_another_user_has_nothing_to_undo(memory: Memory) -> None:
+    memory.remember("one", "finding")
+    with pytest.raises(InvalidInput):
+        memory.scoped(user="bob").undo()
+    assert texts(memory.records()) == ["one"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(ACTIONS), st.integers(0, 60), st.sampled_from(WORDS)),
+        min_size=1,
+        max_size=15,
+    )
+)
+def test_undoing_everything_goes_back_through_every_state(
+    spaces: Iterator[Memory], steps: list[tuple[str, int, str]]
+) -> None:
+    memory = next(spaces)
+    states: list[list[str]] = [[]]
+    for action, number, text in steps:
+        if action == "undo":
+            continue
+        before = memory.version()
+        write(memory, action, number, text)
+        if memory.version() > before:
+            states.append(texts(memory.records()))
+    for state in reversed(states[:-1]):
+        memory.undo()
+        assert texts(memory.records()) == state
+    with pytest.raises(InvalidInput):
+        memory.undo()
+
+
+# What is true in the world, and when: the second axis
+
+
+def moved(memory: Memory) -> None:
+    """Ada lived in Berlin until noon, and in Lisbon from then on."""
+    memory.remember("Ada lives in Berlin", until=NOON, merge=False)
+    memory.remember("Ada lives in Lisbon", since=NOON, merge=False)
+    memory.remember("Ada lives by running", merge=False)
+
+
+def test_recall_finds_what_is_true_at_a_time(timed: Memory, times: list[datetime]) -> None:
+    moved(timed)
+    assert set(found(timed.recall("lives", valid_at=NOON - HOUR))) == {
+        "Ada lives in Berlin",
+        "Ada lives by running",
+    }
+    assert set(found(timed.recall("lives", valid_at=NOON))) == {
+        "Ada lives in Lisbon",
+        "Ada lives by running",
+    }
+    assert found(timed.recall("lives")) == found(timed.recall("lives", valid_at=NOON))
+    times.append(NOON - timedelta(days=1))
+    assert "Ada lives in Berlin" in found(timed.recall("lives")), "the clock says when now is"
+
+
+def test_records_list_what_has_passed_unless_a_time_is_asked_for(timed: Memory) -> None:
+    moved(timed)
+    assert len(timed.records()) == 3
+    assert texts(timed.records(valid_at=NOON - timedelta(microseconds=1)))[0] == "Ada lives in Berlin"
+    assert texts(timed.records(valid_at=NOON))[0] == "Ada lives in Lisbon"
+    naive = NOON.replace(tzinfo=None)
+    assert timed.records(valid_at=naive) == timed.records(valid_at=NOON)
+
+
+def test_a_version_judges_what_is_true_as_of_then(timed: Memory, times: list[datetime]) -> None:
+    timed.remember("Ada lives in Berlin", until=NOON + HOUR, merge=False)
+    times.append(NOON + 2 * HOUR)
+    timed.remember("Ada lives in Lisbon", since=NOON + HOUR, merge=False)
+    assert found(timed.recall("lives")) == ["Ada lives in Lisbon"]
+    assert found(timed.at(1).recall("lives")) == ["Ada lives in Berlin"]
+    assert found(timed.at(1).recall("lives", valid_at=NOON + HOUR)) == []
+    assert found(timed.at(NOON + HOUR / 2).recall("lives")) == ["Ada lives in Berlin"]
+    assert found(timed.at(NOON + HOUR).recall("lives")) == []
+
+
+def test_both_axes_are_independent(timed: Memory) -> None:
+    berlin = timed.remember("Ada lives in Berlin", until=NOON, merge=False)
+    timed.replace(berlin.id, "Ada lives in Bern", until=NOON)
+    yesterday = NOON - timedelta(days=1)
+    assert texts(timed.at(1).records(valid_at=yesterday)) == ["Ada lives in Berlin"]
+    assert texts(timed.at(2).records(valid_at=yesterday)) == ["Ada lives in Bern"]
+    assert timed.at(1).records(valid_at=NOON) == timed.at(2).records(valid_at=NOON) == []
+
+
+def test_a_time_that_ends_before_it_begins_is_refused(memory: Memory) -> None:
+    for since, until in ((NOON, NOON), (NOON, NOON - HOUR)):
+        with pytest.raises(InvalidInput):
+            memory.remember("Ada lives in Berlin", since=since, until=until, merge=False)
+    with pytest.raises(InvalidInput):
+        memory.recall("lives", valid_at="2026-03-01")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        memory.records(valid_at="2026-03-01")  # type: ignore[arg-type]
+    assert memory.version() == 0
