@@ -68,7 +68,7 @@ def _synset(kind: str, parts: list[str]) -> Synset:
         elif symbol == "!":
             made.against.append(target)
         elif symbol in ("+", "\\", "<"):  # not "=": tall and short would both be height
-            made.derived.append((int(ends[:2], 16), target, int(ends[2:], 16)))
+            made.derived.append((int(ends[:2], 16), target, int(f"0x{ends[2:]}", 0)))
     return made
 
 
@@ -95,7 +95,9 @@ def own_words() -> set[str]:
     }
 
 
-def kept_words(uses: dict[tuple[str, str], list[tuple[int, int, str]]], synsets: dict[str, Synset]) -> set[str]:
+def kept_words(
+    uses: dict[tuple[str, str], list[tuple[int, int, str]]], synsets: dict[str, Synset]
+) -> set[str]:
     """Choose the words that are worth their place."""
     own, kept = own_words(), set()
     for (word, kind), senses in uses.items():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
 from holdfast.errors import InvalidInput
 from holdfast.kinds import LONGEST
-from holdfast.learn import revision
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
-from holdfast.learn.intake import Intake
 from holdfast.store import erasure, jobs, records, snapshots
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
@@ -26,6 +25,9 @@ from holdfast.types import (
     is_whole,
 )
 from holdfast.view import FIL, View, place, selection
+
+if TYPE_CHECKING:
+    from holdfast.learn.intake import Intake
 
 
 class Knowledge(View):
@@ -271,6 +273,8 @@ class Knowledge(View):
         check_name(what, "What is rolled back")
         if not is_whole(version):
             raise InvalidInput(f"{version!r} is not a version.", "Pass a number that `changes` shows.")
+        from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
+
         done = revision.rollback(self._intake(by, default="user"), what, version)
         self._wrote(self._chat(None), self._writer(by, "user"))
         return done
@@ -285,6 +289,8 @@ class Knowledge(View):
             Denied: this writer may not change it.
 
         """
+        from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
+
         done = revision.undo(self._intake(by, default="user"))
         self._wrote(self._chat(None), self._writer(by, "user"))
         return done
@@ -302,6 +308,8 @@ class Knowledge(View):
             InvalidInput: there is no such record in quarantine.
 
         """
+        from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
+
         done = revision.release(self._intake(by, default="user"), check_name(id, "The id of a record"))
         self._wrote(self._chat(None), self._writer(by, "user"))
         return done
@@ -313,6 +321,8 @@ class Knowledge(View):
             Denied, InvalidInput: as `release`.
 
         """
+        from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
+
         done = revision.discard(self._intake(by, default="user"), check_name(id, "The id of a record"))
         self._wrote(self._chat(None), self._writer(by, "user"))
         return done
@@ -489,6 +499,8 @@ class Knowledge(View):
         return current().source or default if by is None else check_writer(by)
 
     def _intake(self, by: Writer | None, default: Writer = "agent") -> Intake:
+        from holdfast.learn.intake import Intake  # noqa: PLC0415 - loaded by the first write
+
         scope, opened = self.scope, self._open
         return Intake(
             database=opened.database,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
@@ -33,7 +33,7 @@ class Run:
         self._chat = chat
         self._memory = chat._memory  # noqa: SLF001 - a run is a part of its chat
         self._open = self._memory._open  # noqa: SLF001 - as above
-        self._id = secrets.token_hex(8) if id is None else check_name(id, "The id of a run")
+        self._id = os.urandom(8).hex() if id is None else check_name(id, "The id of a run")
         runs.begin(self._open.database, self._space, chat.id, self._id, self._open.now())
 
     @property

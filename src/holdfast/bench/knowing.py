@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 
 from holdfast.bench.clock import Cost, each, high, middle, timed
 from holdfast.bench.judging import Judged, guard_costs, held_out, judge_pairs, judge_texts
+from holdfast.bench.machine import in_a_line, machine
 from holdfast.bench.measurement import Measurement, at_least, at_most, fill, measured, numbers, table
 from holdfast.bench.report import Report, Table
 from holdfast.bench.sentences import Sentences
-from holdfast.bench.speed import _line, _machine
 from holdfast.bench.words import Words
 from holdfast.kinds import KINDS
 from holdfast.memory import Memory
@@ -255,7 +255,8 @@ def _change(path: Path, replaced: Mapping[Record, str], retracted: Iterable[Reco
             for one in retracted:
                 changes.put(replace(one, retracted=True), one, by="agent", action="retract")
             return [
-                changes.put(replace(one, text=text), one, by="agent", action="replace") for one, text in replaced.items()
+                changes.put(replace(one, text=text), one, by="agent", action="replace")
+                for one, text in replaced.items()
             ]
     finally:
         database.close()
@@ -376,12 +377,12 @@ def run(
             if not only or name in only:
                 done += measure(lab)
     done += [one for several in judged.values() for file in several for one in file.asked]
-    tables = [table(f"Records: {_line(_machine())}", done)] if done else []
+    tables = [table(f"Records: {in_a_line(machine())}", done)] if done else []
     tables += [file.table for several in judged.values() for file in several]
     tables += [Table(f"Left out: {_MISSING[name]}", (), ()) for name in left_out]
     return Report(
         {
-            "machine": _machine(),
+            "machine": machine(),
             "measurements": numbers(done),
             **{name: [file.numbers for file in several] for name, several in judged.items()},
             "left_out": left_out,

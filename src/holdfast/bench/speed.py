@@ -6,17 +6,13 @@ time stands beside it. Where two things are compared they take turns.
 
 from __future__ import annotations
 
-import os
-import platform
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
 from holdfast.bench import appending, footprint, searching, windows
+from holdfast.bench.machine import in_a_line, machine
 from holdfast.bench.measurement import FULL, QUICK, Lab, Measurement, Plan, numbers, table
 from holdfast.bench.report import Report
 from holdfast.bench.words import Words
@@ -66,21 +62,6 @@ def run(
                 done += measure(lab)
     missed = [one.name for one in done if one.ok is False]
     return Report(
-        {"machine": _machine(), "text": str(text or "demo"), "measurements": numbers(done), "missed": missed},
-        (table(f"Speed: {_line(_machine())}", done),),
+        {"machine": machine(), "text": str(text or "demo"), "measurements": numbers(done), "missed": missed},
+        (table(f"Speed: {in_a_line(machine())}", done),),
     )
-
-
-def _machine() -> dict[str, object]:
-    return {
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "numpy": np.__version__,
-        "system": platform.platform(),
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
-    }
-
-
-def _line(machine: dict[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in machine.items())

@@ -166,7 +166,9 @@ def replace(
     kind: _OneKind = None,
     category: Category = "",
     tag: Tags = None,
-    priority: Priority = 5,
+    priority: Annotated[
+        int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")
+    ] = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
@@ -175,7 +177,7 @@ def replace(
 ) -> None:
     """Give one record another text; the former one stays in its history.
 
-    Category, tags and priority stay as they were unless they are given; dates do not.
+    Everything else stays as it was unless it is given.
     For example: holdfast replace lisbon I live in Porto
     """
     said = text_of(text)

@@ -102,7 +102,7 @@ def _decide(old: Statement, new: Statement) -> _Decision:
         return "duplicate", why if relation == "duplicate" else "the same in other words", score
     if relation == "duplicate":
         return "unsure", "almost the same, in doubt", score
-    if relation == "update" and change.is_other():
+    if relation == "update" and change.is_doubtful():
         return "unsure", "it may be another one", score
     if relation == "unsure" and share < 0.34:
         return "new", "little in common", 0.0

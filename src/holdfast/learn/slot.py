@@ -79,7 +79,9 @@ def are_opposites(one: str, other: str) -> bool:
 def _is_one(subject: tuple[str, ...], words: tuple[str, ...]) -> bool:
     """Say whether a subject is one certain thing: the lamp, the user's airline."""
     definite = words[0] in _OWNERS or "'s" in subject
-    return definite and subject[-1] not in ("user", "'s") and _MANY.isdisjoint(subject) and "not" not in subject
+    return (
+        definite and subject[-1] not in ("user", "'s") and _MANY.isdisjoint(subject) and "not" not in subject
+    )
 
 
 def _is_listed(slot: _Slot) -> bool:
@@ -104,8 +106,13 @@ def _are_values(slot: _Slot, old: Statement, new: Statement) -> bool:
         return False
     label = alike(one, other)
     if label:
-        return one.kind == other.kind and label not in ("time", "number", "amount") and not label.endswith("?")
-    if any(statement.words[value[0][1] - 1] in _INDEFINITE for statement, value in ((old, slot.old), (new, slot.new))):
+        return (
+            one.kind == other.kind and label not in ("time", "number", "amount") and not label.endswith("?")
+        )
+    if any(
+        statement.words[value[0][1] - 1] in _INDEFINITE
+        for statement, value in ((old, slot.old), (new, slot.new))
+    ):
         return False
     relation = synonyms.relate(slot.old[-1][0], slot.new[-1][0])
     return relation.name == "other" and relation.score >= _OTHER

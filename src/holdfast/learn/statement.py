@@ -20,6 +20,12 @@ _BE = frozenset(
     "is are was were be been am has have had will can does do should must may ist sind war hat es est sont son è é são heeft".split()
 )
 _ADVERBS = frozenset("now also currently been just recently still already his her my their".split())
+# After the ones stands what was, after the others what is.
+_GOING = frozenset(
+    "from instead over rather von de previously replacing replaced replace swapped swap formerly statt anstatt was used "
+    "unlike vs".split()
+)
+_COMING = frozenset("to with by for and but auf zu nach a hacia vers is now ist".split())
 _NONE: frozenset[str] = frozenset()
 
 
@@ -312,45 +318,9 @@ class _Reader:
         if key == "longer" and before == "no":
             self.change = True
             return True
-        if key in (
-            "from",
-            "instead",
-            "over",
-            "rather",
-            "von",
-            "de",
-            "previously",
-            "replacing",
-            "replaced",
-            "replace",
-            "swapped",
-            "swap",
-            "formerly",
-            "statt",
-            "anstatt",
-            "was",
-            "used",
-            "unlike",
-            "vs",
-        ):
+        if key in _GOING:
             self._start_gone(key, before)
-        elif key in (
-            "to",
-            "with",
-            "by",
-            "for",
-            "and",
-            "but",
-            "auf",
-            "zu",
-            "nach",
-            "a",
-            "hacia",
-            "vers",
-            "is",
-            "now",
-            "ist",
-        ):
+        elif key in _COMING:
             self._gone = False
         if key in fillers["condition"]:
             self._conditional = key != "because" and (place > 0 or key not in ("after", "since"))
@@ -360,10 +330,8 @@ class _Reader:
             return True
         if key == "without" and self._undo_denial():
             return True
-        if key == "free" and self._next(place) in ("of", "from"):
-            self._negate = True
-            return True
-        if key in fillers["not"] or key in fillers["stop"]:
+        free_of = key == "free" and self._next(place) in ("of", "from")
+        if free_of or key in fillers["not"] or key in fillers["stop"]:
             self._negate = True
             self.change = self.change or key in fillers["stop"]
             return True

@@ -86,7 +86,9 @@ def senses(word: str) -> tuple[Sense, ...]:
     if not line:
         return ()
     listed = line.split("\t")[1].split()
-    return tuple(Sense(int(a, 16), (int(b) + 0.5) / 10) for a, _, b in (part.partition("+") for part in listed))
+    return tuple(
+        Sense(int(a, 16), (int(b) + 0.5) / 10) for a, _, b in (part.partition("+") for part in listed)
+    )
 
 
 @lru_cache(maxsize=16_384)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hmac
 import json
+import os
 import random
-import secrets
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
@@ -111,7 +109,7 @@ def _erase(
     db: Database, space: str, target: What, writer: Writer, now: int, allow: Callable[[str], None]
 ) -> Erasure:
     with records.writing(db, space, now) as changes:
-        erasing = _Erasing(changes, secrets.token_hex(32), allow)
+        erasing = _Erasing(changes, os.urandom(32).hex(), allow)
         if target.record is not None:
             erasing.records(
                 "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)",
@@ -138,7 +136,9 @@ class _Erasing:
         self._key = key
         self._allow = allow
         self._changes = changes
-        self._digest = hmac.new(bytes.fromhex(key), digestmod=sha256)
+        import hmac  # noqa: PLC0415 - loads OpenSSL, which hardly any program needs
+
+        self._digest = hmac.new(bytes.fromhex(key), digestmod="sha256")
         self._docs: list[int] = []
         self._versions: list[int] = []
         self.counts: dict[str, int] = {}

@@ -19,7 +19,7 @@ from holdfast.text.fold import fold
 _PART = re.compile(r"\([^()]*\)\??|[^ ]+")
 _STEM = re.compile(r"[^\W_]+\*?")
 # Words that are in so many texts that they tell nothing.
-_COMMON = frozenset(
+COMMON = frozenset(
     "that your what this these those user users one keep step need with have has will would should must they them their there from "
     "about summary need tell show know say ask make makes used using use note message change action answer reply all any every each "
     "the it not and you are was were been can could for but when where which while more most some such than then time only just "
@@ -106,7 +106,12 @@ def _apply(rule: _Rule, text: str) -> Iterator[Order]:
         (match.span() for match in _find(rule.pattern).finditer(text)) if rule.pattern else _spans(text, rule)
     )
     for start, end in spans:
-        yield Order(start, end, "low" if _is_mention(text, start, end) else "high", rule.message)
+        yield judge(text, start, end, rule.message)
+
+
+def judge(text: str, start: int, end: int, message: str) -> Order:
+    """Make an order of what stands there: a light one where it is talked about rather than given."""
+    return Order(start, end, "low" if _is_mention(text, start, end) else "high", message)
 
 
 def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:
@@ -288,6 +293,6 @@ def _telling(entry: str) -> list[str]:
         alternatives = [_STEM.findall(words) for words in part.strip("()").split("/")]
         if all(alternatives) and not part.endswith("?"):
             words = [max(found, key=len) for found in alternatives]
-            common = sum(word in _COMMON or (len(word) < HEAD and word.isascii()) for word in words)
+            common = sum(word in COMMON or (len(word) < HEAD and word.isascii()) for word in words)
             choices.append((-common, min(map(len, words)), words))
     return max(choices)[-1]

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
-from holdfast.text import credentials, invisible, orders
+from holdfast.text import credentials, intents, invisible, orders
 from holdfast.text.fold import INVISIBLE, Folded, fold, foreign, has_lookalikes, unleet, unmask, unspace
 from holdfast.types import Finding
 
@@ -33,17 +33,24 @@ def find_threats(text: str) -> list[Finding]:
     lower = folded.text.lower()
     words = _words(lower)
     heads = _heads(words)
-    for order in orders.find_orders(lower, words, heads):
+    for order in _orders(lower, words, heads):
         found += _told(text, "instruction", folded.span(order.start, order.end), order, found)
     for view in _disguises(text, folded):
         bare = view.text.lower()
-        for order in orders.find_orders(bare, _words(bare), _heads(_words(bare))):
+        for order in _orders(bare, _words(bare), _heads(_words(bare))):
             found += _told(text, "disguise", view.span(order.start, order.end), order, found)
     for secret in credentials.find_secrets(folded.text, words, heads):
         found.append(Finding("secret", *folded.span(secret.start, secret.end), "high", secret.what))
     if not text.isascii() and INVISIBLE.search(text):
         found += invisible.find_invisible(text)
     return found
+
+
+def _orders(lower: str, words: set[str], heads: set[str]) -> Iterator[orders.Order]:
+    """Find the orders in a view, by their words and by what they are after."""
+    yield from orders.find_orders(lower, words, heads)
+    for start, end, message in intents.find_intents(lower, words, heads):
+        yield orders.judge(lower, start, end, message)
 
 
 def _words(lower: str) -> set[str]:
