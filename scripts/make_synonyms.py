@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a script, not a package
 """Derive `src/holdfast/learn/synonyms.txt.gz` from the WordNet 3.0 database files: what words mean and share.
 
     PYTHONPATH=src python scripts/make_synonyms.py /path/to/wordnet/dict
@@ -150,7 +151,7 @@ def main(folder: Path) -> None:
 
 
 def write(path: Path, synsets: dict[str, Synset], senses: Senses, derived: dict[str, set[str]]) -> None:
-    """Number the senses that are in use, with those above them, and write both parts."""
+    """Give a number to each sense in use and those above it, and write both parts."""
     numbers: dict[str, int] = {}
     pending = [sense for of in senses.values() for sense in of]
     while pending:

@@ -245,6 +245,8 @@ import encodings.idna, traceback
 from holdfast import HoldfastError, Memory
 from holdfast.store.database import migrations
 migrations()
+with Memory(":memory:") as first:  # loads what nobody may not read
+    first.chat("monday").append(role="user", content="hello")
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

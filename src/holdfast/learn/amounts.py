@@ -9,6 +9,7 @@ from holdfast.learn.statement import Item
 
 _WEIGHTS = frozenset({"g", "lb"})
 _UNTIL = frozenset("until till through bis hasta jusqu fino ate tot".split())
+_AT = frozenset("at um a las to auf".split())
 _SINCE = frozenset("since as of from starting seit ab desde depuis da dal sinds vanaf on".split()) - {"on"}
 
 
@@ -42,7 +43,7 @@ class Amounts(Apart):
         cues = [
             c for c in signal.of("amount") + signal.of("now") + signal.of("moves") if c.start <= b.place + 3
         ]
-        anchors = [x for x in self.anchors() if not self._is_counted(*x)]
+        anchors = [x for x in self.anchors() if not (self._is_counted(*x) or x[1].conditional)]
         if not anchors and self._counts_same(a, b) and not olds and not news:
             anchors = self.anchors()
         if not anchors:
@@ -65,6 +66,7 @@ class Amounts(Apart):
             and (not a.conditional or {self.old.words[a.place - 1], self.new.words[b.place - 1]} <= _UNTIL)
             and (b.place == 0 or self.new.words[b.place - 1] not in _SINCE)
         ]
+        pairs = [p for p in pairs if {p[0].kind, p[1].kind} != {"number", "time"} or p[1].before in _AT]
         exact = [p for p in pairs if p[0].kind == p[1].kind]
         return exact if len(pairs) > 1 and exact else pairs
 
@@ -81,7 +83,8 @@ class Amounts(Apart):
         if own or len(olds) > 1 or (olds and news) or len(news) > 2:
             return ""
         amount = any(c.kind == "amount" for c in cues)
-        return "another amount, and said to be a change" if amount or label != "amount" else ""
+        bare = label == "amount" and bool(olds)
+        return "another amount, and said to be a change" if (amount and not bare) or label != "amount" else ""
 
     def _is_done(self, item: Item) -> bool:
         """Say whether an item is the participle of a predicate: is heated to, is limited to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.learn.cues import facets, per, signals
 from holdfast.learn.difference import Difference, alike
@@ -33,6 +33,7 @@ NAMES = ("name", "first", "id", "cjk")
 NUMBERS = ("number", "version")
 CONDITIONS = frozenset({"environment?", "daypart?", "dayset?", "season?", "meal?", "plan tier?"})
 BE = frozenset("is are was were be been".split())
+_DETERMINERS = frozenset("the a an 's my our their his her this".split())
 LAST = frozenset("last this next past yesterday".split())
 TITLES = frozenset("mr mrs ms dr prof herr frau".split())
 
@@ -50,8 +51,15 @@ def _is_same_hour(one: Item, other: Item) -> bool:
     return number[1:].isdigit() and time == f"time:{int(number[1:]) * 60}"
 
 
+def _counts_kin(number: Item, thing: Item) -> bool:
+    """Say whether a number stands before relatives whom it counts: two daughters."""
+    return number.kind == "number" and thing.place == number.place + 1 and "kin" in thing.classes
+
+
 def _is_value(of: Item, one: Item, other: Item, side: str) -> bool:
     """Say whether two words beside a shared one are values that may replace each other, not qualifiers."""
+    if one.kind == other.kind == "version" and one.subject and other.subject:
+        return False
     if one.kind in NUMBERS and other.kind in NUMBERS and side == "before":
         return not (one.unit == "nth" and one.subject and other.subject)
     if one.kind in TIMED or other.kind in TIMED or one.unit or other.unit:
@@ -67,9 +75,16 @@ class Apart:
     new: Statement
     parts: Difference
     solid: list[tuple[Item, Item]]
+    _left: dict[bool, list[Item]] = field(default_factory=dict)
+    _shared: list[tuple[Item, Item]] | None = None
 
     def rest(self, *, of_new: bool) -> list[Item]:
         """Give what is left of a text that may tell of which thing it speaks."""
+        if of_new not in self._left:
+            self._left[of_new] = self._find_rest(of_new=of_new)
+        return self._left[of_new]
+
+    def _find_rest(self, *, of_new: bool) -> list[Item]:
         statement, left = (self.new, self.parts.new) if of_new else (self.old, self.parts.old)
         covered = signals(statement).covered
         return [
@@ -86,6 +101,11 @@ class Apart:
 
     def anchors(self) -> list[tuple[Item, Item]]:
         """Give what both speak of, but for the most general."""
+        if self._shared is None:
+            self._shared = self._find_anchors()
+        return self._shared
+
+    def _find_anchors(self) -> list[tuple[Item, Item]]:
         return [
             (a, b)
             for a, b in self.solid
@@ -122,12 +142,14 @@ class Apart:
         return (
             bool(fresh)
             or self._is_possession()
-            or (not promoted
-            and any(
-                self._differ(a, b)
-                for a, b in self.solid
-                if a.subject or "verb" not in a.flags or a.place <= 1
-            ))
+            or (
+                not promoted
+                and any(
+                    self._differ(a, b)
+                    for a, b in self.solid
+                    if a.subject or "verb" not in a.flags or self._is_noun(a)
+                )
+            )
         )
 
     def _is_another_person(self) -> bool:
@@ -158,6 +180,15 @@ class Apart:
                 relations = any(is_attribute(i) for i in news)
                 if news and not relations and not signals(self.new).of("amount"):
                     return True
+        subjects = [[i for i in self.rest(of_new=n) if i.subject and i.kind == "word"] for n in (False, True)]
+        if all(subjects) and not any(alike(a, b) for a in subjects[0] for b in subjects[1]):
+            return True
+        if any(
+            _counts_kin(a, x) and not any(_counts_kin(b, y) for b in self.parts.new)
+            for a in self.parts.old
+            for x, y in self.solid
+        ):
+            return True
         return self.is_other() or any(_is_same_hour(a, b) for a in self.parts.old for b in self.parts.new)
 
     def _is_per_other(self) -> bool:
@@ -195,7 +226,13 @@ class Apart:
     def _differ(self, a: Item, b: Item) -> bool:
         """Say whether a shared word is qualified differently: timeout for reads, timeout for writes."""
         mine, theirs = self._beside(a, self.parts.old, self.old), self._beside(b, self.parts.new, self.new)
-        if any(i.place in signals(self.new).covered for i in theirs.values()):
+        told = {
+            n
+            for c in signals(self.new).cues
+            if c.kind in ("amount", "now", "moves")
+            for n in range(c.start, c.end)
+        }
+        if any(i.place in told for i in theirs.values()):
             return False
         for side in mine.keys() & theirs.keys():
             one, other = mine[side], theirs[side]
@@ -203,13 +240,26 @@ class Apart:
                 return True
         return False
 
+    def _is_verb(self, item: Item, other: Item, of: Statement) -> bool:
+        """Say whether a word beside a shared one is a verb; after an article it qualifies: the login query."""
+        if not (is_relation(other) and "verb" in other.flags):
+            return False
+        after_article = other.place > 0 and of.words[other.place - 1] in _DETERMINERS | PREPOSITIONS
+        qualifies = after_article or (item.subject and other.subject) or other.place == 0
+        return not (item.place - other.place == 1 and qualifies)
+
+    def _is_noun(self, item: Item) -> bool:
+        """Say whether a word that may be a verb is a noun here: the train, a TTL for users."""
+        after = self.old.words[item.place + 1 : item.place + 2]
+        return item.place <= 1 and (self.old.words[0] == "the" or after in (("for",), ("of",)))
+
     def _beside(self, item: Item, left: tuple[Item, ...], of: Statement) -> dict[str, Item]:
         found = {}
         for other in left:
             gap = item.place - other.place
             if gap == -2 and of.words[item.place + 1] in PREPOSITIONS and other.kind not in NUMBERS:
                 found["after"] = other
-            elif other.light or other.clause != item.clause or (is_relation(other) and "verb" in other.flags):
+            elif other.light or other.clause != item.clause or self._is_verb(item, other, of):
                 continue
             elif gap == 1:
                 found["before"] = other

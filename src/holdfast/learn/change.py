@@ -22,10 +22,14 @@ _ALSO = frozenset(
 )
 _LONGEST_PARTICLE = 3
 _STANDS = frozenset(
-    "is are stands stand sits sit hangs hang lies lie lives moved put kept stored go goes".split()
+    "is are stands stand sits sit hangs hang lies lie lives live sleeps sleep works relocated shifted transferred moved put kept stored go goes".split()
 )
 _PLACES = frozenset("in on at under behind into to onto near beside inside".split())
 _BY = frozenset("by von por par da door".split())
+# What leaves by itself, and what goes before a verb that says what was done to a thing.
+_ALONE = frozenset("left retired resigned died dead passed stepped shut gone quit verlassen weg".split())
+_PASSIVE = frozenset("is are was were be been being has have had wurde worden est fue foi".split())
+_PLACED = frozenset({"city", "country"})
 _FROM = frozenset("from off out von 从".split())
 _MOVED = frozenset(
     map(stem, "moved migrated switched transferred relocated shifted changed converted".split())
@@ -84,13 +88,16 @@ class Change(Amounts):
         olds = [i for i in self.rest(of_new=False) if not state.start <= i.place < state.end]
         news = [i for i in self.rest(of_new=True) if i.clause in clause]
         if "value" in marks:
-            return self.shares_user() and self._gives_value(cue, news, clause)
+            unspaced = all(i.kind == "cjk" for i in (*self.rest(of_new=False), *self.rest(of_new=True)))
+            return (self.shares_user() or unspaced) and self._gives_value(cue, news, clause)
         return self._is_of_one(state, cue, olds, news, alone="self" in marks)
 
     def _gives_value(self, cue: Cue, news: list[Item], clause: set[int]) -> bool:
         """Say whether a wording has a value, after it or, where the verb comes last, before it."""
-        named = any(i.kind in (*NAMES, "number") for i in news) or any(
-            i.kind == "concept" and i.place >= cue.end for i in self.parts.new
+        after = [i for i in self.parts.new if i.place >= cue.end]
+        named = any(i.kind in (*NAMES, "number") or i.classes & _PLACED for i in news)
+        named = named or bool(
+            after and (cue.kind == "trade" or (cue.kind == "tier" and after[0].kind == "concept"))
         )
         others = [
             i for i in news if i.place < cue.start and (len(i.text) > _LONGEST_PARTICLE or i.kind == "cjk")
@@ -110,13 +117,20 @@ class Change(Amounts):
         anchored = self._state_anchors(state, cue)
         if alone and not anchored:
             return not named and self.shares_user() and not any(i.kind in NAMES for i in early)
-        if not anchored or named or (early and olds):
+        foreign = any(i.kind in NAMES and i.subject for i in self.parts.new)
+        if foreign and any(i.kind in NAMES for i in olds):
+            return False
+        if not anchored or named or (early and olds) or (olds and news and len(anchored) < 2):
             return False
         return any(b.clause in self._clause(cue) for _, b in anchored) and len(olds) <= 2
 
     def _state_anchors(self, state: Cue, cue: Cue) -> list[tuple[Item, Item]]:
         shared = self.anchors()
-        if cue.kind in ("fail", "setup"):  # what works or is missing may be named by a verb: can't swim
+        if cue.kind in (
+            "fail",
+            "setup",
+            "learning",
+        ):  # what works or is missing may be named by a verb: can't swim
             shared = [
                 p for p in self.solid if not (is_weak(p[0]) or p[0].keys <= GENERIC or p[0].keys & STATES)
             ]
@@ -145,7 +159,7 @@ class Change(Amounts):
                 or a.kind in TIMED
                 or a.keys <= GENERIC
             )
-            and not (self._was_left(a) or a.unit)
+            and not (self._was_left(a) or a.unit or self._is_modifier(a))
             and a.text.lower() not in TITLES
         ]
         cues = signals(self.new).cues
@@ -163,6 +177,9 @@ class Change(Amounts):
             return True
         moves = signals(self.new).of("moves") + signals(self.new).of("amount")
         return bool(moves) or any(stem(word) in _MOVED for word in self.new.words[: cue.start])
+
+    def _is_modifier(self, item: Item) -> bool:
+        return any(i.place == item.place + 1 and i.kind in ("word", "concept") for i in self.parts.old)
 
     def _was_left(self, item: Item) -> bool:
         return any(
@@ -190,6 +207,8 @@ class Change(Amounts):
         if cue.kind == "away" or self.new.words[cue.start] in DENIALS:
             return cue.start < item.place < cue.end
         if not cue.start <= item.place < cue.end:
+            if self.new.words[cue.start] not in _ALONE and self.new.words[cue.start - 1] not in _PASSIVE:
+                return False
             between = self.new.words[item.place + 1 : cue.start]
             return item.place < cue.start and len(between) <= 3 and not set(between) & MARKS
         return True
@@ -202,6 +221,8 @@ class Change(Amounts):
             if i.kind in ("name", "id", "cjk") or i.classes or (i.kind == gone.kind and i.kind != "word")
         ]
         actors = [i for i in news if i.place < min(cue.start, gone.place) and i.clause == gone.clause]
+        if self.new.words[cue.start] in DENIALS and any(i.subject for i in actors):
+            return ""
         if any(i.kind in NAMES or "kin" in i.classes for i in actors):
             return ""
         late = [i for i in news if i.place > cue.end]
@@ -222,6 +243,9 @@ class Change(Amounts):
                 and not news
                 and self.shares_user()
             )
+            subject = any(a.subject and b.subject and not a.unit for a, b in self.anchors() if b is not gone)
+            left = cue.kind == "leave" and cue.end <= gone.place <= cue.end + 1 and subject
+            ended = ended or (left and self.new.words[cue.start] == "left")
             return "it holds no longer" if (moved and others) or ended else ""
         if not later:
             return ""

@@ -13,6 +13,7 @@ from importlib import resources
 from holdfast.learn import values
 from holdfast.text import analyze
 
+_LANGUAGES = ("de", "es", "fr", "pt", "it", "nl")
 _NONE: frozenset[str] = frozenset()
 
 
@@ -107,6 +108,16 @@ def fillers() -> dict[str, frozenset[str]]:
         words = " ".join(body).split()
         found[head[0]] = frozenset(analyze.fold(word) for word in words)
     return found
+
+
+def foreign(words: list[str]) -> frozenset[str]:
+    """Give the words without content of the language that a text is in; none for English."""
+    table = fillers()
+    counts = {language: sum(word in table[language] for word in words) for language in _LANGUAGES}
+    best = max(counts.values())
+    if best <= sum(word in table["empty"] for word in words):
+        return _NONE
+    return frozenset().union(*(table[language] for language, count in counts.items() if count == best))
 
 
 @cache

@@ -19,6 +19,7 @@ _MANY = frozenset(
     "one some part example reason reasons option options member members ingredient symptom symptoms topic".split()
 )
 _LINKS = frozenset("and or not no for of than when if".split())
+_CHOSEN = frozenset("preferred favourite favorite default primary main current".split())
 _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
 _LONGEST = 3
 _OPPOSITE, _OTHER = 0.35, 0.2
@@ -104,6 +105,9 @@ def _are_values(slot: _Slot, old: Statement, new: Statement) -> bool:
     one, other = _value(slot.old, old), _value(slot.new, new)
     if one is None or other is None or _is_listed(slot) or one.negated or other.negated:
         return False
+    starts = [_first(slot.old, old), _first(slot.new, new)]
+    if _is_attribute(slot, old) and all(starts):
+        return True
     label = alike(one, other)
     if label:
         return (
@@ -114,8 +118,26 @@ def _are_values(slot: _Slot, old: Statement, new: Statement) -> bool:
         for statement, value in ((old, slot.old), (new, slot.new))
     ):
         return False
+    if _is_chosen(slot):
+        return True
     relation = synonyms.relate(slot.old[-1][0], slot.new[-1][0])
     return relation.name == "other" and relation.score >= _OTHER
+
+
+def _first(slot: tuple[tuple[str, int], ...], statement: Statement) -> bool:
+    """Say whether a value begins with a name."""
+    return any(item.place == slot[0][1] and item.text[:1].isupper() for item in statement.items)
+
+
+def _is_chosen(slot: _Slot) -> bool:
+    """Say whether the subject is the one that was chosen: the default font, the favourite dish."""
+    return not _CHOSEN.isdisjoint(slot.before)
+
+
+def _is_attribute(slot: _Slot, statement: Statement) -> bool:
+    """Say whether the word before `is` names an attribute that has one value."""
+    last = next((i for i in reversed(statement.items) if i.place < slot.old[0][1] - 1), None)
+    return last is not None and last.subject and "one" in last.flags
 
 
 def _value(slot: tuple[tuple[str, int], ...], statement: Statement) -> Item | None:

@@ -15,7 +15,6 @@ from holdfast.learn.lexicon import Entry
 from holdfast.text import analyze
 
 LONGEST, MOST_WORDS = 2_000, 300  # characters and words; what is longer is compared for equality only
-_LANGUAGES = ("de", "es", "fr", "pt", "it", "nl")
 _BE = frozenset(
     "is are was were be been am has have had will can does do should must may ist sind war hat es est sont son è é são heeft".split()
 )
@@ -143,8 +142,9 @@ class _Reader:
 
     def run(self) -> list[Item]:
         fillers = lexicon.fillers()
-        self._empty = fillers["empty"] | fillers["cjk"] | self._foreign(fillers)
-        words = {token.key for token in self.tokens}
+        keys = [token.key for token in self.tokens]
+        self._empty = fillers["empty"] | fillers["cjk"] | lexicon.foreign(keys)
+        words = set(keys)
         self.change = bool(words & (fillers["now"] - {"no"})) or self._longer()
         place = 0
         while place < len(self.tokens):
@@ -183,8 +183,8 @@ class _Reader:
 
     def _is_quoted(self, place: int) -> bool:
         """Say whether one word alone stands in quotes: the table "users" is not about the user."""
-        marks = [t.key for t in (*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2])]
-        return len(marks) == 2 and all(mark in '"“”„«»' for mark in marks)
+        beside = (*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2])
+        return len(beside) == 2 and all(token.key in '"“”„«»' for token in beside)
 
     def _longer(self) -> bool:
         keys = [token.key for token in self.tokens]
@@ -200,14 +200,6 @@ class _Reader:
             )
             for pair in pairwise(keys)
         )
-
-    def _foreign(self, fillers: dict[str, frozenset[str]]) -> frozenset[str]:
-        words = [token.key for token in self.tokens]
-        counts = {language: sum(word in fillers[language] for word in words) for language in _LANGUAGES}
-        best = max(counts.values())
-        if best <= sum(word in fillers["empty"] for word in words):
-            return _NONE
-        return frozenset().union(*(fillers[language] for language, count in counts.items() if count == best))
 
     def _lookup(self, place: int) -> tuple[Entry | None, int]:
         token = self.tokens[place]
@@ -269,6 +261,8 @@ class _Reader:
         negated = self._negate != ("not" in flags)
         if self._negate and "light" not in flags:
             self._negate = False
+        elif self._negate and self._next(place + length - 1) in ("", ".") and self._items:
+            self._deny_last()  # X is not set
         if "verb" in flags:
             self._gone = False
         text = (
@@ -328,12 +322,7 @@ class _Reader:
             if key == "because":
                 self._clause += 1
             return True
-        if key == "without" and self._undo_denial():
-            return True
-        free_of = key == "free" and self._next(place) in ("of", "from")
-        if free_of or key in fillers["not"] or key in fillers["stop"]:
-            self._negate = True
-            self.change = self.change or key in fillers["stop"]
+        if self._deny(key, place, fillers):
             return True
         if key in fillers["plan"]:
             self.plan = True
@@ -342,6 +331,23 @@ class _Reader:
             self.past = True
             return True
         return key in fillers["now"] or key in self._empty
+
+    def _deny(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
+        """Take a word that denies: not X, without X, free of X, stop X."""
+        if key == "without" and self._undo_denial():
+            return True
+        if key == "free" and self._next(place) in ("of", "from"):
+            self._negate = not self._negate
+            return True
+        if key in fillers["not"] or key in fillers["stop"]:
+            self._negate = True
+            self.change = self.change or key in fillers["stop"]
+            return True
+        return False
+
+    def _deny_last(self) -> None:
+        self._items[-1] = replace(self._items[-1], negated=not self._items[-1].negated)
+        self._negate = False
 
     def _undo_denial(self) -> bool:
         """No X without Y: it is not X that is denied, Y is required."""

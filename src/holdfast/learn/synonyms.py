@@ -59,14 +59,14 @@ class _Table:
         return self.text[start : int(self.ends[number])].decode()
 
     def find(self, word: str) -> str:
-        low, high = 0, self.words
+        sought, low, high = word.encode(), 0, self.words
         while low < high:
             middle = (low + high) // 2
-            line = self.line(middle)
-            key = line[: line.index("\t")]
-            if key == word:
-                return line
-            low, high = (middle + 1, high) if key < word else (low, middle)
+            start = int(self.ends[middle - 1]) + 1 if middle else 0
+            key = self.text[start : self.text.index(b"\t", start)]
+            if key == sought:
+                return self.line(middle)
+            low, high = (middle + 1, high) if key < sought else (low, middle)
         return ""
 
 
@@ -214,4 +214,4 @@ def _pair(a: int, b: int) -> Relation:
         return Relation("narrower", (1.0, 0.7, 0.5, 0.3)[down])
     if what.kind == "n" and what.domain in _CONCRETE:
         return Relation("other", 0.9 if up + down <= 2 else 0.6 if up + down <= 4 else 0.3)
-    return Relation("similar", 0.5) if up + down <= 2 and what.kind == "n" else NOTHING
+    return NOTHING

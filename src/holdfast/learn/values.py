@@ -55,8 +55,9 @@ class Token:
 def tokenize(text: str) -> list[Token]:
     """Split a text into tokens and join those that make one value."""
     text = unicodedata.normalize("NFKC", text)
-    for pattern, written in _day_ranges():
-        text = pattern.sub(written, text)
+    if any(map(str.isdigit, text)):
+        for pattern, written in _day_ranges():
+            text = pattern.sub(written, text)
     return _join(_raw(text))
 
 

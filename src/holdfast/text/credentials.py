@@ -312,6 +312,7 @@ def _is_filler(value: str) -> bool:
         or (len(value) > 16 and len(set(value[8:])) < 4)
         or "xxxx" in value.lower()
         or "…" in value
+        or "EXAMPLE" in value
         or "..." in value
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
 from importlib import resources
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 from holdfast.text.fold import fold
@@ -19,19 +19,21 @@ from holdfast.text.orders import COMMON
 
 HEAD = 4  # letters of a word that is known by its beginning
 _LONGEST = 400  # characters of a sentence; what is longer is read in parts
-_END = re.compile(r"[.!?;]+(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")  # noqa: RUF001
+_END = re.compile(r"[.!?;]+(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
 _TOKEN = re.compile(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
+_WORD = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
 _REACH = 160  # characters from the first word of an intent to the last
 # Scripts whose words are not parted by spaces, or begin with articles.
 _UNSPACED = re.compile("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")  # noqa: RUF001
+_CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")
 _LEADS = frozenset(
     "please then and or just now always must should shall will would kindly simply instead quietly silently secretly "
     "immediately also first only can may do you i'd bitte dann und sofort einfach luego y e et puis alors poi subito depois "
     "entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora maintenant hidden solely either again so "
     "but therefore hereby automatically".split()
 )
-_SUBJECTS = frozenset("i we they he she it who which that to did does could".split())
+_SUBJECTS = frozenset("i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split())
 _TO = frozenset("have has need needs sure remember are is ought forget supposed instructed required able order".split())
 
 
@@ -69,30 +71,50 @@ class _Tables(NamedTuple):
     heads: dict[str, int]  # classes by the first letters of such a word
     pairs: dict[str, int]  # classes by two characters
     orders: int  # the classes that count as an order only; the bit above each says that it is one
+    names: dict[str, int]
+    address: int  # the class of an e-mail address
     rules: tuple[_Rule, ...]
 
 
-def find_intents(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> Iterator[Intent]:
-    """Find the intents in a folded text in lower case, of which `words` are the words and `heads` their beginnings."""
+def known(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> int:
+    """Say which classes a folded text in lower case may have, by its words and their beginnings; cheap, and never short."""
     tables = _tables()
-    known = 0
+    mask = 0
     for word in tables.gate.keys() & words:
-        known |= tables.gate[word]
+        mask |= tables.gate[word]
     for head in tables.heads.keys() & heads:
-        known |= tables.heads[head]
+        mask |= tables.heads[head]
+    if "@" in text:
+        mask |= tables.address
     if not text.isascii() and _UNSPACED.search(text):
-        for pair in tables.pairs.keys() & {a + b for a, b in pairwise(text)}:
-            known |= tables.pairs[pair]
+        for pair in tables.pairs.keys() & set(map("".join, zip(text, text[1:], strict=False))):
+            mask |= tables.pairs[pair]
         for char in tables.pairs.keys() & set(text):
-            known |= tables.pairs[char]
-    rules = [rule for rule in tables.rules if known & rule.first == rule.first]
+            mask |= tables.pairs[char]
+    return mask
+
+
+def known_of(text: str) -> int:
+    """Say which classes a folded text in lower case may have."""
+    words = set(_WORD.findall(text))
+    return known(text, words, {word[:HEAD] for word in words})
+
+
+def find_intents(text: str, mask: int) -> Iterator[Intent]:
+    """Find the intents in a folded text in lower case that may have the classes of the mask."""
+    rules = [rule for rule in _tables().rules if mask & rule.first == rule.first]
     if rules:
         yield from _read(text, rules)
 
 
+def names() -> dict[str, int]:
+    """Give the bit of each class; the one above it says that a word of it is an order."""
+    return _tables().names
+
+
 def _read(text: str, rules: list[_Rule]) -> Iterator[Intent]:
-    text = text.replace("’", "'")  # noqa: RUF001
-    parts = [_marks(text, start, end) for start, end in _sentences(text)]
+    text = text.replace("’", "'")
+    parts = [_marks(text, start, end) for start, end in sentences(text)]
     masks = [_mask_of(bits for _, _, bits in marks) for marks in parts]
     for index, marks in enumerate(parts):
         mask = masks[index]
@@ -124,7 +146,8 @@ def _closest(marks: list[tuple[int, int, int]], needs: int) -> tuple[int, int] |
     return None
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Cut a text into sentences, and those that never end into parts."""
     start = 0
     for end in (*(match.end() for match in _END.finditer(text)), len(text)):
         for first in range(start, end, _LONGEST):
@@ -146,8 +169,11 @@ def _marks(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
     marks = []
     for index, (word, first, last) in enumerate(tokens):
         loose = tables.words.get(word, 0)  # an order only where an order stands
+        members = tables.stems.get(word[:HEAD], ()) + tables.phrases.get(word, ())
+        if not loose and not members:
+            continue
         sure = 0
-        for member in (*tables.stems.get(word[:HEAD], ()), *tables.phrases.get(word, ())):
+        for member in members:
             length = _matches(member, tokens, index)
             if length:
                 last = max(last, tokens[index + length - 1][2])
@@ -159,6 +185,7 @@ def _marks(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
             sure |= loose
         if loose | sure:
             marks.append((first, last, loose | sure | (sure & tables.orders) << 1))
+    marks += [(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
     for run in _UNSPACED.finditer(text, start, end) if not text.isascii() else ():
         marks += _needles(text, *run.span(), tables)
     return sorted(marks)
@@ -247,12 +274,12 @@ def _tables() -> _Tables:
     }
     stems, needles = ({key: tuple(members) for key, members in table.items()} for table in by[1:])
     pairs = {key: _mask_of(member.bits for member in members) for key, members in needles.items()}
-    return _Tables(words, phrases, stems, needles, gate, heads, pairs, orders, tuple(_rules(bits)))
+    return _Tables(words, phrases, stems, needles, gate, heads, pairs, orders, bits, bits["sink"], tuple(_rules(bits)))
 
 
 def _tells(word: str) -> tuple[bool, int]:
     """Say how much a word tells that is in a text: common ones and short ones do not."""
-    return word not in COMMON, len(word.rstrip("*"))
+    return word not in COMMON and (len(word) >= HEAD or not word.isascii()), len(word.rstrip("*"))
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:

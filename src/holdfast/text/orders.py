@@ -26,6 +26,7 @@ COMMON = frozenset(
     "also into over like want wants without never nothing everything anyone file line text order new next first last now give "
     "found find look see let set run add good best safe every before after again other same system model agent assistant run".split()
 )
+_EVERYWHERE = frozenset("the that for with about this from time what your you when and not are was have has to in of on is it a".split())
 HEAD = 4  # letters of a word by which the cheap look goes
 _BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
 _TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
@@ -286,6 +287,13 @@ def _pattern(entry: str) -> str:
     return "".join(parts)
 
 
+def _frequency(word: str) -> int:
+    """Guess how many texts have a word."""
+    if word in _EVERYWHERE:
+        return 60
+    return 6 if word in COMMON else 4 if len(word) < HEAD and word.isascii() else 1
+
+
 def _telling(entry: str) -> list[str]:
     """Pick the rarest part that every text with this member has: the one of the longest words."""
     choices = []
@@ -293,6 +301,5 @@ def _telling(entry: str) -> list[str]:
         alternatives = [_STEM.findall(words) for words in part.strip("()").split("/")]
         if all(alternatives) and not part.endswith("?"):
             words = [max(found, key=len) for found in alternatives]
-            common = sum(word in COMMON or (len(word) < HEAD and word.isascii()) for word in words)
-            choices.append((-common, min(map(len, words)), words))
+            choices.append((-sum(map(_frequency, words)), min(map(len, words)), words))
     return max(choices)[-1]

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
-from holdfast.text import credentials, intents, invisible, orders
+from holdfast.text import credentials, intents, invisible, leaning, orders
 from holdfast.text.fold import INVISIBLE, Folded, fold, foreign, has_lookalikes, unleet, unmask, unspace
 from holdfast.types import Finding
 
@@ -33,11 +33,19 @@ def find_threats(text: str) -> list[Finding]:
     lower = folded.text.lower()
     words = _words(lower)
     heads = _heads(words)
-    for order in _orders(lower, words, heads):
+    mask = intents.known(lower, words, heads)
+    for order in _orders(lower, words, heads, mask):
         found += _told(text, "instruction", folded.span(order.start, order.end), order, found)
+    if not any(finding.severity == "high" for finding in found):
+        for start, end in leaning.find_leaning(lower, mask):
+            order = orders.Order(start, end, "high", "worded like an order to the model")
+            found += _told(text, "instruction", folded.span(start, end), order, found)
     for view in _disguises(text, folded):
         bare = view.text.lower()
-        for order in _orders(bare, _words(bare), _heads(_words(bare))):
+        words_bare = _words(bare)
+        heads_bare = _heads(words_bare)
+        mask = intents.known(bare, words_bare, heads_bare)
+        for order in _orders(bare, words_bare, heads_bare, mask):
             found += _told(text, "disguise", view.span(order.start, order.end), order, found)
     for secret in credentials.find_secrets(folded.text, words, heads):
         found.append(Finding("secret", *folded.span(secret.start, secret.end), "high", secret.what))
@@ -46,10 +54,10 @@ def find_threats(text: str) -> list[Finding]:
     return found
 
 
-def _orders(lower: str, words: set[str], heads: set[str]) -> Iterator[orders.Order]:
+def _orders(lower: str, words: set[str], heads: set[str], mask: int) -> Iterator[orders.Order]:
     """Find the orders in a view, by their words and by what they are after."""
     yield from orders.find_orders(lower, words, heads)
-    for start, end, message in intents.find_intents(lower, words, heads):
+    for start, end, message in intents.find_intents(lower, mask):
         yield orders.judge(lower, start, end, message)
 
 
