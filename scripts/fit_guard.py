@@ -31,6 +31,7 @@ HARMFUL = 3.0  # how much more a harmful text counts
 
 
 def main() -> None:
+    """Read the texts, fit the weights, write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("labelled", nargs="+", type=Path)
     parser.add_argument("--plain", type=Path, help="harmless texts, a JSON string on each line")

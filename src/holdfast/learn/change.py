@@ -10,6 +10,7 @@ from holdfast.learn.amounts import Amounts
 from holdfast.learn.apart import GENERIC, NAMES, TITLES, is_attribute
 from holdfast.learn.cues import DENIALS, MARKS, Cue, flags_of_kinds, may_change, signals
 from holdfast.learn.difference import alike
+from holdfast.learn.frames import framed, is_denied, is_unlike
 from holdfast.learn.lexicon import stem
 from holdfast.learn.pairing import STATES, TIMED, is_relation, is_weak
 from holdfast.learn.slot import are_opposites, swapped
@@ -29,6 +30,21 @@ _BY = frozenset("by von por par da door".split())
 # What leaves by itself, and what goes before a verb that says what was done to a thing.
 _ALONE = frozenset("left retired resigned died dead passed stepped shut gone quit verlassen weg".split())
 _PASSIVE = frozenset("is are was were be been being has have had wurde worden est fue foi".split())
+_SUCCEEDED = (
+    "is the",
+    "is now the",
+    "took over as",
+    "takes over as",
+    "is the new",
+    "holds the",
+    "appointed",
+    "elected",
+    "became",
+    "becomes",
+    "has become",
+    "was made",
+    "now",
+)
 _PLACED = frozenset({"city", "country"})
 _FROM = frozenset("from off out von 从".split())
 _MOVED = frozenset(
@@ -41,6 +57,10 @@ class Change(Amounts):
 
     def decide(self) -> str:
         """Name the rule by which the new statement replaces the old one; nothing when none does."""
+        if _ALSO.isdisjoint(self.new.words) and framed(self.old, self.new, self.parts):
+            return "another value in the same words"
+        if is_denied(self.old, self.new):
+            return "the opposite of it"
         if self.new.plan or self.new.past or self.new.long or self.old.past:
             return ""
         if not _ALSO.isdisjoint(self.new.words) or self.is_other():
@@ -48,8 +68,14 @@ class Change(Amounts):
         if self.is_numbered():
             return ""
         found = self._flipped() or self._replaced() or self.counted() or self._moved() or self._turned()
-        found = found or self._placed() or self._opposed()
+        found = found or self._placed() or self._opposed() or self._succeeded()
         return found or ("another value in the same words" if swapped(self.old, self.new) else "")
+
+    def is_doubtful(self) -> bool:
+        """Say whether something speaks against an update that the values alone suggest."""
+        if framed(self.old, self.new, self.parts):
+            return False
+        return is_unlike(self.old, self.new, self.parts) or Amounts.is_doubtful(self)
 
     def _flipped(self) -> str:
         """Name the state that came after the state that is told of."""
@@ -304,6 +330,22 @@ class Change(Amounts):
         told = signals(self.new).of("now") + signals(self.new).of("moves")
         stands = not _STANDS.isdisjoint(self.new.words)
         return "it is in another place" if there[0] and there[1] and told and stands else ""
+
+    def _succeeded(self) -> str:
+        """Say whether somebody else has a role that one person has: Lea is the treasurer, Omar took over as treasurer."""
+        olds, news = _whole_names(self.rest(of_new=False)), _whole_names(self.rest(of_new=True))
+        if len(olds) != 1 or len(news) != 1 or not {olds[0].kind, news[0].kind} <= {"name", "first"}:
+            return ""
+        if any(i.kind in TIMED or i.conditional or i.negated for i in (*self.parts.old, *self.parts.new)):
+            return ""
+        words, told = self.old.words, " ".join(self.new.words)
+        roles = [
+            a
+            for a, _ in self.solid
+            if a.place > olds[0].place and words[a.place - 1] == "the" and words[a.place - 2] in ("is", "be")
+        ]
+        follows = any(f" {said} " in f" {told} " for said in _SUCCEEDED)
+        return "another one has the role" if roles and follows else ""
 
     def _opposed(self) -> str:
         """Say whether a word of the new text is the opposite of one of the old text."""

@@ -14,6 +14,7 @@ from holdfast.learn.statement import Statement
 
 _Phrase = tuple[str, ...]
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
+_SHORT = 12  # tokens of a plain sentence: the user is 41
 _GAP = 3  # words that `_` may stand for
 DENIALS = frozenset(
     "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped cease ceased".split()
@@ -54,7 +55,7 @@ def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, froze
     flags: dict[str, frozenset[str]] = {}
     for line in (resources.files("holdfast.learn") / "changes.txt").read_text("utf-8").splitlines():
         head, colon, body = line.partition(":")
-        if not colon or line.startswith(("#", "facet")):
+        if not colon or line.startswith(("#", "facet", "frame", "attr", "contrary")):
             continue
         name, *marks = head.split()
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
@@ -128,8 +129,9 @@ def _topics(words: tuple[str, ...]) -> frozenset[str]:
 
 
 def may_change(old: Statement, new: Statement) -> bool:
-    """Say whether two texts without a common word may still be states of one person."""
-    return not _topics(old.words).isdisjoint(_topics(new.words))
+    """Say whether two texts without a common word of content may still be states of one person or thing."""
+    framed = old.words[:2] == new.words[:2] and max(len(old.words), len(new.words)) <= _SHORT
+    return framed or not _topics(old.words).isdisjoint(_topics(new.words))
 
 
 @cache

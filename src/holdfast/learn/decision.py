@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from holdfast.learn.apart import PAST_LIFE
 from holdfast.learn.difference import alike
 from holdfast.learn.pairing import ANCHORS, EVENTS, EXCLUSIVE, STATES, TIMED, Pairing, is_relation, is_weak
 from holdfast.learn.statement import Item
 
+_LEADING = frozenset("leads lead owns own manages manage maintains maintain heads runs".split())
 Relation = Literal["new", "duplicate", "update", "unsure"]
 Pairs = list[tuple[Item, Item, str]]  # an item of the old text, one of the new text, their common type
 
@@ -142,6 +144,8 @@ class Case(Pairing):
 
     def _weigh(self, pairs: Pairs, olds: list[Item], news: list[Item]) -> tuple[Relation, str]:
         strong, change = self.has_one_value(), self.new.change
+        if self._leads_another([*olds, *news, *(i for p in pairs for i in p[:2])]):
+            return "new", "another thing of the same person"
         if not pairs:
             if (
                 len(olds) == len(news) == 1
@@ -177,6 +181,12 @@ class Case(Pairing):
     def _doubt(self, pairs: Pairs, olds: list[Item], news: list[Item]) -> tuple[Relation, str] | None:
         """Say what speaks against one value having replaced another one; None for nothing."""
         labels = {label for *_, label in pairs}
+        if any(a.negated and b.negated and label == "stage!" for a, b, label in pairs):
+            return "unsure", "two denials"
+        if any(a.text.lower() in PAST_LIFE and not self.new.change for a, _ in self.solid):
+            return "new", "another time of life"
+        if any(label == "stage!" and b.before in ("the", "a", "an") for _, b, label in pairs):
+            return "unsure", "a state that is a noun"
         timed = self.has_one_value() and labels == {"time"}
         if any(a.subject and b.subject and not timed for a, b, _ in pairs):
             return "new", "another subject"
@@ -192,6 +202,13 @@ class Case(Pairing):
         if any(i.negated for i in olds + news):
             return "unsure", "a value and a denial"
         return None
+
+    def _leads_another(self, left: list[Item]) -> bool:
+        """Say whether somebody leads or owns two things: one who leads the payments team may lead another one."""
+        return not self.new.change and any(
+            a.text.lower() in _LEADING and b.text.lower() in _LEADING and not any(x.subject for x in left)
+            for a, b in self.solid
+        )
 
     def _leaves_doubt(self, left: list[Item]) -> bool:
         moved = any(a.kind in ("name", "first") and a.subject != b.subject for a, b in self.solid)

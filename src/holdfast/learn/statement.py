@@ -11,8 +11,11 @@ from functools import lru_cache
 from itertools import pairwise
 
 from holdfast.learn import lexicon, values
+from holdfast.learn.items import Item, Statement
 from holdfast.learn.lexicon import Entry
 from holdfast.text import analyze
+
+__all__ = ["Item", "Statement", "read"]
 
 LONGEST, MOST_WORDS = 2_000, 300  # characters and words; what is longer is compared for equality only
 _BE = frozenset(
@@ -26,48 +29,6 @@ _GOING = frozenset(
 )
 _COMING = frozenset("to with by for and but auf zu nach a hacia vers is now ist".split())
 _NONE: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One piece of content."""
-
-    keys: frozenset[str]
-    kind: str  # word, name, concept, id, cjk, number, version, time, date, weekday
-    text: str
-    unit: str = ""
-    flags: frozenset[str] = _NONE
-    classes: frozenset[str] = _NONE
-    place: int = 0
-    negated: bool = False
-    gone: bool = False
-    conditional: bool = False
-    subject: bool = False
-    clause: int = 0
-    before: str = ""  # the word before it
-    after: str = ""
-
-    @property
-    def light(self) -> bool:
-        """Whether a statement says the same without it."""
-        return "light" in self.flags
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What a text says."""
-
-    plain: tuple[str, ...]
-    items: tuple[Item, ...] = ()
-    change: bool = False
-    plan: bool = False
-    past: bool = False
-    long: bool = False
-    indefinite: bool = False
-    keyed: bool = False
-    event: bool = False  # tells what happened once
-    keys: frozenset[str] = _NONE
-    words: tuple[str, ...] = ()  # the keys of all tokens, as the places of the items count them
 
 
 @lru_cache(maxsize=8192)
@@ -139,11 +100,13 @@ class _Reader:
     _verb: int = -1  # where the first verb stands
     _clause: int = 0
     _empty: frozenset[str] = _NONE
+    _stems: list[str] = field(default_factory=list)
 
     def run(self) -> list[Item]:
         fillers = lexicon.fillers()
         keys = [token.key for token in self.tokens]
         self._empty = fillers["empty"] | fillers["cjk"] | lexicon.foreign(keys)
+        self._stems = list(map(lexicon.stem, keys))
         words = set(keys)
         self.change = bool(words & (fillers["now"] - {"no"})) or self._longer()
         place = 0
@@ -163,7 +126,9 @@ class _Reader:
                 self._plain_word(token, place, fillers)
             place += length
         return [
-            replace(item, subject=item.place < self._verb and (item.clause == 0 or self.keyed))
+            replace(item, subject=True)
+            if item.place < self._verb and (item.clause == 0 or self.keyed)
+            else item
             for item in self._items
         ]
 
@@ -203,15 +168,25 @@ class _Reader:
 
     def _lookup(self, place: int) -> tuple[Entry | None, int]:
         token = self.tokens[place]
-        if token.kind not in ("word", "cjk", "id"):
+        counted = token.kind == "number" and token.text.isalpha()  # first language
+        if token.kind not in ("word", "cjk", "id") and not counted:
             return None, 1
-        for phrase, entry in lexicon.wordings().get(lexicon.stem(token.key), ()):
-            if len(phrase) == 1 and token.key in self._empty:
-                continue
-            length = self._fits(phrase, place)
-            if length:
-                return entry, length
-        return None, 1
+        opening = lexicon.openings().get(self._stems[place])
+        if opening is None:
+            return None, 1
+        alone, followed = opening
+        found, end = (1, 1, alone), place + 1  # how long the wording is, how many tokens it takes
+        while followed and end < len(self.tokens):
+            for phrase, entry in followed.get(self._stems[end], ()):
+                length = self._fits(phrase, place) if len(phrase) > found[0] else 0
+                if length:
+                    found = (len(phrase), length, entry)
+            if self.tokens[end].key not in _ADVERBS:
+                break
+            end += 1
+        if found[0] == 1 and (counted or token.key in self._empty):
+            return None, 1
+        return found[2], found[1]
 
     def _fits(self, phrase: tuple[str, ...], place: int) -> int:
         """Say how many tokens a wording takes here, with adverbs between its words; 0 when it does not fit."""
@@ -221,7 +196,7 @@ class _Reader:
                 end < len(self.tokens) and self.tokens[end].key in _ADVERBS and self.tokens[end].key != word
             ):
                 end += 1
-            if end >= len(self.tokens) or lexicon.stem(self.tokens[end].key) != word:
+            if end >= len(self.tokens) or self._stems[end] != word:
                 return 0
             end += 1
         return end - place
@@ -276,14 +251,20 @@ class _Reader:
     def _add(self, item: Item, place: int) -> None:
         before = self.tokens[place - 1].key if place else ""
         self._items.append(
-            replace(
-                item,
-                after=self._next(place),
-                place=place,
+            Item(
+                item.keys,
+                item.kind,
+                item.text,
+                item.unit,
+                item.flags,
+                item.classes,
+                place,
+                negated=item.negated,
                 gone=self._gone,
                 conditional=self._conditional,
                 clause=self._clause,
                 before=before,
+                after=self._next(place),
             )
         )
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from holdfast.learn.measures import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
+from holdfast.learn.writings import rewrite
 from holdfast.text import analyze
 
 # Scripts without spaces are read character by character.
@@ -38,8 +39,11 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+# Most words stand alone, and are found without trying all of the above.
+_PLAIN = re.compile(r"\s*(?<!\S)(?P<word>[A-Za-z]+)(?=[,.;:!?]?(?:\s|$))")
+
+
+class Token(NamedTuple):
     """One token: as it stands, as it is compared, and of what kind it is.
 
     Kinds: word, mark, cjk, id, number, version, time, date, weekday. `unit` is the dimension of a number.
@@ -54,7 +58,7 @@ class Token:
 
 def tokenize(text: str) -> list[Token]:
     """Split a text into tokens and join those that make one value."""
-    text = unicodedata.normalize("NFKC", text)
+    text = rewrite(unicodedata.normalize("NFKC", text))
     if any(map(str.isdigit, text)):
         for pattern, written in _day_ranges():
             text = pattern.sub(written, text)
@@ -81,14 +85,24 @@ def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
 def _raw(text: str) -> list[Token]:
     found: list[Token] = []
     start = True
-    for match in _TOKEN.finditer(text):
-        kind, written = str(match.lastgroup), match.group()
-        made = _READERS.get(kind, _read_word)(written)
+    place = 0
+    while match := _PLAIN.match(text, place) or _TOKEN.search(text, place):
+        place = match.end()
+        kind, written = str(match.lastgroup), match.group(str(match.lastgroup))
+        made = _read_token(kind, written)
         if start and made:
-            made[0] = Token(made[0].text, made[0].key, made[0].kind, made[0].unit, start=True)
-        found.extend(made)
+            first = made[0]
+            found.append(Token(first.text, first.key, first.kind, first.unit, start=True))
+            found.extend(made[1:])
+        else:
+            found.extend(made)
         start = kind == "mark" and written in '.!?;:"“。'
     return found
+
+
+@lru_cache(maxsize=16_384)
+def _read_token(kind: str, written: str) -> tuple[Token, ...]:
+    return tuple(_READERS.get(kind, _read_word)(written))
 
 
 def _read_word(token: str) -> list[Token]:
@@ -116,14 +130,8 @@ def _read_word(token: str) -> list[Token]:
         return [Token(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
     if key.endswith("s") and key[:-1] in WEEKDAYS and len(key) > 5:
         return [Token(token, f"weekday:{WEEKDAYS[key[:-1]]}", "weekday", "every")]
-    if key in ("noon", "midday", "midnight", "mediodia", "mittag", "midi", "mitternacht"):
-        return [
-            Token(
-                token,
-                "time:0" if key in ("midnight", "mitternacht") else "time:720",
-                "time",
-            )
-        ]
+    if key in _TIMES:
+        return [Token(token, f"time:{_TIMES[key]}", "time")]
     return [Token(token, key, "word")]
 
 
@@ -195,11 +203,22 @@ _READERS: dict[str, Callable[[str], list[Token]]] = {
 }
 
 
+# The words with which a value may begin.
+_OPENING = frozenset({*MONTHS, *NUMBER_WORDS, *ORDINALS, "half", "a", "an", "per"})
+_TIMES = {"noon": 720, "midday": 720, "mediodia": 720, "mittag": 720, "midi": 720, "midnight": 0, "mitternacht": 0}
+SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
+"""The words that may be read as something else than words."""
+
+
 def _join(raw: list[Token]) -> list[Token]:
     """Join what makes one value: a number and its unit, a day, a month and a year, five o'clock."""
     found: list[Token] = []
     place = 0
     while place < len(raw):
+        if raw[place].kind == "word" and raw[place].key not in _OPENING:
+            found.append(raw[place])
+            place += 1
+            continue
         value, length = _date_at(raw, place) or _number_at(raw, place) or (raw[place], 1)
         if value.start != raw[place].start:
             value = Token(value.text, value.key, value.kind, value.unit, raw[place].start)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
 from importlib import resources
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from holdfast.text.fold import fold
@@ -33,8 +33,12 @@ _LEADS = frozenset(
     "entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora maintenant hidden solely either again so "
     "but therefore hereby automatically".split()
 )
-_SUBJECTS = frozenset("i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split())
-_TO = frozenset("have has need needs sure remember are is ought forget supposed instructed required able order".split())
+_SUBJECTS = frozenset(
+    "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split()
+)
+_TO = frozenset(
+    "have has need needs sure remember are is ought forget supposed instructed required able order".split()
+)
 
 
 class Intent(NamedTuple):
@@ -68,6 +72,7 @@ class _Tables(NamedTuple):
     stems: dict[str, tuple[_Member, ...]]  # by the first letters
     needles: dict[str, tuple[_Member, ...]]  # by the first two characters
     gate: dict[str, int]  # classes by a word that tells most
+    both: dict[str, tuple[tuple[str, int], ...]]  # classes by two words of a phrase
     heads: dict[str, int]  # classes by the first letters of such a word
     pairs: dict[str, int]  # classes by two characters
     orders: int  # the classes that count as an order only; the bit above each says that it is one
@@ -82,12 +87,16 @@ def known(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> int:
     mask = 0
     for word in tables.gate.keys() & words:
         mask |= tables.gate[word]
+    for word in tables.both.keys() & words:
+        for other, bits in tables.both[word]:
+            if other in words:
+                mask |= bits
     for head in tables.heads.keys() & heads:
         mask |= tables.heads[head]
     if "@" in text:
         mask |= tables.address
     if not text.isascii() and _UNSPACED.search(text):
-        for pair in tables.pairs.keys() & set(map("".join, zip(text, text[1:], strict=False))):
+        for pair in tables.pairs.keys() & set(map("".join, pairwise(text))):
             mask |= tables.pairs[pair]
         for char in tables.pairs.keys() & set(text):
             mask |= tables.pairs[char]
@@ -167,12 +176,12 @@ def _marks(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
     tables = _tables()
     tokens = [(match.group(), *match.span()) for match in _TOKEN.finditer(text, start, end)]
     marks = []
-    for index, (word, first, last) in enumerate(tokens):
+    for index, (word, first, end_of_word) in enumerate(tokens):
         loose = tables.words.get(word, 0)  # an order only where an order stands
         members = tables.stems.get(word[:HEAD], ()) + tables.phrases.get(word, ())
         if not loose and not members:
             continue
-        sure = 0
+        sure, last = 0, end_of_word
         for member in members:
             length = _matches(member, tokens, index)
             if length:
@@ -261,20 +270,29 @@ def _tables() -> _Tables:
     words: dict[str, int] = {}
     gate: dict[str, int] = {}
     heads: dict[str, int] = {}
+    both: dict[str, dict[str, int]] = {}
     for member in (member for table in by[:2] for members in table.values() for member in members):
-        key = max((re.split("'", word)[0] for word in (member.first, *member.rest)), key=_tells)
+        key, *others = sorted(
+            (re.split("'", word)[0] for word in (member.first, *member.rest) if word != ".."),
+            key=_tells,
+            reverse=True,
+        )
+        other = next((word for word in others if not word.endswith("*") and word != key), "")
         if key.endswith("*"):
             heads[key[:HEAD]] = heads.get(key[:HEAD], 0) | member.bits
+        elif other:
+            found = both.setdefault(key, {})
+            found[other] = found.get(other, 0) | member.bits
         else:
             gate[key] = gate.get(key, 0) | member.bits
         if not member.rest and not member.first.endswith("*") and not member.sure:
             words[member.first] = words.get(member.first, 0) | member.bits
-    phrases = {
-        first: tuple(one for one in found if one.rest or one.sure) for first, found in by[0].items()
-    }
+    phrases = {first: tuple(one for one in found if one.rest or one.sure) for first, found in by[0].items()}
     stems, needles = ({key: tuple(members) for key, members in table.items()} for table in by[1:])
     pairs = {key: _mask_of(member.bits for member in members) for key, members in needles.items()}
-    return _Tables(words, phrases, stems, needles, gate, heads, pairs, orders, bits, bits["sink"], tuple(_rules(bits)))
+    of_two = {key: tuple(found.items()) for key, found in both.items()}
+    sink, rules = bits["sink"], tuple(_rules(bits))
+    return _Tables(words, phrases, stems, needles, gate, of_two, heads, pairs, orders, bits, sink, rules)
 
 
 def _tells(word: str) -> tuple[bool, int]:
@@ -319,7 +337,7 @@ def _add(form: str, bit: int, by: tuple[dict[str, list[_Member]], ...]) -> None:
     words, stems, needles = by
     if form.startswith("*"):
         needle = form[1:]
-        needles.setdefault(needle[:2], []).append(_Member(needle, (), bit, True))
+        needles.setdefault(needle[:2], []).append(_Member(needle, (), bit, sure=True))
         return
     first, *rest = re.findall(r"\.\.|[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?\*?", form)
     is_sure = first.endswith("*") or not first.isascii()

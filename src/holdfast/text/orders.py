@@ -26,7 +26,9 @@ COMMON = frozenset(
     "also into over like want wants without never nothing everything anyone file line text order new next first last now give "
     "found find look see let set run add good best safe every before after again other same system model agent assistant run".split()
 )
-_EVERYWHERE = frozenset("the that for with about this from time what your you when and not are was have has to in of on is it a".split())
+_EVERYWHERE = frozenset(
+    "the that for with about this from time what your you when and not are was have has to in of on is it a".split()
+)
 HEAD = 4  # letters of a word by which the cheap look goes
 _BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
 _TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")

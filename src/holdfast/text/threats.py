@@ -33,13 +33,8 @@ def find_threats(text: str) -> list[Finding]:
     lower = folded.text.lower()
     words = _words(lower)
     heads = _heads(words)
-    mask = intents.known(lower, words, heads)
-    for order in _orders(lower, words, heads, mask):
-        found += _told(text, "instruction", folded.span(order.start, order.end), order, found)
-    if not any(finding.severity == "high" for finding in found):
-        for start, end in leaning.find_leaning(lower, mask):
-            order = orders.Order(start, end, "high", "worded like an order to the model")
-            found += _told(text, "instruction", folded.span(start, end), order, found)
+    if not leaning.is_quiet(lower, words):
+        found += _instructions(text, folded, lower, words, heads)
     for view in _disguises(text, folded):
         bare = view.text.lower()
         words_bare = _words(bare)
@@ -51,6 +46,19 @@ def find_threats(text: str) -> list[Finding]:
         found.append(Finding("secret", *folded.span(secret.start, secret.end), "high", secret.what))
     if not text.isascii() and INVISIBLE.search(text):
         found += invisible.find_invisible(text)
+    return found
+
+
+def _instructions(text: str, folded: Folded, lower: str, words: set[str], heads: set[str]) -> list[Finding]:
+    """Find the orders in a text as it stands: by the rules, or else by what its words lean to."""
+    found: list[Finding] = []
+    mask = intents.known(lower, words, heads)
+    for order in _orders(lower, words, heads, mask):
+        found += _told(text, "instruction", folded.span(order.start, order.end), order, found)
+    if not any(finding.severity == "high" for finding in found):
+        for start, end in leaning.find_leaning(lower, mask):
+            order = orders.Order(start, end, "high", "worded like an order to the model")
+            found += _told(text, "instruction", folded.span(start, end), order, found)
     return found
 
 

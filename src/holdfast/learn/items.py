@@ -1,0 +1,55 @@
+"""What a text that was read is made of: its items of content, and the statement they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One piece of content."""
+
+    keys: frozenset[str]
+    kind: str  # word, name, concept, id, cjk, number, version, time, date, weekday
+    text: str
+    unit: str = ""
+    flags: frozenset[str] = _NONE
+    classes: frozenset[str] = _NONE
+    place: int = 0
+    negated: bool = False
+    gone: bool = False
+    conditional: bool = False
+    subject: bool = False
+    clause: int = 0
+    before: str = ""  # the word before it
+    after: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.keys, self.place))
+
+    @property
+    def light(self) -> bool:
+        """Whether a statement says the same without it."""
+        return "light" in self.flags
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a text says."""
+
+    plain: tuple[str, ...]
+    items: tuple[Item, ...] = ()
+    change: bool = False
+    plan: bool = False
+    past: bool = False
+    long: bool = False
+    indefinite: bool = False
+    keyed: bool = False
+    event: bool = False  # tells what happened once
+    keys: frozenset[str] = _NONE
+    words: tuple[str, ...] = ()  # the keys of all tokens, as the places of the items count them
+
+    def __hash__(self) -> int:
+        return hash(self.plain)
