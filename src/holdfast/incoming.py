@@ -38,7 +38,7 @@ def _flagged(message: Message) -> Message:
     """Note what the guard finds in a message. It is stored word for word all the same: it is what was said."""
     from holdfast.text import guard  # noqa: PLC0415 - its tables are loaded by the first append
 
-    findings = guard.scan(message.content)
+    findings = guard.scan(message.content, closely=False)
     flags = tuple(sorted({one.kind for one in findings if one.severity == "high"})) if findings else ()
     return message if flags == message.flags else replace(message, flags=flags)
 

@@ -10,7 +10,7 @@ from holdfast.learn.amounts import Amounts
 from holdfast.learn.apart import GENERIC, NAMES, TITLES, is_attribute
 from holdfast.learn.cues import DENIALS, MARKS, Cue, flags_of_kinds, may_change, signals
 from holdfast.learn.difference import alike
-from holdfast.learn.frames import framed, is_denied, is_unlike
+from holdfast.learn.frames import framed, is_denied, is_retooled, is_unlike
 from holdfast.learn.lexicon import stem
 from holdfast.learn.pairing import STATES, TIMED, is_relation, is_weak
 from holdfast.learn.slot import are_opposites, swapped
@@ -69,6 +69,8 @@ class Change(Amounts):
             return ""
         found = self._flipped() or self._replaced() or self.counted() or self._moved() or self._turned()
         found = found or self._placed() or self._opposed() or self._succeeded()
+        if self.anchors() and is_retooled(self.rest(of_new=False), self.rest(of_new=True)):
+            found = found or "another tool for the same"
         return found or ("another value in the same words" if swapped(self.old, self.new) else "")
 
     def is_doubtful(self) -> bool:
@@ -342,7 +344,10 @@ class Change(Amounts):
         roles = [
             a
             for a, _ in self.solid
-            if a.place > olds[0].place and words[a.place - 1] == "the" and words[a.place - 2] in ("is", "be")
+            if a.place > olds[0].place
+            and ("kin" not in a.classes or "profession!" in a.classes)
+            and words[a.place - 1] == "the"
+            and words[a.place - 2] in ("is", "be")
         ]
         follows = any(f" {said} " in f" {told} " for said in _SUCCEEDED)
         return "another one has the role" if roles and follows else ""

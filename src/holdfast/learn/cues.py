@@ -15,6 +15,7 @@ from holdfast.learn.statement import Statement
 _Phrase = tuple[str, ...]
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
 _SHORT = 12  # tokens of a plain sentence: the user is 41
+_VALUE = 4  # tokens of a value and what ends the text
 _GAP = 3  # words that `_` may stand for
 DENIALS = frozenset(
     "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped cease ceased".split()
@@ -130,7 +131,8 @@ def _topics(words: tuple[str, ...]) -> frozenset[str]:
 
 def may_change(old: Statement, new: Statement) -> bool:
     """Say whether two texts without a common word of content may still be states of one person or thing."""
-    framed = old.words[:2] == new.words[:2] and max(len(old.words), len(new.words)) <= _SHORT
+    same = max(2, min(len(old.words), len(new.words)) - _VALUE)
+    framed = old.words[:same] == new.words[:same] and max(len(old.words), len(new.words)) <= _SHORT
     return framed or not _topics(old.words).isdisjoint(_topics(new.words))
 
 

@@ -30,6 +30,9 @@ _NOUNS = frozenset(
 _PLANS = frozenset("plan tier package subscription".split())
 _CHOSEN = frozenset("prefer prefers want wants use uses".split())
 _OF_ONE = frozenset({"package manager", "test runner"})
+_ONE_FOR_ALL = frozenset(
+    {"tracker", "bundler", "package manager", "ci", "forge", "cloud", "orchestration", "version control"}
+)
 _LISTS = frozenset(
     "skills allergies hobbies languages notes likes dislikes tags topics note todo task reminder tip fact allergy hobby skill like dislike bug issue idea example see rule step question".split()
 )
@@ -125,6 +128,11 @@ def _is_key(slot: Slot, old: Statement, new: Statement) -> bool:
     at_key = all(mark and mark[0] == place - 1 for mark, place in zip(marks, first, strict=True))
     last = slot.before[-1]
     return at_key and last not in _LISTS and (not last.endswith("s") or last.endswith(("ss", "us", "is")))
+
+
+def is_retooled(olds: list[Item], news: list[Item]) -> bool:
+    """Say whether nothing but the tool differs, of a kind of which one purpose needs one: Jira, Linear for the issues."""
+    return len(olds) == len(news) == 1 and alike(olds[0], news[0]) in _ONE_FOR_ALL
 
 
 def is_unlike(old: Statement, new: Statement, parts: Difference) -> bool:

@@ -46,7 +46,7 @@ AMOUNTS = {
 NUMBER_WORDS = {
     word: number
     for number, words in enumerate(
-        "zero null cero|one eins uno|two zwei dos deux due twee dois|three drei tres trois tre drie|four vier cuatro quatre quattro quatro"
+        "zero null cero|one eins uno|two zwei dos deux twee dois|three drei tres trois tre drie|four vier cuatro quatre quattro quatro"
         "|five funf cinco cinq cinque vijf|six sechs seis sei zes|seven sieben siete sept sette zeven sete|eight acht ocho huit otto oito"
         "|nine neun nueve neuf nove negen|ten zehn diez dix dieci tien dez|eleven elf|twelve zwolf dozen|thirteen|fourteen|fifteen"
         "|sixteen|seventeen|eighteen|nineteen|twenty".split("|")

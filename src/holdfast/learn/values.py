@@ -205,7 +205,15 @@ _READERS: dict[str, Callable[[str], list[Token]]] = {
 
 # The words with which a value may begin.
 _OPENING = frozenset({*MONTHS, *NUMBER_WORDS, *ORDINALS, "half", "a", "an", "per"})
-_TIMES = {"noon": 720, "midday": 720, "mediodia": 720, "mittag": 720, "midi": 720, "midnight": 0, "mitternacht": 0}
+_TIMES = {
+    "noon": 720,
+    "midday": 720,
+    "mediodia": 720,
+    "mittag": 720,
+    "midi": 720,
+    "midnight": 0,
+    "mitternacht": 0,
+}
 SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
 """The words that may be read as something else than words."""
 

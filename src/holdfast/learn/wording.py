@@ -37,13 +37,13 @@ _LOOSE = frozenset(
 _FITTED = tuple(
     float(part)
     for part in (
-        "-0.81 0.34 0.53 -0.11 0.01 -0.17 -0.47 -0.46 -1.28 -0.23 -1.24 0.77 0.3 1.08 -0.96 0.22 -0.56 "
-        "-0.34 -1.52 1.72 0.0 -0.37 0.95 -1.85 -0.04 -0.36 1.82 0.72 1.78 0.19 0.95 0.68 -0.89 -1.58"
+        "-0.7 0.23 0.48 -0.0 0.05 -0.15 -0.25 -0.53 -1.42 -0.16 -1.29 0.76 0.28 1.06 -0.96 0.22 -0.6 "
+        "-0.37 -1.49 1.76 0.0 -0.34 0.93 -1.78 0.12 -0.42 1.71 0.77 1.79 0.13 1.0 0.58 -1.09 -1.62"
     ).split()
 )
-_ENOUGH = -0.25
-_ENOUGH_LESS = -0.6  # where the new text has nothing that the old one has not
-_COUNTED = {"same": 1.0, "derived": 1.0, "similar": 0.9, "wider": 0.9, "narrower": 0.8}
+_ENOUGH = -0.6
+_ENOUGH_LESS = -0.8  # where the new text has nothing that the old one has not
+_COUNTED = {"same": 1.0, "derived": 1.0, "similar": 0.9, "wider": 0.9, "narrower": 0.8, "denied": 0.8}
 
 
 @lru_cache(maxsize=16_384)
@@ -64,6 +64,8 @@ def is_anchor(item: Item) -> bool:
     if item.kind in VALUES:
         return item.text.lower() not in ("one", "single")
     if item.kind not in ("name", "first"):
+        return False
+    if stem(item.text.lower()) in weak_words():
         return False
     known = item.kind == "first" or item.text.isupper()  # ID, TV
     return not known or not synonyms.senses(stem(item.text.lower()))
@@ -118,6 +120,13 @@ def relation(old: Item, new: Item) -> Relation:
     return _relate(_words(old), _words(new))
 
 
+def _denied(how: Relation, old: Item, new: Item) -> Relation:
+    """Take the denial of the opposite for the same: not outside, inside."""
+    if how.name != "opposite" or old.negated == new.negated:
+        return how
+    return Relation("denied", how.score)
+
+
 @dataclass(slots=True)
 class Wording:
     """What two statements share as words, and what not."""
@@ -152,7 +161,7 @@ class Wording:
     def _pair(self, olds: list[Item], news: list[Item]) -> None:
         """Pair the items that mean the same, the surest first."""
         found = sorted(
-            ((relation(a, b), n, m) for n, a in enumerate(olds) for m, b in enumerate(news)),
+            ((_denied(relation(a, b), a, b), n, m) for n, a in enumerate(olds) for m, b in enumerate(news)),
             key=lambda f: (-f[0].score * _COUNTED.get(f[0].name, 0.0), f[1], f[2]),
         )
         gone: set[int] = set()
@@ -170,7 +179,8 @@ class Wording:
                 heavy = min(weight(olds[n]), weight(news[m]))
                 self.matched += heavy * how.score
                 self.doubtful += heavy * (1 - how.score)
-                self.soft.append((olds[n], news[m]))
+                if how.name != "denied":
+                    self.soft.append((olds[n], news[m]))
         self.olds = [i for n, i in enumerate(olds) if n not in gone]
         self.news = [i for m, i in enumerate(news) if m not in come]
 
@@ -232,7 +242,8 @@ class Wording:
         sides = (self.olds, self.news)
         personal = [any(i.keys & PERSONAL for i in left) for left in sides]
         related = [any(i.kind == "concept" and is_relation(i) for i in left) for left in sides]
-        return (personal[0] and related[1]) or (related[0] and personal[1])
+        exchanged = any(_are_exchanged(a, b) for a in self.olds for b in self.news)
+        return exchanged or (personal[0] and related[1]) or (related[0] and personal[1])
 
     def _leaves_out(self) -> bool:
         """Say whether the new text leaves out of whom it speaks or on what it depends."""
@@ -349,6 +360,12 @@ def _are_alternatives(old: Item, new: Item) -> bool:
         return False
     named = all(key.startswith("=") for i in (old, new) for key in i.keys)  # every month, every year
     return named or (_head(old) != _head(new) and stem(old.text.lower()) != stem(new.text.lower()))
+
+
+def _are_exchanged(old: Item, new: Item) -> bool:
+    """Say whether two words stand between the same words: a refund for the chair, a replacement for the chair."""
+    beside = (old.before, old.after) == (new.before, new.after) and bool(old.before or old.after)
+    return beside and not (is_weak(old) or is_weak(new))
 
 
 def _is_unknown(item: Item) -> bool:

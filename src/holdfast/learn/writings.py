@@ -66,6 +66,8 @@ _REWRITES: tuple[_Rewrite, ...] = tuple(
         ),
         (r"\b(?P<zone>UTC|GMT)\s?(?P<sign>[+-])\s?(?P<of>\d{1,2})(?::(?P<minutes>\d\d))?\b", _zone),
         (r"(?<![\w.])\d(?:\.\d+)?e-?\d\b", _plain),
+        (r"\bnet\s(?P<days>\d\d)\b(?!\s?(?:days|%|€|\$))", lambda match: f"{match['days']} days"),
+        (r"\b(?P<of>\d\d)(?:th|st|nd|rd)\s+percentile\b", lambda match: f"p{match['of']}"),
         (r"\b21[.,]1\d?\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "half marathon"),
         (r"\b42[.,](?:2|195)\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "marathon"),
         (r"\b(?P<far>5|10)k(?=\s(?:run|race|jog)\b)", lambda match: f"{match['far']} km"),
@@ -76,7 +78,8 @@ _REWRITES: tuple[_Rewrite, ...] = tuple(
     )
 )
 _HINT = re.compile(
-    r"half\s|halb\s|quarter|\bheures?|\dh\b|\d\sh\b|UTC|GMT|\de-?\d|\d\s?k|a pair|a couple", re.IGNORECASE
+    r"half\s|halb\s|quarter|\bheures?|\dh\b|\d\sh\b|UTC|GMT|\de-?\d|\d\s?k|a pair|a couple|net\s\d|percentile",
+    re.IGNORECASE,
 )
 
 

@@ -26,14 +26,14 @@ _TO_SHAPE = bytes(97 if chr(c).isalpha() else 48 if chr(c) in "013457@$" else 32
 )
 
 
-def find_threats(text: str) -> list[Finding]:
+def find_threats(text: str, *, closely: bool) -> list[Finding]:
     """Find what hides, what is disguised, what commands, and what is secret; in no order."""
     found: list[Finding] = []
     folded = fold(text)
     lower = folded.text.lower()
     words = _words(lower)
     heads = _heads(words)
-    if not leaning.is_quiet(lower, words):
+    if not leaning.is_quiet(lower, words, closely=closely):
         found += _instructions(text, folded, lower, words, heads)
     for view in _disguises(text, folded):
         bare = view.text.lower()
