@@ -27,7 +27,12 @@ PLAIN = {
     *(("Run", name) for name in ("id", "chat", "pad")),
     ("View", "scope"),
 }
-PAIRS: list[tuple[type, type]] = [(Memory, AsyncMemory), (Chat, AsyncChat), (View, AsyncView), (Run, AsyncRun)]
+PAIRS: list[tuple[type, type]] = [
+    (Memory, AsyncMemory),
+    (Chat, AsyncChat),
+    (View, AsyncView),
+    (Run, AsyncRun),
+]
 
 
 def public(kind: type) -> list[str]:

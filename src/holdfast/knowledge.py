@@ -508,6 +508,6 @@ class Knowledge(View):
             kinds=opened.kinds,
             now=opened.now(),
             by=self._writer(by, default),
-            classify=lambda text, existing: opened.classify(text, existing),
+            classify=opened.classify,
             similar=lambda text, kind, limit: opened.search.similar(scope, text, kind, limit),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from holdfast.kinds import Kind
-    from holdfast.learn.intake import Classify
+    from holdfast.learn.merge import Verdict
     from holdfast.recall.search import Search
     from holdfast.store.database import Database
     from holdfast.store.pads import Place
@@ -76,16 +76,15 @@ class Opened:
                 self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
             return self._executor
 
-    @property
-    def classify(self) -> Classify:
-        """The comparison of a new text with those that are there."""
+    def classify(self, text: str, existing: Sequence[str]) -> Verdict:
+        """Compare a new text with those that are there, in the way that the caller of `Memory` chose."""
         if self.settings.merge == "projection":
             from holdfast.learn import projection  # noqa: PLC0415 - loaded by those who chose it
 
-            return projection.classify
-        from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first fact
+            return projection.classify(text, existing)
+        from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
 
-        return merge.classify
+        return merge.classify(text, existing)
 
     def now(self) -> int:
         """Give the time in microseconds since the epoch."""

@@ -131,7 +131,9 @@ def test_undo_of_what_two_agents_wrote(cli: Cli) -> None:
         cli.run("remember", f"of {agent}", "--kind", "lesson", "--agent", agent)
     with Memory(cli.db) as memory:
         memory.clear(kind="lesson", by="user")
-    assert "of cook" not in cli.text("undo", "--agent", "coach")  # nor its own half of what was cleared together
+    assert "of cook" not in cli.text(
+        "undo", "--agent", "coach"
+    )  # nor its own half of what was cleared together
     text = cli.text("undo")
     assert "of coach" in text
     assert "of cook" in text

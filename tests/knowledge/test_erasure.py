@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import io
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -109,7 +109,7 @@ def tagged(db: Database, space: str, tags: Iterable[str]) -> list[int]:
         likes = [f"tags LIKE :{mark} ESCAPE '!'" for mark in marks]
         rows = connection.all(
             "SELECT version FROM records WHERE space = :space AND tags IS NOT NULL AND "  # noqa: S608 - made of names of parameters
-            + f"({' OR '.join(likes)})",
+            f"({' OR '.join(likes)})",
             space=space,
             **marks,
         )

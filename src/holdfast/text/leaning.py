@@ -28,7 +28,9 @@ _QUIET = (
 _QUIET_SAID = (
     -4.0
 )  # the same of what is only to be flagged: 1 in 15 orders has less, and 29 in 30 usual messages
-_MARKUP = re.compile(r'<[|/!a-z]|\{\s?"|\[/?(?:inst|sys)|###|```|:\n|--|\|[a-z_]+\||@')  # an order may be in no words
+_MARKUP = re.compile(
+    r'<[|/!a-z]|\{\s?"|\[/?(?:inst|sys)|###|```|:\n|--|\|[a-z_]+\||@'
+)  # an order may be in no words
 _LONGEST = 600  # characters that are weighed together
 _PART = 300
 _WORD = re.compile(r"[^\W\d_]+(?:'t)?")
