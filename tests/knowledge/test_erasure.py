@@ -11,6 +11,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -769,3 +770,14 @@ def test_nobody_but_the_user_erases_a_constraint_through_any_door(ada: Memory, w
         assert [one.text for one in ada.records()] == ["Never on Mondays"]
     ada.erase(record=constraint.id)
     assert ada.records() == []
+
+
+@pytest.mark.parametrize(
+    "nothing", [{"chat": "nope"}, {"chat": "nope", "messages": 1}, {"chat": "a", "messages": (5, 9)}]
+)
+def test_what_is_not_there_cannot_be_erased(ada: Memory, nothing: dict[str, Any]) -> None:
+    ada.chat("a").append(role="user", content="hello")
+    before = ada.chat("a").stats()
+    with pytest.raises(InvalidInput, match="nothing of that name"):
+        ada.erase(**nothing)
+    assert (ada.chat("a").stats(), ada.erasures()) == (before, [])

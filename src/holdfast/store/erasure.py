@@ -155,7 +155,8 @@ class _Erasing:
             self.records(
                 "chat = :chat AND first <= :last AND last >= :first", chat=chat, first=first, last=last
             )
-            self._update_session(chat, texts)
+            if texts:
+                self._update_session(chat, texts)
 
     def _keep_numbers(self) -> None:
         """See to it that no document number is used again, whatever becomes of the message that has it."""
