@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast.errors import InvalidInput
 from holdfast.types import WRITERS, Scope, Writer, check_name
@@ -51,10 +51,13 @@ def acting(
         if value is not None:
             check_name(value, name, empty=name != "chat")
     Scope("", user or "", agent or "")  # its names have a limit of their own
-    changes = {name: value for name, value in said.items() if value is not None}
-    now = replace(_ACTING.get(), **changes)  # type: ignore[arg-type]  # texts, all of them
-    if source is not None:
-        now = replace(now, source=check_writer(source))
+    before = _ACTING.get()
+    now = Acting(
+        user=before.user if user is None else user,
+        agent=before.agent if agent is None else agent,
+        chat=before.chat if chat is None else chat,
+        source=before.source if source is None else check_writer(source),
+    )
     token = _ACTING.set(now)
     try:
         yield now

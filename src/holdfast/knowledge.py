@@ -17,11 +17,13 @@ from holdfast.types import (
     Erasure,
     Job,
     Record,
+    Scope,
     Writer,
     as_time,
     check_count,
     check_flag,
     check_name,
+    check_range,
     is_whole,
 )
 from holdfast.view import FIL, View, place, selection
@@ -362,7 +364,7 @@ class Knowledge(View):
         writer = self._writer(by, "user")
         scope, what = self.scope, erasure.what(chat=chat, messages=messages, record=record, user=user)
         if user is not None:
-            scope = type(scope)(scope.tenant, user, "")
+            scope = Scope(scope.tenant, user)
         try:
             return erasure.erase(
                 self._open.database,
@@ -374,7 +376,7 @@ class Knowledge(View):
             )
         finally:
             if what.kind in ("chat", "user"):
-                self._open.forget(scope.space, what.chat)
+                self._open.forget(scope.space, chat=what.chat)
 
     def _may_erase(self, kind: str, writer: Writer) -> None:
         """Raise Denied where a record may not be removed by a writer; one of a kind that is not known here may."""
@@ -432,7 +434,7 @@ class Knowledge(View):
             source=check_name(source, "The source", empty=True),
             run=run,
             chat=place_in,
-            messages=erasure.check_range(messages, place_in),
+            messages=check_range(messages, place_in),
             since=begins,
             until=ends,
         )

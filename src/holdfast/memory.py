@@ -12,7 +12,7 @@ from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.knowledge import Knowledge
-from holdfast.opened import Opened, Settings
+from holdfast.opened import Opened
 from holdfast.pad import Pad
 from holdfast.store import sessions
 from holdfast.store.database import Durability, open_database
@@ -73,8 +73,9 @@ class Memory(Knowledge):
         scope = Scope(tenant, user, agent)
         if merge not in MERGES:
             raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
-        settings = Settings(count_tokens, clock, table(kinds), merge)
-        super().__init__(Opened(open_database(location, durability), settings), scope, At())
+        policy = table(kinds)
+        opened = Opened(open_database(location, durability), count_tokens, clock, policy, merge)
+        super().__init__(opened, scope, At())
         self._pinned = False
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -28,25 +28,22 @@ THREADS = 8  # that the awaited methods of one memory use at most
 FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the caller of `Memory` chose."""
-
-    count_tokens: CountTokens
-    clock: Callable[[], datetime]
-    kinds: Mapping[str, Kind]
-    merge: str
-
-
 class Opened:
     """An open database and what belongs to it."""
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(
+        self,
+        database: Database,
+        count_tokens: CountTokens,
+        clock: Callable[[], datetime],
+        kinds: Mapping[str, Kind],
+        merge: str,
+    ) -> None:
         self.database = database
-        self.settings = settings
-        self.count_tokens = settings.count_tokens
-        self.clock = settings.clock
-        self.kinds = settings.kinds
+        self.count_tokens = count_tokens
+        self.clock = clock
+        self.kinds = kinds
+        self._merge = merge
         self.lock = threading.Lock()
         self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
         self._frozen: dict[tuple[Scope, Snapshot], str] = {}
@@ -78,7 +75,7 @@ class Opened:
 
     def classify(self, text: str, existing: Sequence[str]) -> Verdict:
         """Compare a new text with those that are there, in the way that the caller of `Memory` chose."""
-        if self.settings.merge == "projection":
+        if self._merge == "projection":
             from holdfast.learn import projection  # noqa: PLC0415 - loaded by those who chose it
 
             return projection.classify(text, existing)
@@ -114,18 +111,11 @@ class Opened:
                 self._frozen[key] = text
         return text
 
-    def forget(self, space: str, chat: str | None) -> None:
-        """Let go of what is kept in memory only of a chat, or of a whole space if it is None."""
+    def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
+        """Let go of what is kept in memory only of a run, of a chat, or of a whole space."""
         with self.lock:
             for place in list(self.temporary):
-                if place[0] == space and chat in (None, place[1]):
-                    del self.temporary[place]
-
-    def forget_run(self, space: str, run: str) -> None:
-        """Let go of what is kept in memory only of a run."""
-        with self.lock:
-            for place in list(self.temporary):
-                if (place[0], place[2]) == (space, run):
+                if place.space == space and chat in (None, place.chat) and run in (None, place.run):
                     del self.temporary[place]
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import LONGEST
-from holdfast.store import pads
+from holdfast.store import pads, runs
 from holdfast.text import guard
 from holdfast.text.clean import clean
 from holdfast.types import check_name
@@ -129,4 +129,4 @@ class Pad(MutableMapping[str, str]):
 
     def _check_lasting(self) -> None:
         with self._open.database.reading() as connection:
-            pads.check_run(connection, self._place.space, self._place.run)
+            runs.check_run(connection, self._place.space, self._place.run)

@@ -113,7 +113,7 @@ class Run:
     def end(self) -> None:
         """End the run: its notes are retracted, its pad is emptied. Ending it twice is harmless."""
         runs.end(self._open.database, self._space, self._id, self._open.now())
-        self._open.forget_run(self._space, self._id)
+        self._open.forget(self._space, run=self._id)
 
     def __enter__(self) -> Self:
         enter(self)

@@ -16,6 +16,7 @@ WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "im
 Trust = Literal["trusted", "quarantined", "released"]
 Source = Literal["message", "record"]
 SOURCES: tuple[Source, ...] = ("message", "record")
+Range = tuple[int, int]  # the first and the last seq of some messages
 MAX_COUNT = 2**62  # beyond every number of things, and within the integers of both databases
 MAX_NAME = 512  # bytes in UTF-8 of a name: four of them fit the 2,704 of a row in a PostgreSQL index
 
@@ -70,6 +71,26 @@ def as_time(value: object, what: str) -> datetime | None:
     if not isinstance(value, datetime):
         raise InvalidInput(f"`{what}` is {value!r}, not a time.", "Pass a datetime.")
     return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def check_range(messages: object, chat: str) -> Range | None:
+    """Return the first and the last `seq` of some messages of a chat, or raise InvalidInput."""
+    if messages is None:
+        return None
+    pair = (messages, messages) if isinstance(messages, int) else messages
+    if not (
+        isinstance(pair, tuple | list)
+        and len(pair) == 2
+        and all(is_whole(one) for one in pair)
+        and 1 <= pair[0] <= pair[1] <= MAX_COUNT
+    ):
+        raise InvalidInput(
+            f"{messages!r} are no messages.",
+            "Pass the `seq` of one, or of the first and the last, in this order.",
+        )
+    if not chat:
+        raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
+    return (pair[0], pair[1])
 
 
 @dataclass(frozen=True, slots=True)

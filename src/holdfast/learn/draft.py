@@ -42,19 +42,22 @@ def prepare(draft: Record, kinds: Mapping[str, Kind], by: Writer) -> Record:
         raise InvalidInput(
             "A run note belongs to a run.", "Use run.remember within `with chat.run() as run`."
         )
-    return scan(replace(draft, target=target), kind, by)
+    check_length(check_text(draft.text), kind)
+    return scan(replace(draft, target=target), by)
 
 
-def scan(draft: Record, kind: Kind, by: Writer) -> Record:
+def scan(draft: Record, by: Writer) -> Record:
     """Sign a draft, redact its secrets, and decide whether it is to be trusted.
 
     Raises:
-        InvalidInput: the text is not one that the kind takes, or something beside it is secret.
+        InvalidInput: it has no text, or something beside the text is secret.
 
     """
-    text = check_text(draft.text, kind)
+    text = check_text(draft.text)
     findings = guard.scan(text)
-    beside = guard.scan("\n".join((draft.category, *draft.tags, draft.source, _leaves(draft.meta))))
+    beside = guard.scan(
+        "\n".join(filter(None, (draft.category, *draft.tags, draft.source, _leaves(draft.meta))))
+    )
     if any(one.kind == "secret" and one.severity == "high" for one in beside):
         raise InvalidInput(
             "The category, a tag, the source or the metadata holds a credential.",
@@ -89,11 +92,11 @@ def rules_of(kinds: Mapping[str, Kind], name: str) -> Kind:
     return kinds.get(name) or Kind(name)
 
 
-def check_text(text: object, kind: Kind) -> str:
+def check_text(text: object) -> str:
     """Return a text as it can be stored, without white space around it.
 
     Raises:
-        InvalidInput: it is not text, blank, or too long.
+        InvalidInput: it is not text, or blank.
 
     """
     if not isinstance(text, str):
@@ -101,12 +104,16 @@ def check_text(text: object, kind: Kind) -> str:
     cleaned = clean(text).strip()
     if all(unicodedata.category(character) in _INVISIBLE for character in cleaned):
         raise InvalidInput("The text is blank.", "Give it at least one visible character.")
-    if len(cleaned) > kind.longest:
+    return cleaned
+
+
+def check_length(text: str, kind: Kind) -> None:
+    """Raise InvalidInput if a text is longer than its kind takes."""
+    if len(text) > kind.longest:
         raise InvalidInput(
-            f"The text has {len(cleaned):,} characters; a {kind.name} has at most {kind.longest:,}.",
+            f"The text has {len(text):,} characters; a {kind.name} has at most {kind.longest:,}.",
             "Shorten it, or keep the whole as messages of a chat.",
         )
-    return cleaned
 
 
 def check_tags(tags: object) -> tuple[str, ...]:
@@ -138,6 +145,12 @@ def no_version(version: object, newest: int) -> InvalidInput:
     return InvalidInput(
         f"There is no version {version!r}: the newest is {newest}.", "See `memory.changes()`."
     )
+
+
+def says(record: Record) -> tuple[object, ...]:
+    """Give what a record says, without who said it where, how often, and when."""
+    plain = (record.text, record.target, record.agent, record.category, record.tags, record.priority)
+    return (*plain, dict(record.meta), record.since, record.until, record.trust, record.retracted)
 
 
 def quarantine_reason(record: Record) -> str:

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind
-from holdfast.learn.draft import allow, check_expected, policy, prepare, quarantine_reason, rules_of, scan
-from holdfast.store import pads, records
+from holdfast.learn.draft import (
+    allow,
+    check_expected,
+    check_length,
+    policy,
+    prepare,
+    quarantine_reason,
+    rules_of,
+    says,
+    scan,
+)
+from holdfast.store import records, runs
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
@@ -120,7 +130,7 @@ class Intake:
     ) -> Record:
         rules = self.kinds[draft.kind]
         if draft.run:
-            pads.check_run(changes.tx, self.space, draft.run)
+            runs.check_run(changes.tx, self.space, draft.run)
         before = self.single(changes, draft) if rules.one_per else None
         if expected is not None:
             check_expected(before, expected)
@@ -146,7 +156,7 @@ class Intake:
         # What two agents told of one chat belongs to both.
         agent = before.agent if before.agent == draft.agent else ""
         over = replace(_over(before, draft), target=draft.target, agent=agent)
-        if not before.retracted and _says(over) == _says(before):
+        if says(over) == says(before):
             return before
         return self.put(changes, over, before, "add" if before.retracted else "replace")
 
@@ -207,15 +217,18 @@ class Intake:
         self, what: str, draft: Record, *, kind: str | None, expected: int | None, keep_priority: bool
     ) -> Record:
         """Give a record another text; see `Memory.replace`."""
+        scanned = scan(draft, self.by)
         with records.writing(self.database, self.space, self.now) as changes:
             before = self.find(changes, what, kind, draft.run)
             check_expected(before, expected)
             rules = rules_of(self.kinds, before.kind)
             allow(rules, self.by, "change")
-            ready = scan(replace(draft, kind=before.kind, target=before.target), rules, self.by)
-            ready = replace(ready, agent=before.agent, run=before.run)
+            check_length(scanned.text, rules)
+            ready = replace(
+                scanned, kind=before.kind, target=before.target, agent=before.agent, run=before.run
+            )
             if before.run:
-                pads.check_run(changes.tx, self.space, before.run)
+                runs.check_run(changes.tx, self.space, before.run)
             if ready.trust == "quarantined":
                 aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat)
                 return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(ready))
@@ -310,12 +323,6 @@ def _over(before: Record, draft: Record) -> Record:
         sources=(),
         retracted=False,
     )
-
-
-def _says(record: Record) -> tuple[object, ...]:
-    """Give what a record says, without who said it where."""
-    plain = (record.text, record.target, record.agent, record.category, record.tags, record.priority)
-    return (*plain, dict(record.meta), record.since, record.until, record.trust)
 
 
 def _confirmed(before: Record, draft: Record) -> Record:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import Kind
-from holdfast.learn.draft import allow, named, no_version, policy, rules_of
+from holdfast.learn.draft import allow, named, no_version, policy, rules_of, says
 from holdfast.learn.intake import Intake
 from holdfast.store import records
 from holdfast.store.records import NOW, Wanted, Writing
@@ -47,7 +47,9 @@ def _rollback_kind(intake: Intake, changes: Writing, kind: Kind, version: int) -
         old = then.get(one.id)
         if (old is None or old.retracted) and not one.retracted and kind.one_per != "agent":
             written.append(intake.take_back(changes, one, "rollback", why))
-        elif old is not None and not old.retracted and (kind.one_per == "agent" or not _same(old, one)):
+        elif (
+            old is not None and not old.retracted and (kind.one_per == "agent" or _state(old) != _state(one))
+        ):
             written.append(changes.put(old, one, by=intake.by, action="rollback", why=why))
     if kind.one_per == "agent" and not written:
         raise InvalidInput(
@@ -126,7 +128,5 @@ def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Recor
     return found[0]
 
 
-def _same(one: Record, other: Record) -> bool:
-    """Say whether two versions of a record say the same."""
-    plain = {"version": 0, "at": None, "action": "", "why": "", "by": "system", "uses": 0, "used": None}
-    return replace(one, **plain) == replace(other, **plain)  # type: ignore[arg-type]  # fields of a record
+def _state(record: Record) -> tuple[object, ...]:
+    return says(record), record.evidence, record.sources

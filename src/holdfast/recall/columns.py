@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ _COMMON: dict[str, type[np.generic]] = {
 }
 
 
-class Columns:
+class Columns(ABC):
     """Hold one entry per document, at the place of its document number; place 0 stands for no document.
 
     `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name).
@@ -93,13 +94,13 @@ class Columns:
         self._link_one(number, chat)
         self._newest[chat] = number
 
+    @abstractmethod
     def _link(self, first: int, last: int) -> None:
         """Relate documents first … last to those before them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _link_one(self, number: int, chat: int) -> None:
         """Relate one document to those before it."""
-        raise NotImplementedError
 
     @staticmethod
     def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:

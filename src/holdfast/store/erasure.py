@@ -13,12 +13,11 @@ from holdfast.store import records, segments
 from holdfast.store.records import Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
-from holdfast.types import MAX_COUNT, Erasure, Writer, check_name, is_whole
+from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
 
-Range = tuple[int, int]
 _FILE = (
     "*"  # no name of a space; its row counts the erasures, and those after which the files were written anew
 )
@@ -58,26 +57,6 @@ def what(*, chat: str | None, messages: int | Range | None, record: str | None, 
     if record is not None:
         check_name(record, "The id of a record")
     return What(chat, check_range(messages, chat or ""), record)
-
-
-def check_range(messages: object, chat: str) -> Range | None:
-    """Return the first and the last `seq` of some messages of a chat, or raise InvalidInput."""
-    if messages is None:
-        return None
-    pair = (messages, messages) if isinstance(messages, int) else messages
-    if not (
-        isinstance(pair, tuple | list)
-        and len(pair) == 2
-        and all(is_whole(one) for one in pair)
-        and 1 <= pair[0] <= pair[1] <= MAX_COUNT
-    ):
-        raise InvalidInput(
-            f"{messages!r} are no messages.",
-            "Pass the `seq` of one, or of the first and the last, in this order.",
-        )
-    if not chat:
-        raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
-    return (pair[0], pair[1])
 
 
 def erase(

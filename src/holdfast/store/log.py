@@ -23,7 +23,8 @@ _LONG_CALL = (
 )
 _OUR_ID = re.compile(r"[0-9a-f]{20}")
 
-_NEWEST_DOC = """
+# An erased message leaves its number behind, in the row of the space.
+NEWEST_DOC = """
     SELECT max(doc) FROM (
         SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
         UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
@@ -120,7 +121,7 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
 
 def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
     times = [row["at"] for row in rows]
-    doc = tx.all(_NEWEST_DOC, space=keys["space"])[0][0]
+    doc = tx.all(NEWEST_DOC, space=keys["space"])[0][0]
     counted: dict[str, Value] = {
         **keys,
         "n": len(rows),

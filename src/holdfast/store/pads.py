@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
+from holdfast.store.runs import check_run
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Value
+    from holdfast.store.database import Database, Value
 
 
 class Place(NamedTuple):
@@ -77,12 +77,3 @@ def remove(db: Database, place: Place, name: str | None = None) -> bool:
             **place.values(),
         )
     return bool(rows)
-
-
-def check_run(tx: Connection, space: str, run: str) -> None:
-    """Raise InvalidInput if a run has ended or never began; "" stands for none."""
-    if not run:
-        return
-    rows = tx.all("SELECT ended FROM runs WHERE space = :space AND run = :run", space=space, run=run)
-    if not rows or rows[0][0] is not None:
-        raise InvalidInput("The run has ended, and what it noted with it.", "Begin another one: chat.run().")

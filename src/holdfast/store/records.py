@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
+from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
 from holdfast.types import MAX_COUNT, Change, Record
 
@@ -28,13 +29,10 @@ _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, {_COLUMNS})
     VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _PAGE = 256  # rows asked for at once
-_STATE = """
+_STATE = f"""
     SELECT
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
-        (SELECT max(doc) FROM (
-            SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
-            UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
-        ) AS newest)"""
+        ({NEWEST_DOC})"""  # noqa: S608 - made of constants
 
 
 class Moment(NamedTuple):

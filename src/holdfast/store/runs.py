@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, InvalidInput
 from holdfast.store.records import NOW, Wanted, read, writing
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database
+    from holdfast.store.database import Connection, Database
 
 
 def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
@@ -55,3 +55,12 @@ def end(db: Database, space: str, run: str, now: int) -> None:
         for note in read(changes.tx, space, NOW.version, wanted):
             changes.end(note, why="the run ended")
         changes.tx.all("DELETE FROM pads WHERE space = :space AND run = :run", space=space, run=run)
+
+
+def check_run(tx: Connection, space: str, run: str) -> None:
+    """Raise InvalidInput if a run has ended or never began; "" stands for none."""
+    if not run:
+        return
+    rows = tx.all("SELECT ended FROM runs WHERE space = :space AND run = :run", space=space, run=run)
+    if not rows or rows[0][0] is not None:
+        raise InvalidInput("The run has ended, and what it noted with it.", "Begin another one: chat.run().")

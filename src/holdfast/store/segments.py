@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.log import NEWEST_DOC
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -11,14 +13,11 @@ if TYPE_CHECKING:
     from holdfast.types import Source
 
 
-_STATE = """
+_STATE = f"""
     SELECT
-        (SELECT max(doc) FROM (
-            SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
-            UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
-        ) AS newest),
+        ({NEWEST_DOC}),
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space)"""
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space)"""  # noqa: S608 - made of constants
 
 
 class State(NamedTuple):
