@@ -43,17 +43,111 @@ def postgres_server() -> Iterator[str]:
         server.cleanup()
 
 
-@pytest.fixture
-def postgres_url(postgres_server: str, record_property: Callable[[str, object], None]) -> Iterator[str]:
-    """Name a database without our tables. It is emptied after the test: to make one takes four times as long."""
-    record_property("database", "postgres")
-    yield postgres_server
+# Whatever changes a table writes a row of one of these with a newer transaction, or takes one away.
+STRUCTURE = """
+SELECT count(*), max(changed) FROM (
+    SELECT xmin::text::bigint AS changed FROM pg_namespace WHERE nspname = 'holdfast'
+    UNION ALL SELECT xmin::text::bigint FROM pg_class WHERE relnamespace = to_regnamespace('holdfast')
+    UNION ALL SELECT xmin::text::bigint FROM pg_type WHERE typnamespace = to_regnamespace('holdfast')
+    UNION ALL SELECT xmin::text::bigint FROM pg_proc WHERE pronamespace = to_regnamespace('holdfast')
+    UNION ALL SELECT xmin::text::bigint FROM pg_constraint WHERE connamespace = to_regnamespace('holdfast')
+    UNION ALL SELECT a.xmin::text::bigint FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        WHERE c.relnamespace = to_regnamespace('holdfast')
+    UNION ALL SELECT t.xmin::text::bigint FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE c.relnamespace = to_regnamespace('holdfast')
+    UNION ALL SELECT xmin::text::bigint FROM holdfast.schema_version
+) AS parts
+"""
+TABLES = """
+SELECT 'holdfast.' || tablename FROM pg_tables WHERE schemaname = 'holdfast' AND tablename <> 'schema_version'
+"""
+SIZE = "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relnamespace = to_regnamespace('holdfast')"
+LARGE = 4_000_000  # bytes, of which most are deleted rows: these are quicker to drop than to pass over
+END_OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+class Tables:
+    """Our tables on a server: made once, and emptied after each test that left them as they were."""
+
+    def __init__(self, url: str, connection: psycopg.Connection) -> None:
+        self._url = url
+        self._connection = connection
+        self._structure: object = None  # of the tables as the migrations made them; None when there are none
+        self._names: list[str] = []
+
+    def make(self) -> None:
+        """See to it that the tables are there."""
+        if self._structure is None:
+            Memory(self._url).close()
+            self._structure = structure(self._connection)
+            self._names = [name for (name,) in self._connection.execute(TABLES)]
+
+    def drop(self) -> None:
+        """Leave a database without our tables."""
+        self._connection.execute(END_OTHERS)
+        self._connection.execute("DROP SCHEMA IF EXISTS holdfast CASCADE")
+        self._structure = None
+
+    def clear(self) -> None:
+        """Take out what a test has stored; where it changed the tables themselves, drop them."""
+        self._connection.execute(END_OTHERS)
+        if structure(self._connection) == self._structure and size(self._connection) < LARGE:
+            delete_rows(self._connection, self._names)
+        else:
+            self.drop()
+
+
+def structure(connection: psycopg.Connection) -> object:
+    """Give what is another after any change of our tables, or of the list of the migrations that made them."""
+    try:
+        return connection.execute(STRUCTURE).fetchone()
+    except psycopg.errors.UndefinedTable:
+        return None
+
+
+def size(connection: psycopg.Connection) -> int:
+    """Give the bytes that our tables and their indexes take."""
+    row = connection.execute(SIZE).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+def delete_rows(connection: psycopg.Connection, tables: list[str]) -> None:
+    """Delete all rows: when they are few, that takes a twentieth of the time of TRUNCATE."""
+    # The locks wait for the transactions of the connections that were just ended. Sent at once it is one transaction.
+    lock = f"LOCK TABLE {', '.join(tables)} IN ACCESS EXCLUSIVE MODE"
+    connection.execute("; ".join([lock, *(f"DELETE FROM {table}" for table in tables)]).encode())
+
+
+@pytest.fixture(scope="session")
+def postgres_tables(postgres_server: str) -> Iterator[Tables]:
+    """Keep our tables on the server from one test to the next."""
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
-        connection.execute("DROP SCHEMA IF EXISTS holdfast CASCADE")
+        yield Tables(postgres_server, connection)
+
+
+@pytest.fixture
+def postgres_url(
+    postgres_server: str, postgres_tables: Tables, record_property: Callable[[str, object], None]
+) -> Iterator[str]:
+    """Name a database with our tables, all of them empty: to make them takes longer than most tests."""
+    record_property("database", "postgres")
+    postgres_tables.make()
+    yield postgres_server
+    postgres_tables.clear()
+
+
+@pytest.fixture
+def bare_postgres_url(
+    postgres_server: str, postgres_tables: Tables, record_property: Callable[[str, object], None]
+) -> Iterator[str]:
+    """Name a database without our tables, for a test of how they are made."""
+    record_property("database", "postgres")
+    postgres_tables.drop()
+    yield postgres_server
+    postgres_tables.drop()
 
 
 @pytest.fixture

@@ -33,6 +33,12 @@ while True:
 """
 
 
+@pytest.fixture
+def postgres_url(bare_postgres_url: str) -> str:
+    """Let all tests of this file begin without our tables: a process may be killed while it makes them."""
+    return bare_postgres_url
+
+
 def killed_after(program: Popen[str], lines: int) -> int:
     """Read some lines of a program, kill it, and give the last number that it wrote."""
     assert program.stdout is not None

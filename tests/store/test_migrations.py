@@ -45,6 +45,12 @@ def columns(location: str, table: str) -> list[str]:
 
 
 @pytest.fixture
+def postgres_url(bare_postgres_url: str) -> str:
+    """Let all tests of this file begin without our tables."""
+    return bare_postgres_url
+
+
+@pytest.fixture
 def filled(shared_location: str) -> str:
     """A database with one chat in it."""
     with Memory(shared_location, user="ada") as memory:
