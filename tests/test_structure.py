@@ -83,7 +83,7 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 
 
 HOMES = {
-    "numpy": {"recall", "learn", "bench"},
+    "numpy": {"text", "recall", "learn", "bench"},
     "Stemmer": {"text", "bench"},
     "typer": {"cli"},
     "rich": {"cli"},

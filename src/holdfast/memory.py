@@ -24,7 +24,7 @@ from holdfast.view import At, View
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
 
-MERGES = ("rules", "projection")
+MERGES = ("fitted", "projection")
 
 
 def _now() -> datetime:
@@ -48,8 +48,8 @@ class Memory(Knowledge):
         count_tokens: counts the tokens of a text, in place of the estimate.
         clock: says what time it is, for messages that come without one.
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
-        merge: how a new fact is compared with those that are there: "rules", or "projection", the similarity of words
-            in random projections, which cannot tell another value from another wording.
+        merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
+            "projection", the similarity of words in random projections, which cannot tell another value from another wording.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -68,7 +68,7 @@ class Memory(Knowledge):
         count_tokens: CountTokens = estimate_tokens,
         clock: Callable[[], datetime] = _now,
         kinds: Iterable[Kind] = (),
-        merge: str = "rules",
+        merge: str = "fitted",
     ) -> None:
         scope = Scope(tenant, user, agent)
         if merge not in MERGES:

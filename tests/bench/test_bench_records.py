@@ -154,8 +154,8 @@ def test_without_examples_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_pairs_are_compared_both_ways(pairs: Path) -> None:
     judged: Any = judge_pairs(pairs)
-    assert judged.numbers["rules"]["confusion"]["duplicate"]["duplicate"] == 1
-    assert judged.numbers["rules"]["confusion"]["update"]["update"] == 1
+    assert judged.numbers["fitted"]["confusion"]["duplicate"]["duplicate"] == 1
+    assert judged.numbers["fitted"]["confusion"]["update"]["update"] == 1
     assert judged.numbers["projection"]["recall"]["update"] == 100.0
     assert [one.against for one in judged.asked] == ["projection"] * 4
     assert len(judged.table.rows) == 8
@@ -173,9 +173,9 @@ def test_confusion_is_counted_by_hand() -> None:
     assert (found.precision("duplicate"), found.recall("duplicate")) == (100.0, 66.67)
     assert found.wrong("duplicate") == 0.0
     assert (found.precision("unsure"), found.recall("unsure")) == (0.0, None)
-    shown = list(found.rows("rules"))
-    assert shown[0] == ("rules", "new", "5", "3", "0", "1", "1", "75.0", "60.0", "10.0")
-    assert shown[3] == ("rules", "unsure", "0", "0", "0", "0", "0", "0.0", "–", "10.0")
+    shown = list(found.rows("fitted"))
+    assert shown[0] == ("fitted", "new", "5", "3", "0", "1", "1", "75.0", "60.0", "10.0")
+    assert shown[3] == ("fitted", "unsure", "0", "0", "0", "0", "0", "0.0", "–", "10.0")
 
 
 def test_texts_are_scanned(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:

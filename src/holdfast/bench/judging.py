@@ -26,7 +26,7 @@ RELATIONS = ("new", "duplicate", "update", "unsure")
 LENGTH = 200  # characters of a message that the guard is timed on
 _DATA = Path(__file__).parents[3] / "tests" / "data"  # of a checkout
 _MERGES: dict[str, Callable[[str, str], str]] = {
-    "rules": lambda old, new: merge.compare(old, new).relation,
+    "fitted": lambda old, new: merge.compare(old, new).relation,
     "projection": lambda old, new: projection.classify(new, [old]).relation,
 }
 _TYPOGRAPHIC = str.maketrans({"'": "’", "-": "–", "\n": " "})
@@ -226,7 +226,7 @@ class Confusion:
 
 
 def judge_pairs(path: Path) -> Judged:
-    """Compare the pairs of a file by the rules and, beside them, by random projection."""
+    """Compare the pairs of a file as facts are compared and, beside it, by random projection."""
     rows = pairs(path)
     by = {name: Confusion(rows, relation) for name, relation in _MERGES.items()}
     table = Table(
@@ -234,7 +234,7 @@ def judge_pairs(path: Path) -> Judged:
         ("by", "label", "pairs", *RELATIONS, "precision %", "recall %", "wrong, % of all"),
         tuple(line for name, one in by.items() for line in one.rows(name)),
     )
-    asked = tuple(_merge_shares(f"merge, {path.stem}", by["rules"], by["projection"]))
+    asked = tuple(_merge_shares(f"merge, {path.stem}", by["fitted"], by["projection"]))
     numbers = {name: one.to_json() for name, one in by.items()}
     return Judged({"file": str(path), "pairs": len(rows), **numbers}, asked, table)
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
-from itertools import pairwise
 
 from holdfast.learn.lexicon import stem, stems
-from holdfast.learn.measures import UNITS
 from holdfast.learn.statement import Statement
 
 _Phrase = tuple[str, ...]
+_NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
-_SHORT = 12  # tokens of a plain sentence: the user is 41
-_VALUE = 4  # tokens of a value and what ends the text
+_LISTS = ("facet", "frame", "attr", "many", "contrary")  # not wordings of change
 _GAP = 3  # words that `_` may stand for
-DENIALS = frozenset(
+_DENIALS = frozenset(
     "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped cease ceased".split()
 )
 _UNSURE = frozenset(
     "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes often usually when".split()
 )
-MARKS = frozenset(",.;!?:()、。，；")
-_SPANS = frozenset(UNITS) | frozenset("night quarter fortnight request call".split())
+_MARKS = frozenset(",.;!?:()、。，；")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, froze
     flags: dict[str, frozenset[str]] = {}
     for line in (resources.files("holdfast.learn") / "changes.txt").read_text("utf-8").splitlines():
         head, colon, body = line.partition(":")
-        if not colon or line.startswith(("#", "facet", "frame", "attr", "contrary")):
+        if not colon or line.startswith(("#", *_LISTS)):
             continue
         name, *marks = head.split()
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
@@ -84,7 +82,7 @@ def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place
         if part == "_":
             gap = _GAP
             continue
-        while gap and end < len(words) and words[end] != part and words[end] not in MARKS:
+        while gap and end < len(words) and words[end] != part and words[end] not in _MARKS:
             end, gap = end + 1, gap - 1
         if end >= len(words) or words[end] != part:
             return 0
@@ -116,47 +114,57 @@ def _signals(words: tuple[str, ...]) -> Signals:
 
 def _is_denied(words: tuple[str, ...], place: int) -> bool:
     for word in reversed(words[max(0, place - 3) : place]):
-        if word in MARKS:
+        if word in _MARKS:
             return False
-        if word in DENIALS or word in _UNSURE or (word == "to" == words[place - 1]):
+        if word in _DENIALS or word in _UNSURE or (word == "to" == words[place - 1]):
             return True
     return False
 
 
-@lru_cache(maxsize=8192)
-def _topics(words: tuple[str, ...]) -> frozenset[str]:
-    flags = flags_of_kinds()
-    return frozenset(cue.kind for cue in _signals(words).cues if "self" in flags[cue.kind])
-
-
-def may_change(old: Statement, new: Statement) -> bool:
-    """Say whether two texts without a common word of content may still be states of one person or thing."""
-    same = max(2, min(len(old.words), len(new.words)) - _VALUE)
-    framed = old.words[:same] == new.words[:same] and max(len(old.words), len(new.words)) <= _SHORT
-    return framed or not _topics(old.words).isdisjoint(_topics(new.words))
+@cache
+def _partners(kind: str) -> dict[str, frozenset[str]]:
+    """Read pairs of words: `contrary`, of which one holds, or `facet`, which stand side by side."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for pair in _listed(kind):
+        one, other = map(stem, pair.split())
+        found[one].add(other)
+        found[other].add(one)
+    return {word: frozenset(others) for word, others in found.items()}
 
 
 @cache
-def _opposites() -> dict[str, frozenset[tuple[str, str]]]:
-    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    for line in (resources.files("holdfast.learn") / "changes.txt").read_text("utf-8").splitlines():
-        if line.startswith("facet:"):
-            for pair in line[6:].split(","):
-                one, other = (stem(word) for word in pair.split())
-                found[one].add((one, other))
-                found[other].add((other, one))
-    return {word: frozenset(pairs) for word, pairs in found.items()}
+def _phrases(kind: str) -> frozenset[_Phrase]:
+    return frozenset(map(stems, _listed(kind)))
 
 
-@lru_cache(maxsize=8192)
-def facets(words: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-    """Give the words that have an opposite, each with it."""
-    table = _opposites()
-    return frozenset(pair for word in words for pair in table.get(stem(word), ()))
+def _listed(kind: str) -> list[str]:
+    lines = (resources.files("holdfast.learn") / "changes.txt").read_text("utf-8").splitlines()
+    return [
+        part for line in lines if line.startswith(f"{kind}:") for part in line.partition(":")[2].split(",")
+    ]
 
 
-def per(words: tuple[str, ...]) -> frozenset[str]:
-    """Give the things by which something is measured, other than times."""
-    return frozenset(
-        b for a, b in pairwise(words) if a in ("per", "pro", "por", "par", "each") and b not in _SPANS
+def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:
+    """Count the words whose opposite is among others: locked, unlocked; optional, required."""
+    prefixed = sum(
+        long.startswith(_NEGATIVE) and any(long == prefix + short for prefix in _NEGATIVE for short in shorts)
+        for longs, shorts in ((some, others), (others, some))
+        for long in longs
     )
+    return prefixed + _count_partners("contrary", some, others)
+
+
+def count_facets(some: AbstractSet[str], others: AbstractSet[str]) -> int:
+    """Count the words beside whose other side others speak of: upload, download."""
+    return _count_partners("facet", some, others)
+
+
+def _count_partners(kind: str, some: AbstractSet[str], others: AbstractSet[str]) -> int:
+    table = _partners(kind)
+    beside = [table[word] for word in map(stem, some) if word in table]
+    return sum(not partners.isdisjoint(map(stem, others)) for partners in beside)
+
+
+def ends_in(stemmed: tuple[str, ...], kind: str) -> bool:
+    """Say whether words, stemmed, end in one that is listed: a `frame` that a value follows, an `attr`, one of `many`."""
+    return any(stemmed[start:] in _phrases(kind) for start in range(max(0, len(stemmed) - 4), len(stemmed)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.learn.merge import Verdict
     from holdfast.store.database import Database
 
-COMPARED = 8  # records that a new text is compared with, those that share most with it
+COMPARED = 4  # records that a new text is compared with, those that share most with it
 _ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 _CANDIDATES = 10  # shown when a text names several records
 

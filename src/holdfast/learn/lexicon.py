@@ -6,6 +6,7 @@ They are text files beside this one, read on first use. A wording is a run of wo
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -132,7 +133,7 @@ def fillers() -> dict[str, frozenset[str]]:
     return found
 
 
-def foreign(words: list[str]) -> frozenset[str]:
+def foreign(words: Sequence[str]) -> frozenset[str]:
     """Give the words without content of the language that a text is in; none for English."""
     table = fillers()
     counts = {language: sum(map(table[language].__contains__, words)) for language in _LANGUAGES}

@@ -16,8 +16,8 @@ from holdfast.learn.writings import rewrite
 from holdfast.text import analyze
 
 # Scripts without spaces are read character by character.
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\u0e00-\u0e7f"
-_WORD = rf"[^\W_{_CJK}]"
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\u0e00-\u0e7f"
+_WORD = rf"[^\W_{UNSPACED}]"
 _TOKEN = re.compile(
     rf"""
     (?P<url>\b[a-z]{{2,8}}://[^\s,;)\]>"']+)
@@ -31,8 +31,8 @@ _TOKEN = re.compile(
         | (?<![\w.])\d+(?=-[a-zA-Z]))
     | (?P<version>\bv?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?\b | \bv\d+\b)
     | (?P<id>\b[a-z]+-[a-z]+-\d+[a-z]?\b | \bno-[a-z]+\b | --[a-z][\w-]* | @[\w-]+ | \#\d+ | \w*{_WORD}_\w+ | \w+(?:\.\w+)+(?:\(\))? | \w+\(\))
-    | (?P<cjk>[{_CJK}])
-    | (?P<word>{_WORD}[^\W_{_CJK}\u0300-\u036f]*(?:['’]{_WORD}+)*(?:\+\+|\#(?!\w))?)
+    | (?P<cjk>[{UNSPACED}])
+    | (?P<word>{_WORD}[^\W_{UNSPACED}\u0300-\u036f]*(?:['’]{_WORD}+)*(?:\+\+|\#(?!\w))?)
     | (?P<mark>[$€£¥%°→=:;,.!?()&≥≤<>"“”„«»、。，；：—–])
     """,
     re.VERBOSE | re.IGNORECASE,

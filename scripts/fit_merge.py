@@ -1,0 +1,223 @@
+# ruff: noqa: INP001, T201 - a script that prints, not a package
+"""Fit `src/holdfast/learn/merge_forest.npz`: how a new text relates to an old one, from `learn/features.py`.
+
+    pip install scikit-learn
+    PYTHONPATH=src python scripts/fit_merge.py [--across]
+
+It reads `tests/data/merge/tune_*.jsonl`. To the labelled pairs it adds the same with the texts exchanged, where the label
+still holds, and each new text beside the texts of other pairs that are nearest to it, which are new. With `--across` it
+fits nothing, but says how well each author's pairs are judged by what was fitted to those of all others, and which
+thresholds leave how many pairs wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from holdfast.learn.features import Features, features
+from holdfast.learn.merge import CLASSES
+from holdfast.learn.reading import read
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "src/holdfast/learn/merge_forest.npz"
+LINKED = {
+    "s",
+    "t",
+    "v",
+    "z",
+}  # authors whose pairs speak of one another: what is beside them may well be an update
+PLAIN = {"s": 3.0, "z": 2.0}  # how much counts what users try first, by author
+MODELS = 3
+RAREST = 8  # examples that have a feature
+EXCHANGED, BESIDE = 0.7, 0.3  # how much an example counts that was derived
+NEIGHBOURS = 2
+TOO_NEAR = 0.8  # so much of a text covered by another one, it may say the same
+WRONG = (0.01, 0.009, 0.007, 0.006, 0.005, 0.008)  # shares of all pairs; the last one is shown by author
+
+
+class Example(NamedTuple):
+    """What two texts look like, how they relate, whose they are, and how much that counts."""
+
+    features: Features
+    label: int
+    author: str
+    share: float
+
+
+class Pair(NamedTuple):
+    """A labelled pair of texts."""
+
+    old: str
+    new: str
+    label: str
+    author: str
+
+
+def main() -> None:
+    """Fit, or judge across authors."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--across", action="store_true")
+    across = parser.parse_args().across
+    pairs = [
+        pair for path in sorted((ROOT / "tests/data/merge").glob("tune_*.jsonl")) for pair in _read(path)
+    ]
+    labelled = [
+        Example(_seen(pair.old, pair.new), _label(pair), pair.author, PLAIN.get(pair.author, 1.0))
+        for pair in pairs
+    ]
+    derived = [*_exchanged(pairs, labelled), *_beside(pairs)]
+    counts = Counter(name for example in labelled for name, value in example.features.items() if value)
+    columns = {name: place for place, name in enumerate(sorted(n for n in counts if counts[n] >= RAREST))}
+    if across:
+        _judge_across(labelled, derived, columns)
+    else:
+        _write(_fitted([*labelled, *derived], columns), columns)
+
+
+def _read(path: Path) -> list[Pair]:
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    return [Pair(row["old"], row["new"], row["label"], row["group"]) for row in rows]
+
+
+def _label(pair: Pair) -> int:
+    return CLASSES.index(pair.label if pair.label in CLASSES else "new")
+
+
+def _seen(old: str, new: str) -> Features:
+    return features(read(old), read(new))
+
+
+def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
+    """Exchange the texts of those that are new to each other, and of duplicates where neither has fewer words."""
+    return [
+        Example(_seen(pair.new, pair.old), example.label, pair.author, EXCHANGED)
+        for pair, example in zip(pairs, labelled, strict=True)
+        if pair.label in ("new", "unsure")
+        or (pair.label == "duplicate" and example.features["new words"] >= example.features["old words"])
+    ]
+
+
+def _beside(pairs: list[Pair]) -> list[Example]:
+    """Put each new text beside the old texts of other pairs that are nearest to it."""
+    found = []
+    for author in sorted({pair.author for pair in pairs} - LINKED):
+        own = [pair for pair in pairs if pair.author == author]
+        means = {text: read(text).direction for pair in own for text in (pair.old, pair.new)}
+        olds = np.array([means[pair.old] for pair in own])
+        for pair in own:
+            nearest = [own[place].old for place in np.argsort(-(olds @ means[pair.new]))[:8]]
+            others = [_seen(old, pair.new) for old in dict.fromkeys(nearest) if old != pair.old]
+            apart = [
+                f for f in others if not f["slot"] and max(f["new covered"], f["old covered"]) <= TOO_NEAR
+            ]
+            found += [Example(f, CLASSES.index("new"), author, BESIDE) for f in apart[:NEIGHBOURS]]
+    return found
+
+
+def _matrix(examples: list[Example], columns: dict[str, int]) -> NDArray[np.float32]:
+    rows = np.zeros((len(examples), len(columns)), np.float32)
+    for row, example in zip(rows, examples, strict=True):
+        for name, value in example.features.items():
+            if name in columns:
+                row[columns[name]] = value
+    return rows
+
+
+def _fitted(examples: list[Example], columns: dict[str, int]) -> list[HistGradientBoostingClassifier]:
+    """Boost trees, several times over: their mean varies less. The settings were chosen across authors."""
+    rows = _matrix(examples, columns)
+    labels = [example.label for example in examples]
+    shares = [example.share for example in examples]
+    return [
+        HistGradientBoostingClassifier(
+            max_iter=120,
+            learning_rate=0.1,
+            max_leaf_nodes=12,
+            min_samples_leaf=8,
+            l2_regularization=2,
+            max_features=0.3,
+            random_state=seed,
+        ).fit(rows, labels, shares)
+        for seed in range(MODELS)
+    ]
+
+
+def _likely(models: list[HistGradientBoostingClassifier], rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Give how likely each class is, by the mean of the sums."""
+    sums = np.mean([model.decision_function(rows) for model in models], axis=0)
+    powers = np.exp(sums - sums.max(axis=1, keepdims=True))
+    likely: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return likely
+
+
+def _judge_across(labelled: list[Example], derived: list[Example], columns: dict[str, int]) -> None:
+    """Print what each author's pairs come to when nothing of that author was fitted."""
+    likely = np.zeros((len(labelled), len(CLASSES)))
+    aside = np.zeros((len(derived), len(CLASSES)))
+    authors = np.array([example.author for example in labelled])
+    others = np.array([example.author for example in derived])
+    for author in sorted(set(authors)):
+        rest = [e for e in (*labelled, *derived) if e.author != author]
+        models = _fitted(rest, columns)
+        for out, examples, of in ((likely, labelled, authors), (aside, derived, others)):
+            chosen = [e for e in examples if e.author == author]
+            if chosen:
+                out[of == author] = _likely(models, _matrix(chosen, columns))
+    for out, examples in ((likely, labelled), (aside, derived)):
+        out[[e.features["new exact alone"] > 0 for e in examples], CLASSES.index("duplicate")] = 0
+    labels = np.array([example.label for example in labelled])
+    beside = np.array([example.share == BESIDE for example in derived])
+    for name in ("duplicate", "update"):
+        of = CLASSES.index(name)
+        for wrong in WRONG:
+            limit = next(
+                t
+                for t in np.linspace(0.3, 0.999, 500)
+                if np.mean((likely[:, of] > t) & (labels != of)) <= wrong
+            )
+            said = likely[:, of] > limit
+            print(
+                f"{name}s above {limit:.3f}: {wrong:.1%} of all pairs wrong, {np.mean(said[labels == of]):.1%} found; "
+                f"of the texts beside, {np.mean(aside[beside, of] > limit):.2%} wrong"
+            )
+        for author in sorted(set(authors)):
+            own = authors == author
+            true = labels[own] == of
+            print(f"  {author}: {np.mean(said[own][true]):.1%} found, {np.mean(said[own] & ~true):.2%} wrong")
+
+
+def _write(models: list[HistGradientBoostingClassifier], columns: dict[str, int]) -> None:
+    """Write the trees as arrays over all their nodes."""
+    steps = [step for model in models for step in model._predictors]  # noqa: SLF001 - only there are the fitted trees
+    bases = [model._baseline_prediction.ravel() for model in models]  # noqa: SLF001 - as above
+    trees = [step[of].nodes for of in range(len(CLASSES)) for step in steps]
+    starts = np.cumsum([0, *map(len, trees)])[:-1]
+    nodes = np.concatenate(trees)
+    first = np.repeat(starts, list(map(len, trees)))
+    here = np.arange(len(nodes))
+    leaf = nodes["is_leaf"].astype(bool)
+    children = np.stack([np.where(leaf, here, first + nodes[side]) for side in ("left", "right")], axis=1)
+    np.savez_compressed(
+        TABLE,
+        columns=np.array(list(columns)),
+        classes=np.array(CLASSES),
+        roots=starts.astype(np.int32),
+        feature=np.where(leaf, 0, nodes["feature_idx"]).astype(np.int16),
+        threshold=np.where(leaf, np.inf, nodes["num_threshold"]).astype(np.float32),
+        children=children.astype(np.int32),
+        value=np.where(leaf, nodes["value"] / len(models), 0).astype(np.float32),
+        base=np.mean(bases, axis=0).astype(np.float32),
+        depth=np.int32(nodes["depth"].max()),
+    )
+
+
+if __name__ == "__main__":
+    main()
