@@ -26,19 +26,31 @@ class Secret(NamedTuple):
 
 class _Shape(NamedTuple):
     what: str
-    needles: tuple[str, ...]
     pattern: re.Pattern[str]
 
 
 # What a text must contain (in lower case) for a secret that is introduced by words.
 _HINTS = frozenset(
-    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq redi phra mnem bind mdp kenn hasl sifr senh wach adga hesl "
+    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh wach adga hesl "
     "jels sleu kluc clav chav 2fa mfa".split()
 )
-_INNER = tuple(
-    "passw|login|totp|otp seed|token|secret|apikey| -u| -p|cookie|recovery|backup code|:*:|:5432:|identified by|contrase|palavra|parol|losenord|salasana|"
-    "mat khau|sandi|schlussel|chiave|cle api|mots de|mot de|wiederherst|palabras de|frase ".split("|")
+# Words that begin like those, and tell nothing.
+_COMMON = frozenset(
+    "basic basics basis basically credit credits creditor passed passes passenger passengers passing passion passions passionate "
+    "passive passage passport binds binding bearing bearable bears pink pins".split()
 )
+_INNER = tuple(
+    "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|:5432:|identified by|contrase|"
+    "palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave|cle api|mots de|mot de|wiederherst|palabras de|frase ".split(
+        "|"
+    )
+)
+_CODES = tuple(
+    "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to |code d|codigo d|codice d".split(
+        "|"
+    )
+)
+_RECOVERY = ("recovery phrase", "recovery key", "recovery word")
 _KEYS = ("api key", "api-key", "api_key", "access key", "private key", "_key", "key:", "key=")
 _PASSWORDS = tuple(
     "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang salasana heslo jelszo parool "
@@ -48,6 +60,7 @@ _FOREIGN = tuple(
     "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット トークン 비밀 암호 패스워드 "
     "키 토큰 مرور السر مفتاح عبور گذرواژه סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
 )
+_OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7ff]")
 _LONG = 16  # characters of the shortest shape
 _PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN SSH2 ENCRYPTED"
@@ -98,7 +111,7 @@ _PLACEHOLDER = re.compile(
     r"""(?ix)^(?: <.* | \[.* | \$.* | \{.* | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
     | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | .*(?:_here|-here|\shere|goes here) | your[a-z]+
     | .*(?:example|placeholder|changeme|change[_-]me|dummy|redacted|your[_-]|xxxx|<|\$\{|\{\{|\*\*\*).* | \w{0,20}(?:password|secret|token|key)
-    | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4} )$"""
+    | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4} | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
 )
 _CODE = re.compile(
     r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./|^~/|^@"""
@@ -109,7 +122,7 @@ _NOT_SECRET = re.compile(
     r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition|Cursor))[ _-]?$"
 )
 _PATH = re.compile(
-    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])"
+    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])|^\w+\+\w+://"
 )
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
 _SHORT_WORDS = frozenset(
@@ -119,9 +132,14 @@ _SHORT_WORDS = frozenset(
 
 
 @cache
-def _shapes() -> tuple[_Shape, ...]:
+def _needles() -> tuple[tuple[str, _Shape], ...]:
+    """Read the shapes, each with what a text must hold to have it: one of its needles."""
     rows = (line.split(" | ", 2) for line in _lines("credentials.txt"))
-    return tuple(_Shape(what, tuple(needles.split()), re.compile(shape)) for what, needles, shape in rows)
+    return tuple(
+        (needle, _Shape(what, re.compile(pattern)))
+        for what, needles, pattern in rows
+        for needle in needles.split()
+    )
 
 
 def _lines(name: str) -> list[str]:
@@ -162,23 +180,25 @@ def _told() -> re.Pattern[str]:
     )
 
 
-def find_secrets(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> list[Secret]:
-    """Find the credentials in a text; they may overlap. `words` are those of the text, `heads` their first four letters."""
+def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
+    """Find the credentials in a text, of which `words` are the words in lower case; they may overlap."""
     if not words:
         return []
     found: list[Secret] = []
     if max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text:
-        found += [*_keys(text), *_shaped(text)]
+        found += [*_keys(text), *_shaped(text), *_basic(text)]
     lower = text.lower()
     if "://" in lower and "@" in lower:
         found += _urls(text)
     if (
-        not _HINTS.isdisjoint(heads)
+        not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
         or _has_any(lower, _INNER)
+        or ("cod" in lower and _has_any(lower, _CODES))
+        or ("recovery" in lower and _has_any(lower, _RECOVERY))
         or ("key" in lower and _has_any(lower, _KEYS))
-        or (not text.isascii() and _has_any(lower, _FOREIGN))
+        or (not text.isascii() and _OTHER_SCRIPT.search(text) and _has_any(lower, _FOREIGN))
     ):
-        found += [*_shaped(text), *_addressed(text, lower), *_introduced(text, lower)]
+        found += [*_shaped(text), *_basic(text), *_addressed(text, lower), *_introduced(text, lower)]
     return found
 
 
@@ -202,12 +222,11 @@ def _keys(text: str) -> Iterator[Secret]:
 
 
 def _shaped(text: str) -> Iterator[Secret]:
-    for shape in _shapes():
-        if any(needle in text for needle in shape.needles):
-            for match in shape.pattern.finditer(text):
-                value = match["v"] if "v" in shape.pattern.groupindex else match.group()
-                if not _is_filler(value):
-                    yield Secret(*match.span("v" if "v" in shape.pattern.groupindex else 0), shape.what)
+    for shape in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
+        for match in shape.pattern.finditer(text):
+            group = "v" if "v" in shape.pattern.groupindex else 0
+            if not _is_filler(match[group]):
+                yield Secret(*match.span(group), shape.what)
 
 
 def _urls(text: str) -> Iterator[Secret]:
@@ -221,13 +240,16 @@ def _addressed(text: str, lower: str) -> Iterator[Secret]:
     for match in _BEARER.finditer(text) if "bearer" in lower or "authorization" in lower else ():
         if _is_key(match["v"]):
             yield Secret(*match.span("v"), "bearer token")
-    for match in _BASIC.finditer(text) if "basic " in lower else ():
-        if _is_basic(match["v"]):
-            yield Secret(*match.span("v"), "basic credentials")
     for match in _COMMAND.finditer(text) if any(part in lower for part in _COMMANDS) else ():
         group = match.lastgroup or ""
         if not _is_placeholder(match[group]) and not _CODE.search(match[group]):
             yield Secret(*match.span(group), "password in a command")
+
+
+def _basic(text: str) -> Iterator[Secret]:
+    for match in _BASIC.finditer(text):
+        if _is_basic(match["v"]):
+            yield Secret(*match.span("v"), "basic credentials")
 
 
 def _introduced(text: str, lower: str) -> Iterator[Secret]:
@@ -363,7 +385,9 @@ def _is_plain_word(value: str, told: _Told) -> bool:
 
 
 def _is_pin(value: str, told: _Told) -> bool:
-    return value.isdigit() and 3 <= len(value) <= 8 and (told.assigned or told.owned or len(value) < 7)
+    value = value.rstrip("#*")
+    is_of_somebody = told.assigned or told.owned or len(value) < 7
+    return value.isdigit() and 3 <= len(value) <= 8 and len(set(value)) > 1 and is_of_somebody
 
 
 def _is_phrase(value: str, told: _Told) -> bool:

@@ -28,6 +28,7 @@ _GONE = re.compile(f"[{_INVISIBLE}{_MARKED}]")
 # A word of letters from two alphabets that look alike.
 _FOREIGN = "\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff\ua4d0-\ua4ff\u0250-\u02af\u1d00-\u1d7f"
 _MIXED = re.compile(f"[A-Za-z][{_FOREIGN}]|[{_FOREIGN}][A-Za-z]")
+_STRANGER = re.compile(f"[{_FOREIGN}]")
 _SPACED = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-_*|/·•,+~]{1,3}[^\W_](?![^\W_])){4,400}")
 _GAPS = re.compile(r"[ .\-_*|/·•,+~]+")
 _LEET = str.maketrans("013457@$8|!€9", "oieastasbliеg".replace("е", "e"))
@@ -121,7 +122,7 @@ def fold(text: str) -> Folded:
 
 def has_lookalikes(text: str) -> bool:
     """Say whether a word mixes two alphabets."""
-    return _MIXED.search(text) is not None
+    return _STRANGER.search(text) is not None and _MIXED.search(text) is not None
 
 
 def unmask(text: str) -> Folded:

@@ -7,21 +7,18 @@ which roles its words fill decides. A verb counts as an order only where an orde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 from holdfast.text.fold import fold
-from holdfast.text.orders import COMMON
 
 HEAD = 4  # letters of a word that is known by its beginning
 _LONGEST = 400  # characters of a sentence; what is longer is read in parts
 _END = re.compile(r"[.!?;]+(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
 _TOKEN = re.compile(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
-_WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
 _REACH = 160  # characters from the first word of an intent to the last
 # Scripts whose words are not parted by spaces, or begin with articles.
@@ -49,6 +46,23 @@ class Intent(NamedTuple):
     message: str
 
 
+class Mark(NamedTuple):
+    """Where a word stands that fills roles, and their bits."""
+
+    start: int
+    end: int
+    bits: int
+
+
+class Sentence(NamedTuple):
+    """A sentence, where it begins, its words, and those that fill roles."""
+
+    text: str
+    start: int
+    words: list[str]
+    marks: list[Mark]
+
+
 class _Member(NamedTuple):
     """The words after the first one ("" for any up to four), the classes, and whether the form is an order's alone."""
 
@@ -63,7 +77,6 @@ class _Rule(NamedTuple):
     needs: int  # in the sentence
     near: int  # in it or beside it
     bars: int
-    first: int  # of a text, whether a verb is an order or not
 
 
 class _Tables(NamedTuple):
@@ -71,74 +84,44 @@ class _Tables(NamedTuple):
     phrases: dict[str, tuple[_Member, ...]]  # by the first word
     stems: dict[str, tuple[_Member, ...]]  # by the first letters
     needles: dict[str, tuple[_Member, ...]]  # by the first two characters
-    gate: dict[str, int]  # classes by a word that tells most
-    both: dict[str, tuple[tuple[str, int], ...]]  # classes by two words of a phrase
-    heads: dict[str, int]  # classes by the first letters of such a word
-    pairs: dict[str, int]  # classes by two characters
     orders: int  # the classes that count as an order only; the bit above each says that it is one
     names: dict[str, int]
     address: int  # the class of an e-mail address
     rules: tuple[_Rule, ...]
 
 
-def known(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> int:
-    """Say which classes a folded text in lower case may have, by its words and their beginnings; cheap, and never short."""
-    tables = _tables()
-    mask = 0
-    for word in tables.gate.keys() & words:
-        mask |= tables.gate[word]
-    for word in tables.both.keys() & words:
-        for other, bits in tables.both[word]:
-            if other in words:
-                mask |= bits
-    for head in tables.heads.keys() & heads:
-        mask |= tables.heads[head]
-    if "@" in text:
-        mask |= tables.address
-    if not text.isascii() and _UNSPACED.search(text):
-        for pair in tables.pairs.keys() & set(map("".join, pairwise(text))):
-            mask |= tables.pairs[pair]
-        for char in tables.pairs.keys() & set(text):
-            mask |= tables.pairs[char]
-    return mask
-
-
-def known_of(text: str) -> int:
-    """Say which classes a folded text in lower case may have."""
-    words = set(_WORD.findall(text))
-    return known(text, words, {word[:HEAD] for word in words})
-
-
-def find_intents(text: str, mask: int) -> Iterator[Intent]:
-    """Find the intents in a folded text in lower case that may have the classes of the mask."""
-    rules = [rule for rule in _tables().rules if mask & rule.first == rule.first]
-    if rules:
-        yield from _read(text, rules)
-
-
-def names() -> dict[str, int]:
-    """Give the bit of each class; the one above it says that a word of it is an order."""
-    return _tables().names
-
-
-def _read(text: str, rules: list[_Rule]) -> Iterator[Intent]:
-    text = text.replace("’", "'")
-    parts = [_marks(text, start, end) for start, end in sentences(text)]
-    masks = [_mask_of(bits for _, _, bits in marks) for marks in parts]
-    for index, marks in enumerate(parts):
+def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
+    """Find the intents in sentences that follow one another."""
+    masks = [_mask_of(mark.bits for mark in sentence.marks) for sentence in sentences]
+    for index, sentence in enumerate(sentences):
         mask = masks[index]
         if not mask:
             continue
         near = _mask_of(masks[max(0, index - 2) : index + 2])
-        for rule in rules:
+        for rule in _tables().rules:
             if mask & rule.needs == rule.needs and near & rule.near == rule.near and not mask & rule.bars:
-                span = _closest(marks, rule.needs)
+                span = _closest(sentence.marks, rule.needs)
                 if span:
                     yield Intent(*span, rule.message)
                     break
 
 
-def _closest(marks: list[tuple[int, int, int]], needs: int) -> tuple[int, int] | None:
+def read(text: str) -> list[Sentence]:
+    """Read a folded text in lower case: its sentences, and what roles their words fill."""
+    text = text.replace("’", "'")
+    return [_sentence(text, start, end) for start, end in sentences(text) if text[start:end].strip()]
+
+
+def roles(mark: Mark) -> list[str]:
+    """Name the roles of a mark; "!" after one says that it is an order."""
+    return [
+        f"#{name}!" if mark.bits & bit << 1 else f"#{name}"
+        for name, bit in _tables().names.items()
+        if mark.bits & bit
+    ]
+
+
+def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
     """Find what fills all roles, close together."""
     for index, (start, _, bits) in enumerate(marks):
         if not bits & needs:
@@ -171,8 +154,8 @@ def _mask_of(masks: Iterable[int]) -> int:
     return mask
 
 
-def _marks(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Read a sentence: where the words of a class stand, and which classes."""
+def _sentence(text: str, start: int, end: int) -> Sentence:
+    """Read a sentence, word by word."""
     tables = _tables()
     tokens = [(match.group(), *match.span()) for match in _TOKEN.finditer(text, start, end)]
     marks = []
@@ -193,11 +176,11 @@ def _marks(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
         if loose & tables.orders and _is_order(text, tokens, index):
             sure |= loose
         if loose | sure:
-            marks.append((first, last, loose | sure | (sure & tables.orders) << 1))
-    marks += [(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
+            marks.append(Mark(first, last, loose | sure | (sure & tables.orders) << 1))
+    marks += [Mark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
     for run in _UNSPACED.finditer(text, start, end) if not text.isascii() else ():
         marks += _needles(text, *run.span(), tables)
-    return sorted(marks)
+    return Sentence(text[start:end], start, [word for word, *_ in tokens], sorted(marks))
 
 
 def _matches(member: _Member, tokens: list[tuple[str, int, int]], index: int) -> int:
@@ -239,13 +222,13 @@ def _is_order(text: str, tokens: list[tuple[str, int, int]], index: int) -> bool
     return index == len(tokens) - 1 and not tokens[index][0].isascii()
 
 
-def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[tuple[int, int, int]]:
+def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[Mark]:
     for at in range(start, end):
         for key in (text[at : at + 2], text[at]):
             for member in tables.needles.get(key, ()):
                 if text.startswith(member.first, at, end):
                     orders = member.bits & tables.orders
-                    yield at, at + len(member.first), member.bits | orders << 1
+                    yield Mark(at, at + len(member.first), member.bits | orders << 1)
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -268,54 +251,28 @@ def _tables() -> _Tables:
             for form in _forms(fold(entry).text.lower().strip()):
                 _add(form, bits[name], by)
     words: dict[str, int] = {}
-    gate: dict[str, int] = {}
-    heads: dict[str, int] = {}
-    both: dict[str, dict[str, int]] = {}
-    for member in (member for table in by[:2] for members in table.values() for member in members):
-        key, *others = sorted(
-            (re.split("'", word)[0] for word in (member.first, *member.rest) if word != ".."),
-            key=_tells,
-            reverse=True,
-        )
-        other = next((word for word in others if not word.endswith("*") and word != key), "")
-        if key.endswith("*"):
-            heads[key[:HEAD]] = heads.get(key[:HEAD], 0) | member.bits
-        elif other:
-            found = both.setdefault(key, {})
-            found[other] = found.get(other, 0) | member.bits
-        else:
-            gate[key] = gate.get(key, 0) | member.bits
-        if not member.rest and not member.first.endswith("*") and not member.sure:
+    for member in (member for members in by[0].values() for member in members):
+        if not member.rest and not member.sure:
             words[member.first] = words.get(member.first, 0) | member.bits
     phrases = {first: tuple(one for one in found if one.rest or one.sure) for first, found in by[0].items()}
     stems, needles = ({key: tuple(members) for key, members in table.items()} for table in by[1:])
-    pairs = {key: _mask_of(member.bits for member in members) for key, members in needles.items()}
-    of_two = {key: tuple(found.items()) for key, found in both.items()}
-    sink, rules = bits["sink"], tuple(_rules(bits))
-    return _Tables(words, phrases, stems, needles, gate, of_two, heads, pairs, orders, bits, sink, rules)
-
-
-def _tells(word: str) -> tuple[bool, int]:
-    """Say how much a word tells that is in a text: common ones and short ones do not."""
-    return word not in COMMON and (len(word) >= HEAD or not word.isascii()), len(word.rstrip("*"))
+    return _Tables(words, phrases, stems, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
     for line in _lines("intents.txt"):
         message, _, classes = line.partition(" | ")
-        needs = near = bars = first = 0
+        needs = near = bars = 0
         for name in classes.split():
             bit = bits[name.lstrip("~-")]
             meant = bit << 1 if name.endswith("!") else bit
             if name.startswith("-"):
                 bars |= bit
-                continue
-            first |= bit
-            if name.startswith("~"):
+            elif name.startswith("~"):
                 near |= meant
             else:
                 needs |= meant
-        yield _Rule(message, needs, near, bars, first)
+        yield _Rule(message, needs, near, bars)
 
 
 def _forms(entry: str) -> Iterator[str]:

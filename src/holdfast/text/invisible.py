@@ -71,7 +71,8 @@ def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
     if all(char in _JOINERS for char in run) and len(run) <= 2 and _joins(before, after):
         return "", False
     if run[0] in _FILLERS:
-        return "filler", len(run) > 3 and not _MONGOLIAN.match(before or " ")
+        is_grave = len(run) > 3 or _is_inside_word(text, start, end)
+        return "filler", is_grave and not _MONGOLIAN.match(before or " ")
     if len(run) >= 4:
         return "run of zero-width characters", True
     return "zero-width character", _is_inside_word(text, start, end)

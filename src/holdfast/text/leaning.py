@@ -1,126 +1,142 @@
-"""How much the words of a text lean towards an order to a model: weights fitted to labelled texts, which add up.
+"""How much a text leans towards an order to a model: weights fitted to labelled texts, which add up.
 
-The rules of `orders` and `intents` know what they have seen. This knows less of each text, but of all of them: what it
-adds up are the beginnings of the words, pairs of characters where words are not parted, and the roles of `intents`.
+The rules of `orders` and `intents` know what they have seen. This knows less of each text, but of all of them. There are
+four readings of a text: its words; its phrases, which are pairs of words that follow each other; the roles of `intents`
+that its words fill, and the pairs of those; and its letters, which are runs of a few characters. The words have a table
+of their own and are a look at every message; the others are looked up by a hash, and only where that look stops.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from importlib import resources
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import sqrt
 from typing import NamedTuple
+from zlib import crc32
 
-from holdfast.text import intents
+from holdfast.text.intents import Sentence, roles
 
 LETTERS = 7  # of a word by which it is known
-SURE = 2.2  # the sum from which on a text is an order
-_SURE_ABROAD = 2.6  # of a text of another script or with accents, of which fewer words are known
-_SURE_OF_PART = 4.0  # of a part of a long text, which has many parts that may lean by chance
-_FEWEST = 4  # words to go by
-_QUIET = (
-    -6.0
-)  # the sum of the words up to which a text needs no closer look: 1 in 110 orders that are found has less
-_QUIET_SAID = (
-    -4.0
-)  # the same of what is only to be flagged: 1 in 15 orders has less, and 29 in 30 usual messages
-_MARKUP = re.compile(
-    r'<[|/!a-z]|\{\s?"|\[/?(?:inst|sys)|###|```|:\n|--|\|[a-z_]+\||@'
-)  # an order may be in no words
-_LONGEST = 600  # characters that are weighed together
-_PART = 300
-_WORD = re.compile(r"[^\W\d_]+(?:'t)?")
+BUCKETS = 1 << 16  # of the readings that are hashed
+_SHORTEST = 10  # characters of an order that is told with letters
+_QUIET = -1.1  # the sum up to which a text needs no closer look: 1 in 200 orders that are found has less
+_QUIET_ABROAD = -2.0  # the same of a text with accents or of another script, of which fewer words are known
+_QUIET_SAID = -0.45  # the sum of what is only to be flagged: 1 in 50 orders has less
+_RUNS = (3, 4, 5)  # lengths of the runs of letters
+_WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
-class _Weights(NamedTuple):
-    words: dict[str, float]
-    roles: tuple[tuple[int, float], ...]  # by the bit of the role in a mask
-    bias: float
+class Weights(NamedTuple):
+    """What each word, and each bucket of a hashed reading, adds to a sum; and what the sum begins with, by reading."""
+
+    words: Mapping[str, float]
+    buckets: Mapping[str, Sequence[float]]
+    biases: Mapping[str, float]
 
 
 def is_quiet(text: str, words: AbstractSet[str], *, closely: bool) -> bool:
-    """Say whether a folded text in lower case, with these words, is so far from an order that no rule needs to read it. Cheap.
-
-    Three of four usual messages are. Long texts and those with markup always need a look.
-    """
-    if len(text) > _LONGEST or _MARKUP.search(text):
-        return False
-    weights = _weights()
-    found = weights.words.keys() & {word[:LETTERS] for word in words}
-    if len(found) < _FEWEST:
-        return False
-    total = sum([weights.words[word] for word in found])
-    return 4 * total / sqrt(len(found)) + weights.bias < (_QUIET if closely else _QUIET_SAID)
-
-
-def find_leaning(text: str, mask: int) -> Iterator[tuple[int, int]]:
-    """Find the parts of a folded text in lower case that lean towards an order; the mask is `intents.known`."""
-    weights = _weights()
-    sure = _SURE_OF_PART if len(text) > _LONGEST else SURE if text.isascii() else _SURE_ABROAD
-    for start, end in _parts(text):
-        found = words_of(text[start:end]) & weights.words.keys()
-        if len(found) < _FEWEST:
-            continue
-        total = sum([weights.words[word] for word in found])
-        count = len(found)
-        for bit, weight in weights.roles if len(text) <= _LONGEST else _roles_in(text[start:end]):
-            if mask & bit:
-                total += weight
-                count += 1
-        if 4 * total / sqrt(max(4, count)) + weights.bias > sure:
-            yield start, end
-
-
-def _roles_in(part: str) -> Iterator[tuple[int, float]]:
-    """Give the weights of the roles that a part of a text may fill."""
-    mask = intents.known_of(part)
-    return (pair for pair in _weights().roles if mask & pair[0])
-
-
-def words_of(text: str) -> set[str]:
-    """Give what is weighed of the words of a text."""
-    words = {word[:LETTERS] for word in _WORD.findall(text)}
+    """Say whether a folded text in lower case, with these words, is far from an order by its words alone. Cheap."""
+    if len(text) < _SHORTEST and text.isascii():
+        return True
+    table, bias = _words()
+    known = {word[:LETTERS] for word in words}
+    quiet = _QUIET if closely else _QUIET_SAID
     if not text.isascii():
-        for run in _UNSPACED.findall(text):
-            words.update(map("".join, pairwise(run)))
-    return words
+        known |= _pairs_of_characters(text)
+        quiet = _QUIET_ABROAD if closely else _QUIET_SAID
+    return _scaled([table[word] for word in known if word in table], bias) < quiet
 
 
-def roles_of(text: str) -> set[str]:
-    """Give the roles of `intents` that the words of a text may fill."""
-    mask = intents.known_of(text)
-    return {f"#{name}" for name, bit in intents.names().items() if mask & bit}
+def lean_of_words(found: Iterable[str], weights: Weights) -> float:
+    """Add up what `words` gave of a text, or of a sentence."""
+    table = weights.words
+    return _scaled([table[word] for word in found if word in table], weights.biases["words"])
 
 
-def _parts(text: str) -> Iterator[tuple[int, int]]:
-    """Cut a long text at the ends of its sentences."""
-    if len(text) <= _LONGEST:
-        yield 0, len(text)
-        return
-    start = 0
-    for _, end in intents.sentences(text):
-        if end - start >= _PART or end == len(text):
-            yield start, end
-            start = end
+def lean(reading: str, found: Iterable[int], weights: Weights) -> float:
+    """Add up what one of the hashed `READINGS` gave of a text, or of a sentence."""
+    table = weights.buckets[reading]
+    return _scaled([table[bucket] for bucket in found], weights.biases[reading])
+
+
+def _scaled(parts: list[float], bias: float) -> float:
+    """Add up; a long text has more of everything."""
+    return 4 * sum(parts) / sqrt(max(4, len(parts))) + bias
+
+
+def words(sentence: Sentence) -> set[str]:
+    """Give the beginnings of the words, and pairs of characters where words are not parted."""
+    found = {word[:LETTERS] for word in sentence.words}
+    return found if sentence.text.isascii() else found | _pairs_of_characters(sentence.text)
+
+
+def _pairs_of_characters(text: str) -> set[str]:
+    return {pair for run in _UNSPACED.findall(text) for pair in map("".join, pairwise(run))}
+
+
+def _phrases(sentence: Sentence) -> Iterator[str]:
+    """Give the words, those at the beginning, and those that stand next to each other or one apart."""
+    words = sentence.words
+    yield from words
+    yield from (f"^{' '.join(words[:count])}" for count in (1, 2))
+    yield from (f"{one} {other}" for one, other in pairwise(words))
+    yield from (f"{one[:5]}_{other[:5]}" for one, other in zip(words, words[2:], strict=False))
+
+
+def _letters(sentence: Sentence) -> Iterator[str]:
+    text = f" {' '.join(sentence.words)} "
+    for length in _RUNS:
+        yield from (text[at : at + length] for at in range(len(text) - length + 1))
+    for run in () if text.isascii() else _UNSPACED.findall(text):
+        yield from (run[at : at + length] for length in (1, 2, 3) for at in range(len(run) - length + 1))
+
+
+def _roles(sentence: Sentence) -> Iterator[str]:
+    """Give the roles, those that follow each other, and those that are in one sentence."""
+    in_turn = [roles(mark) for mark in sentence.marks]
+    known = sorted({role for found in in_turn for role in found})
+    yield from known
+    for found, following in pairwise(in_turn):
+        yield from (f"{one}>{other}" for one in found for other in following)
+    yield from (f"{one}&{other}" for one, other in combinations(known, 2))
+
+
+_Reading = Callable[[Sentence], Iterable[str]]
+READINGS: dict[str, _Reading] = {"phrases": _phrases, "roles": _roles, "letters": _letters}
+
+
+def buckets(reading: str, sentence: Sentence) -> set[int]:
+    """Read a sentence in one of the `READINGS`, and hash what it has."""
+    return {crc32(found.encode()) % BUCKETS for found in set(READINGS[reading](sentence))}
 
 
 @cache
-def _weights() -> _Weights:
-    """Read the weights: on each line one, and what has it; "#" before a role, "=" for every text."""
+def _words() -> tuple[dict[str, float], float]:
+    """Read the weights of the words: on each line one, and what has it; "=" is where their sum begins."""
     table: dict[str, float] = {}
     lines = (resources.files("holdfast.text") / "order_weights.txt").read_text("utf-8").splitlines()
     for line in lines:
-        if line.startswith("# "):
-            continue
-        weight, *names = line.split()
-        table.update(dict.fromkeys(names, float(weight)))
-    bias = table.pop("=")
-    bits = intents.names()
-    roles = tuple((bits[name[1:]], weight) for name, weight in table.items() if name[0] == "#")
-    words = {name: weight for name, weight in table.items() if name[0] != "#"}
-    return _Weights(words, roles, bias)
+        if not line.startswith("# "):
+            weight, *names = line.split()
+            table.update(dict.fromkeys(names, float(weight)))
+    return table, table.pop("=")
+
+
+@cache
+def weights() -> Weights:
+    """Read all weights."""
+    import numpy as np  # noqa: PLC0415 - heavy, and most texts need no closer look
+
+    words, bias = _words()
+    with (
+        resources.as_file(resources.files("holdfast.text") / "order_weights.npz") as path,
+        np.load(path, allow_pickle=False) as packed,
+    ):
+        buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
+        biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
+    return Weights(words, buckets, biases | {"words": bias})

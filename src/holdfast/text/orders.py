@@ -44,12 +44,13 @@ _DISCUSSED = re.compile(
 
 
 class Order(NamedTuple):
-    """Where an order stands, how grave it is, and what it is."""
+    """Where an order stands, how grave it is, what it is, and the rule that found it."""
 
     start: int
     end: int
     severity: Literal["low", "high"]
     message: str
+    rule: str
 
 
 class _Hints(NamedTuple):
@@ -61,7 +62,7 @@ class _Hints(NamedTuple):
 class _Class(NamedTuple):
     """A class of words: the pattern, and what a text has that has one of them: a word, its beginning, a needle."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     hints: _Hints
 
 
@@ -109,24 +110,24 @@ def _apply(rule: _Rule, text: str) -> Iterator[Order]:
         (match.span() for match in _find(rule.pattern).finditer(text)) if rule.pattern else _spans(text, rule)
     )
     for start, end in spans:
-        yield judge(text, start, end, rule.message)
+        yield judge(text, start, end, rule.message, f"{rule.message} {rule.key} {' '.join(rule.others)}")
 
 
-def judge(text: str, start: int, end: int, message: str) -> Order:
+def judge(text: str, start: int, end: int, message: str, rule: str) -> Order:
     """Make an order of what stands there: a light one where it is talked about rather than given."""
-    return Order(start, end, "low" if _is_mention(text, start, end) else "high", message)
+    return Order(start, end, "low" if _is_mention(text, start, end) else "high", message, rule)
 
 
 def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:
     """Find a key and the others beside it, in one sentence."""
     done = 0
-    for key in _class(rule.key).pattern.finditer(text):
+    for key in _find(_class(rule.key).pattern).finditer(text):
         if key.start() < done:
             continue
         first, last = _window(text, key.start(), key.end(), rule)
         start, end = key.span()
         for other in rule.others:
-            pattern = _class(other).pattern
+            pattern = _find(_class(other).pattern)
             found = pattern.search(text, key.end(), last) or pattern.search(text, first, key.start())
             if found is None:
                 break
@@ -268,7 +269,7 @@ def _class(name: str) -> _Class:
     if words:
         parts.insert(0, rf"(?<!\w)(?:{'|'.join(map(_pattern, words))})(?!\w|['’]s\b)")
     known_by = _hints(hints)
-    return _Class(re.compile("|".join(parts)), known_by._replace(needles=known_by.needles | set(needles)))
+    return _Class("|".join(parts), known_by._replace(needles=known_by.needles | set(needles)))
 
 
 def _pattern(entry: str) -> str:

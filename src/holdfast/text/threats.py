@@ -1,21 +1,31 @@
-"""All that may do harm in a text: every rule reads several views of it, so that a disguise changes nothing but the kind.
+"""All that may do harm in a text. It is read without the disguises that it wears, so that they change nothing but the kind.
 
-Most texts are clean, and a look at the first letters of their words shows it; only what that look stops at is read in
-full.
+Most texts are clean, and a look at their words shows it. Where that look stops, rules and weights say what there is, and
+a decision that was fitted to labelled texts says whether it is an order to the model or only sounds like one.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 from holdfast.text import credentials, intents, invisible, leaning, orders
 from holdfast.text.fold import INVISIBLE, Folded, fold, foreign, has_lookalikes, unleet, unmask, unspace
+from holdfast.text.intents import Sentence
+from holdfast.text.orders import Order
+from holdfast.text.signs import signs
 from holdfast.types import Finding
 
+if TYPE_CHECKING:
+    from holdfast.text.forest import Forest
+
+_SURE = 0.89  # how likely what is stopped must be an order to the model
+_LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
 _WORD = re.compile(r"[^\W_]+")
+_CYRILLIC = re.compile("[\u0400-\u052f]")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 _ALNUM = _LETTERS + _LETTERS.upper() + b"0123456789"
 # ASCII in lower case, with a space for all that is no letter or digit.
@@ -28,45 +38,105 @@ _TO_SHAPE = bytes(97 if chr(c).isalpha() else 48 if chr(c) in "013457@$" else 32
 
 def find_threats(text: str, *, closely: bool) -> list[Finding]:
     """Find what hides, what is disguised, what commands, and what is secret; in no order."""
-    found: list[Finding] = []
     folded = fold(text)
-    lower = folded.text.lower()
+    view = undisguised(text, folded)
+    lower = view.text.lower()
     words = _words(lower)
-    heads = _heads(words)
-    if not leaning.is_quiet(lower, words, closely=closely):
-        found += _instructions(text, folded, lower, words, heads)
-    for view in _disguises(text, folded):
-        bare = view.text.lower()
-        words_bare = _words(bare)
-        heads_bare = _heads(words_bare)
-        mask = intents.known(bare, words_bare, heads_bare)
-        for order in _orders(bare, words_bare, heads_bare, mask):
-            found += _told(text, "disguise", view.span(order.start, order.end), order, found)
-    for secret in credentials.find_secrets(folded.text, words, heads):
+    found: list[Finding] = []
+    if len(lower) > _LONGEST or not leaning.is_quiet(lower, words, closely=closely):
+        found += _instructions(text, view, lower, closely=closely)
+    if view is not folded:
+        words = _words(folded.text.lower())
+    for secret in credentials.find_secrets(folded.text, words):
         found.append(Finding("secret", *folded.span(secret.start, secret.end), "high", secret.what))
     if not text.isascii() and INVISIBLE.search(text):
         found += invisible.find_invisible(text)
     return found
 
 
-def _instructions(text: str, folded: Folded, lower: str, words: set[str], heads: set[str]) -> list[Finding]:
-    """Find the orders in a text as it stands: by the rules, or else by what its words lean to."""
-    found: list[Finding] = []
-    mask = intents.known(lower, words, heads)
-    for order in _orders(lower, words, heads, mask):
-        found += _told(text, "instruction", folded.span(order.start, order.end), order, found)
-    if not any(finding.severity == "high" for finding in found):
-        for start, end in leaning.find_leaning(lower, mask):
-            order = orders.Order(start, end, "high", "worded like an order to the model")
-            found += _told(text, "instruction", folded.span(start, end), order, found)
-    return found
+def undisguised(text: str, folded: Folded) -> Folded:
+    """Read a text without the disguises that it seems to wear; as it is folded where there are none."""
+    view = folded
+    if not text.isascii() and has_lookalikes(text):
+        is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
+        view = foreign(text) if is_cyrillic else unmask(text)
+    shape = view.text.encode("ascii", "replace").translate(_TO_SHAPE)
+    if shape.count(b"a0a") + shape.count(b"a00a") + shape.count(b" 0aa") >= 2:
+        view = unleet(view)
+    if b"a a a a a" in shape.replace(b"0", b"a") or b"a  a  a  a" in shape:
+        view = unspace(view) or view
+    return view
 
 
-def _orders(lower: str, words: set[str], heads: set[str], mask: int) -> Iterator[orders.Order]:
-    """Find the orders in a view, by their words and by what they are after."""
-    yield from orders.find_orders(lower, words, heads)
-    for start, end, message in intents.find_intents(lower, mask):
-        yield orders.judge(lower, start, end, message)
+def read(lower: str) -> tuple[list[Sentence], list[Order]]:
+    """Read a folded text in lower case: its sentences, and the orders in it."""
+    words = _words(lower)
+    sentences = intents.read(lower)
+    found = list(orders.find_orders(lower, words, {word[: orders.HEAD] for word in words}))
+    found += [
+        orders.judge(lower, *intent, f"intent: {intent.message}")
+        for intent in intents.find_intents(sentences)
+    ]
+    return sentences, found
+
+
+def _instructions(text: str, view: Folded, lower: str, *, closely: bool) -> Iterator[Finding]:
+    """Find the orders in what a reader sees of a text, and in that in lower case."""
+    for start, end in _passages(lower):
+        passage = lower[start:end]
+        is_part = end - start < len(lower)
+        if is_part and leaning.is_quiet(passage, _words(passage), closely=closely):
+            continue
+        first, last = view.span(start, end)
+        for order in _judged(text[first:last], passage):
+            span = view.span(start + order.start, start + order.end)
+            kind = _kind(text[slice(*span)], passage[order.start : order.end])
+            yield Finding(kind, *span, order.severity, order.message)
+
+
+def _passages(lower: str) -> Iterator[tuple[int, int]]:
+    """Cut a long text into sentences, so that an order does not drown in it."""
+    if len(lower) > _LONGEST:
+        yield from intents.sentences(lower)
+    else:
+        yield 0, len(lower)
+
+
+def _judged(text: str, lower: str) -> Iterator[Order]:
+    """Find the orders in a passage; grave ones only where it is likely to be meant for the model."""
+    sentences, found = read(lower)
+    read_of = signs(text, lower, sentences, found, leaning.weights())
+    if _forest().judge([read_of])[0, 1] < _SURE:
+        yield from (order._replace(severity="low") for order in found)
+        return
+    yield from found
+    if not any(order.severity == "high" for order in found):
+        yield _leaning_most(sentences)
+
+
+def _leaning_most(sentences: Sequence[Sentence]) -> Order:
+    """Point to the sentence that leans most towards an order."""
+    most = max(
+        sentences,
+        key=lambda sentence: leaning.lean_of_words(leaning.words(sentence), leaning.weights()),
+    )
+    start = most.start + len(most.text) - len(most.text.lstrip())
+    return Order(start, start + len(most.text.strip()), "high", "worded like an order to the model", "")
+
+
+def _kind(text: str, seen: str) -> Literal["instruction", "disguise"]:
+    """Say whether a part of a text looks other to a machine than to its reader."""
+    if text.isascii():
+        return "instruction" if text.lower() == seen else "disguise"
+    is_plain = fold(text).text.lower() == seen and not INVISIBLE.search(text) and not _is_styled(text)
+    return "instruction" if is_plain else "disguise"
+
+
+def _is_styled(text: str) -> bool:
+    """Say whether a text has letters of another width or style, such as mathematical ones."""
+    return any(
+        not c.isascii() and unicodedata.normalize("NFKC", c).isascii() and not c.isspace() for c in text
+    )
 
 
 def _words(lower: str) -> set[str]:
@@ -76,43 +146,8 @@ def _words(lower: str) -> set[str]:
     return set(_WORD.findall(lower))
 
 
-def _heads(words: set[str]) -> set[str]:
-    return {word[: orders.HEAD] for word in words}
+@cache
+def _forest() -> Forest:
+    from holdfast.text.forest import Forest  # noqa: PLC0415 - needs numpy, which most texts do not
 
-
-def _disguises(text: str, folded: Folded) -> list[Folded]:
-    """Read a text without the disguises that it seems to wear."""
-    views = []
-    if not text.isascii() and has_lookalikes(text):
-        views += [unmask(text), foreign(text)]
-    codes = folded.text.encode("ascii", "replace")
-    shape = codes.translate(_TO_SHAPE)
-    if shape.count(b"a0a") + shape.count(b"a00a") + shape.count(b" 0aa") >= 2:
-        views.append(unleet(folded))
-    if b"a a a a a" in shape.replace(b"0", b"a") or b"a  a  a  a" in shape:
-        apart = unspace(folded)
-        views += [apart] if apart else []
-    return views
-
-
-_Kind = Literal["instruction", "disguise"]
-
-
-def _told(
-    text: str, kind: _Kind, span: tuple[int, int], order: orders.Order, found: list[Finding]
-) -> Iterator[Finding]:
-    """Make a finding of an order, unless it was found without taking a disguise off."""
-    start, end = span
-    if kind == "disguise" and any(other.start < end and start < other.end for other in found):
-        return
-    part = text[start:end]
-    if not part.isascii() and (INVISIBLE.search(part) or _is_styled(part)):
-        kind = "disguise"
-    yield Finding(kind, start, end, order.severity, order.message)
-
-
-def _is_styled(text: str) -> bool:
-    """Say whether a text has letters of another width or style, such as mathematical ones."""
-    return any(
-        not c.isascii() and unicodedata.normalize("NFKC", c).isascii() and not c.isspace() for c in text
-    )
+    return Forest.load("holdfast.text", "order_forest.npz")
