@@ -102,7 +102,7 @@ def _signals(words: tuple[str, ...]) -> Signals:
     cues: dict[Cue, None] = {}
     covered: set[int] = set()
     for place, word in enumerate(stemmed):
-        starts = {word, words[place]}
+        starts = dict.fromkeys((word, words[place]))  # a set would have another order in every process
         for phrase, kind, side in (found for start in starts for found in table.get(start, ())):
             end = _fits(phrase, stemmed, words, place)
             if end:

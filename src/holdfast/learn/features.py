@@ -13,7 +13,7 @@ from holdfast.learn.cues import Cue, count_facets, count_opposites, ends_in, fla
 from holdfast.learn.difference import Difference, alike, difference
 from holdfast.learn.items import Item
 from holdfast.learn.pairing import PERSONAL, STATES, TIMED, Pairing, is_relation, is_weak
-from holdfast.learn.reading import FUNCTION, Reading
+from holdfast.learn.reading import FAMILY, FUNCTION, Reading
 
 Features = dict[str, float]
 
@@ -28,8 +28,7 @@ _SHARED_WORDS = frozenset(
     "is has likes and but his her the a every for when if in on lived worked studied played went visited".split()
 )
 _DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
-_FAMILY = 5  # letters that two words of one family share: commuter, commute
-_KIN = 0.85  # how close those are
+_KIN = 0.85  # how close two words of one family are: commuter, commute
 _NEAR, _LIKE, _SAME = 0.5, 0.7, 0.999
 _SLOT = 3  # words at most in the one place where two texts differ
 _LINKING = frozenset("is are am be the a an now current to at on in of".split())
@@ -75,7 +74,7 @@ def _tell(found: Features, old: Reading, new: Reading) -> None:
         statement = text.statement
         found[f"{side} exact"] = len(text.exact)
         found[f"{side} exact alone"] = text.exact_alone(other)
-        found[f"{side} unknown"] = float(text.unknown.mean()) if len(text.unknown) else 0.0
+        found[f"{side} unknown"] = len(text.unknown) / max(1, len(text.content))
         for name in _TOLD:
             if getattr(statement, name):
                 found[f"{side} {name}"] = 1
@@ -207,8 +206,10 @@ def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
     """Say whether what is left or replaced is what the old text names, and whether something else is named after it."""
     if cue.kind in ("leave", "away") and not cue.denied:
         near = [a for a, b in parts.both if cue.start <= b.place <= cue.end + 1]
-        found[f"{cue.kind} shared"] = any(not is_weak(a) for a in near)
-        found[f"{cue.kind} other"] = any(b.place >= cue.end for b in parts.new)
+        if any(not is_weak(a) for a in near):
+            found[f"{cue.kind} shared"] = 1
+        if any(b.place >= cue.end for b in parts.new):
+            found[f"{cue.kind} other"] = 1
 
 
 def _mean(found: Features, old: Reading, new: Reading) -> None:
@@ -227,14 +228,19 @@ def _mean(found: Features, old: Reading, new: Reading) -> None:
 def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
     """Give how close each word of content of the old text is to each of the new one."""
     close: NDArray[np.float32] = np.maximum(old.vectors @ new.vectors.T, 0)
-    for row, (word, stem) in enumerate(zip(old.content, old.stems, strict=True)):
-        for column, (other, root) in enumerate(zip(new.content, new.stems, strict=True)):
-            if word == other or stem == root:
-                close[row, column] = 1.0
-            elif len(word) >= _FAMILY and word[:_FAMILY] == other[:_FAMILY]:
+    for row in old.unknown:
+        for column in new.unknown:
+            one, other = old.content[row], new.content[column]
+            shared = _same(one, other)
+            close[row, column] = shared / max(len(one), len(other)) if shared < FAMILY else 0.0
+    for start, rows in old.by_start.items():
+        for row in rows:
+            for column in new.by_start.get(start, ()):
                 close[row, column] = max(close[row, column], _KIN)
-            elif old.unknown[row] and new.unknown[column]:
-                close[row, column] = _same(word, other) / max(len(word), len(other))
+    for root, rows in old.by_root.items():
+        for row in rows:
+            for column in new.by_root.get(root, ()):
+                close[row, column] = 1.0
     return close
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,6 +31,7 @@ _DAYS = {
     "=weekend": frozenset({"weekday:5", "weekday:6"}),
     "=weekdays": frozenset({f"weekday:{day}" for day in range(5)}),
 }
+FAMILY = 5  # letters that two words of one family share: commuter, commute
 _NUMBER = 1.2  # a number tells more than any word
 
 
@@ -49,7 +51,9 @@ class Reading:
     direction: NDArray[np.float32]  # in which all words of content point together, of length 1; 0 for none
     known: frozenset[str]  # the words
     roots: frozenset[str]  # the stems of the words of content
-    unknown: NDArray[np.bool_]  # words of content that have no vector
+    unknown: tuple[int, ...]  # words of content that have no vector
+    by_root: dict[str, list[int]]  # the words of content, by their stem
+    by_start: dict[str, list[int]]  # those that are long enough, by how they begin
     exact: tuple[frozenset[str], ...]  # each number and time, in all that it may stand for
 
     def exact_alone(self, other: Reading) -> int:
@@ -84,7 +88,11 @@ def read(text: str) -> Reading:
     table = vectors.table()
     rows = [None if word[0].isdigit() else vectors.row(word) for word in content]
     meant = np.zeros((len(content), table.vectors.shape[1]), np.float32)
-    unknown = np.array([row is None for row in rows], bool)
+    by_root, by_start = defaultdict(list), defaultdict(list)
+    for place, (word, root) in enumerate(zip(content, stems, strict=True)):
+        by_root[root].append(place)
+        if len(word) >= FAMILY:
+            by_start[word[:FAMILY]].append(place)
     for place, row in enumerate(rows):
         if row is not None:
             meant[place] = table.vectors[row]
@@ -104,7 +112,9 @@ def read(text: str) -> Reading:
         _direction(meant, weights),
         frozenset(words),
         frozenset(stems),
-        unknown,
+        tuple(place for place, row in enumerate(rows) if row is None),
+        by_root,
+        by_start,
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
     )
 

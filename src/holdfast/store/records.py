@@ -45,6 +45,10 @@ class Moment(NamedTuple):
 
 NOW = Moment(MAX_COUNT - 1)
 
+# The current versions of a kind. On its own, since SQLite would rather read all versions of the space than look up the
+# rows of an index.
+_CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open"
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -124,7 +128,7 @@ def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str
     with db.reading() as connection:
         return connection.all(
             f"""SELECT version, chat, text FROM records
-            WHERE space = :space AND kind = :kind AND ended = :open AND target = :target AND run = :run
+            WHERE space = :space AND version IN ({_CURRENT}) AND target = :target AND run = :run
             AND retracted = 0 AND trust <> 'quarantined' AND agent IN ({", ".join(f":{mark}" for mark in marks)})
             ORDER BY born""",  # noqa: S608 - made of names of parameters
             space=space,
@@ -191,9 +195,9 @@ def characters(
     run, and of a chat unless it is None.
     """
     rows = tx.all(
-        """SELECT agent, sum(length(text)) FROM records
-        WHERE space = :space AND kind = :kind AND ended = :open AND target = :target AND run = :run
-        AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",
+        f"""SELECT agent, sum(length(text)) FROM records
+        WHERE space = :space AND version IN ({_CURRENT}) AND target = :target AND run = :run
+        AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",  # noqa: S608 - made of a constant
         space=space,
         kind=kind,
         open=MAX_COUNT,
