@@ -26,6 +26,7 @@ _SHORTEST = 10  # characters of an order that is told with letters
 _QUIET = -1.1  # the sum up to which a text needs no closer look: 1 in 200 orders that are found has less
 _QUIET_ABROAD = -2.0  # the same of a text with accents or of another script, of which fewer words are known
 _QUIET_SAID = -0.45  # the sum of what is only to be flagged: 1 in 50 orders has less
+_FAR = 0.0  # the sum of three readings up to which what is only to be flagged needs no more: 1 in 200 orders has less
 _RUNS = (3, 4, 5)  # lengths of the runs of letters
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -50,6 +51,15 @@ def is_quiet(text: str, words: AbstractSet[str], *, closely: bool) -> bool:
         known |= _pairs_of_characters(text)
         quiet = _QUIET_ABROAD if closely else _QUIET_SAID
     return _scaled([table[word] for word in known if word in table], bias) < quiet
+
+
+def is_far(sentences: Sequence[Sentence]) -> bool:
+    """Say whether a text is far from an order by its words, its phrases and its roles together. A third of a close look."""
+    table = weights()
+    total = lean_of_words(set().union(*map(words, sentences)), table)
+    for reading in ("phrases", "roles"):
+        total += lean(reading, set().union(*(buckets(reading, sentence) for sentence in sentences)), table)
+    return total < _FAR
 
 
 def lean_of_words(found: Iterable[str], weights: Weights) -> float:

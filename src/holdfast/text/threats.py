@@ -70,14 +70,18 @@ def undisguised(text: str, folded: Folded) -> Folded:
 
 def read(lower: str) -> tuple[list[Sentence], list[Order]]:
     """Read a folded text in lower case: its sentences, and the orders in it."""
-    words = _words(lower)
     sentences = intents.read(lower)
+    return sentences, _orders(lower, sentences)
+
+
+def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
+    words = _words(lower)
     found = list(orders.find_orders(lower, words, {word[: orders.HEAD] for word in words}))
     found += [
         orders.judge(lower, *intent, f"intent: {intent.message}")
         for intent in intents.find_intents(sentences)
     ]
-    return sentences, found
+    return found
 
 
 def _instructions(text: str, view: Folded, lower: str, *, closely: bool) -> Iterator[Finding]:
@@ -88,7 +92,7 @@ def _instructions(text: str, view: Folded, lower: str, *, closely: bool) -> Iter
         if is_part and leaning.is_quiet(passage, _words(passage), closely=closely):
             continue
         first, last = view.span(start, end)
-        for order in _judged(text[first:last], passage):
+        for order in _judged(text[first:last], passage, closely=closely):
             span = view.span(start + order.start, start + order.end)
             kind = _kind(text[slice(*span)], passage[order.start : order.end])
             yield Finding(kind, *span, order.severity, order.message)
@@ -102,9 +106,12 @@ def _passages(lower: str) -> Iterator[tuple[int, int]]:
         yield 0, len(lower)
 
 
-def _judged(text: str, lower: str) -> Iterator[Order]:
+def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
     """Find the orders in a passage; grave ones only where it is likely to be meant for the model."""
-    sentences, found = read(lower)
+    sentences = intents.read(lower)
+    if not closely and leaning.is_far(sentences):
+        return
+    found = _orders(lower, sentences)
     read_of = signs(text, lower, sentences, found, leaning.weights())
     if _forest().judge([read_of])[0, 1] < _SURE:
         yield from (order._replace(severity="low") for order in found)
