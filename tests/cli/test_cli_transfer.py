@@ -197,8 +197,9 @@ def test_short_output_into_a_closed_pipe(cli: Cli, words: list[str]) -> None:
 
 
 _STOPS_AFTER_THE_FIRST_FILE = """
-import sys, time
+import signal, sys, time
 from holdfast.cli import main, progress
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what runs behind it ignore this signal
 def stop(self, path, messages):
     print("ready", flush=True)
     time.sleep(60)

@@ -50,21 +50,21 @@ class Pairing:
 
     def is_reordered(self) -> bool:
         """Say whether two things of one type have changed places: Anna leads Ben, Ben leads Anna."""
-        actors = [(a, b) for a, b in self.parts.both if self.acts(a, b)]
+        actors = [(a, b) for a, b in self.parts.both if self._acts(a, b)]
         gone, come = (
             [p for p in actors if p[0].subject > p[1].subject],
             [p for p in actors if p[0].subject < p[1].subject],
         )
         user = any("=user" in a.keys for a, _ in gone + come)
         acting = any("verb" in a.flags and not a.light for a, _ in self.parts.both)
-        return bool(gone and come and (acting or not user)) or self.is_exchanged(actors)
+        return bool(gone and come and (acting or not user)) or self._is_exchanged(actors)
 
-    def acts(self, one: Item, other: Item) -> bool:
+    def _acts(self, one: Item, other: Item) -> bool:
         """Say whether an item may do or suffer something."""
         named = "name" in (one.kind, other.kind) or one.kind in ("number", "version", "id")
         return named or "=user" in one.keys or "city" in one.classes
 
-    def is_exchanged(self, actors: list[tuple[Item, Item]]) -> bool:
+    def _is_exchanged(self, actors: list[tuple[Item, Item]]) -> bool:
         """Say whether two values of one kind stand in another order, other than in a list."""
         kinds = ("number", "version", "id")
         return any(

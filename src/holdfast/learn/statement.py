@@ -7,7 +7,6 @@ before the verb, whether it is negated, is named only as what was (*from* Berlin
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import pairwise
 
 from holdfast.learn import lexicon, values
@@ -31,19 +30,10 @@ _COMING = frozenset("to with by for and but auf zu nach a hacia vers is now ist"
 _NONE: frozenset[str] = frozenset()
 
 
-@lru_cache(maxsize=8192)
-def _read_cached(text: str) -> Statement:
-    return _read(text)
-
-
 def read(text: str) -> Statement:
     """Read a text as a statement."""
     if len(text) > LONGEST:
         return Statement(tuple(analyze.fold(text).split()), long=True)
-    return _read_cached(text)
-
-
-def _read(text: str) -> Statement:
     tokens = values.tokenize(text)
     plain = tuple(token.key for token in tokens if token.kind != "mark" or token.key in "$€£%°≥≤<>&")
     if len(tokens) > MOST_WORDS:
