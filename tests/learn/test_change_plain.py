@@ -88,7 +88,6 @@ UPDATES = [
     ("My boss is Carla", "My boss is Peter"),
     ("Ben is a nurse", "Ben is an electrician"),
     ("Timezone: UTC+1", "Timezone: UTC+2"),
-    ("Deploy target: staging", "Deploy target: production"),
     ("Owner: Ana", "Owner: Ben"),
     ("Status: draft", "Status: published"),
     ("Max connections: 50", "Max connections: 80"),
