@@ -227,14 +227,14 @@ def test_names_with_slashes_are_not_mixed_up(space: Memory) -> None:
 
 
 def test_what_a_tenant_shares_is_found_by_its_users(space: Memory) -> None:
-    space.scoped(tenant="acme", user="").chat("rules").append(role="system", content="No shoes in the garden")
+    space.scoped(user="").chat("rules").append(role="system", content="No shoes in the garden")
     for user in ("ada", "bob"):
-        hits = space.scoped(tenant="acme", user=user).recall("garden")
+        hits = space.scoped(user=user).recall("garden")
         assert found(hits) == ["No shoes in the garden"]
 
 
 def test_what_a_tenant_shares_is_not_found_by_another_tenant(space: Memory) -> None:
-    space.scoped(tenant="acme", user="").chat("rules").append(role="system", content="No shoes in the garden")
+    space.scoped(user="").chat("rules").append(role="system", content="No shoes in the garden")
     for tenant in ("", "evil", "acme2"):
         assert space.scoped(tenant=tenant, user="ada").recall("garden") == []
 
