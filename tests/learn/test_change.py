@@ -64,6 +64,18 @@ OTHERS = [
 ]
 
 
+DOUBTED = [
+    ("User pays 1,150 € rent", "Landlord put the rent up to 1,220 €"),
+    ("The tests run with unittest", "The tests have been ported to pytest"),
+]
+
+
+@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
+@pytest.mark.parametrize(("old", "new"), DOUBTED)
+def test_a_change_that_is_not_believed_yet(old: str, new: str) -> None:
+    assert compare(old, new).relation == "update"
+
+
 @pytest.mark.parametrize(("old", "new"), ANNOUNCED + STATES + AMOUNTS)
 def test_a_change_is_an_update(old: str, new: str) -> None:
     assert compare(old, new).relation == "update"

@@ -254,6 +254,26 @@ SAME = [
 ]
 
 
+DOUBTED = [
+    ("User drives a Golf", "User drives a Tesla"),
+    ("I drive a Volvo", "I drive a Toyota"),
+    ("User works as a nurse", "User works as a teacher"),
+    ("The user plays for FC Basel", "The user plays for FC Bern"),
+    ("User studies at ETH", "User studies at EPFL"),
+    ("Deploy target: staging", "Deploy target: production"),
+    ("Prefers short answers", "Prefers long answers"),
+    ("User uses Firefox as browser", "User uses Chrome as browser"),
+    ("User uses vim", "User uses emacs"),
+    ("We use npm", "We use pnpm"),
+]
+
+
+@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
+@pytest.mark.parametrize(("old", "new"), DOUBTED)
+def test_another_value_that_is_not_believed_yet(old: str, new: str) -> None:
+    assert compare(old, new).relation == "update"
+
+
 @pytest.mark.parametrize(("old", "new"), UPDATES)
 def test_another_value_in_the_same_words_is_an_update(old: str, new: str) -> None:
     assert compare(old, new).relation == "update"

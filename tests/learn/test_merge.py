@@ -77,6 +77,23 @@ def test_an_update(old: str, new: str) -> None:
     assert compare(old, new).relation == "update"
 
 
+DOUBTED = [
+    ("User lives in Berlin with two cats", "User lives in Berlin", "duplicate"),
+    (
+        "User plays the cello in an amateur orchestra",
+        "User is a cellist in an amateur orchestra",
+        "duplicate",
+    ),
+    ("User prefers tabs over spaces", "User prefers spaces over tabs", "update"),
+]
+
+
+@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
+@pytest.mark.parametrize(("old", "new", "relation"), DOUBTED)
+def test_what_is_not_believed_yet(old: str, new: str, relation: str) -> None:
+    assert compare(old, new).relation == relation
+
+
 @pytest.mark.parametrize(("old", "new"), NEWS)
 def test_something_new(old: str, new: str) -> None:
     assert compare(old, new).relation == "new"
