@@ -99,6 +99,7 @@ def test_the_results_are_those_of_the_other(memory: Memory) -> None:
         assert other.history(2) == many == await chat.history(2)
         assert await chat.stats() == other.stats()
         assert await chat.window(100) == other.window(100)
+        other.prompt(500, "Berlin")
         assert await chat.prompt(500, "Berlin") == other.prompt(500, "Berlin")
         assert await awaited.recall("berlin") == memory.recall("berlin") != []
         await chat.rename("Running")

@@ -77,6 +77,18 @@ def test_the_how_to_about_knowledge_runs_as_written(tmp_path: Path, monkeypatch:
         memory.close()
 
 
+def test_the_how_to_about_compaction_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "compaction.md").read_text("utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        run(block, names)
+    memory = names["memory"]
+    assert isinstance(memory, holdfast.Memory)
+    with memory:
+        assert memory.verify().ok
+
+
 def test_the_commands_that_the_documents_name_are_there() -> None:
     help_text = subprocess.run(
         [sys.executable, "-m", "holdfast", "--help"], capture_output=True, text=True, check=True

@@ -7,27 +7,35 @@ message whose `append` was cancelled is stored whole or not at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from holdfast.chat import Chat
-from holdfast.errors import Closed
+from holdfast.context.window import Lossless
+from holdfast.digest import resolved
+from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
 from holdfast.pad import Pad
 from holdfast.run import Run, enter, leave
+from holdfast.types import CompactionResult
 from holdfast.view import View
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
     from datetime import datetime
 
+    from holdfast.context.compact import Mode, Steps
+    from holdfast.context.summarize import Asking, Written
+    from holdfast.context.window import SummaryBuffer
+    from holdfast.llm import LLM, Model
     from holdfast.types import Scope
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+AT_ONCE = 4  # summaries that a model writes at the same time
 P = ParamSpec("P")
 
 
@@ -59,6 +67,48 @@ async def _on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
     except RuntimeError as error:  # the memory was closed since its pool was asked for
         raise Closed("The memory is closed.", "Open a new Memory.") from error
     return await result
+
+
+class _OnThread(Protocol):
+    def __call__(self, work: Callable[[], R], /) -> Awaitable[R]: ...
+
+
+async def _drive(steps: Steps, model: Model, patience: float, on_thread: _OnThread) -> CompactionResult:
+    """Run a compaction, awaiting the model for all summaries of a batch at once; `compact.drive` is its twin."""
+    from holdfast.context.compact import advance  # noqa: PLC0415 - as in Chat.compact
+
+    moved = await on_thread(partial(advance, partial(next, steps)))
+    while not isinstance(moved, CompactionResult):
+        try:
+            written = await _all_written(moved, model, patience, on_thread)
+        except ModelFailed as error:
+            moved = await on_thread(partial(advance, partial(steps.throw, error)))
+        else:
+            moved = await on_thread(partial(advance, partial(steps.send, written)))
+    return moved
+
+
+async def _all_written(
+    batch: Sequence[Asking], model: Model, patience: float, on_thread: _OnThread
+) -> list[Written]:
+    """Write all, or raise the first error and let the others go."""
+    tasks = [asyncio.ensure_future(_written(asking, model, patience, on_thread)) for asking in batch]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _written(asking: Asking, model: Model, patience: float, on_thread: _OnThread) -> Written:
+    from holdfast.context.compact import advance  # noqa: PLC0415 - as in Chat.compact
+    from holdfast.llm import acomplete  # noqa: PLC0415 - as above
+
+    moved: str | Written = await on_thread(partial(advance, partial(next, asking)))
+    while isinstance(moved, str):
+        answer = await acomplete(model, moved, patience)
+        moved = await on_thread(partial(advance, partial(asking.send, answer)))
+    return moved
 
 
 class AsyncPad(_Async[Pad]):
@@ -130,6 +180,35 @@ class AsyncChat(_Async[Chat]):
     remember = _awaited(Chat.remember)
     notes = _awaited(Chat.notes)
     advance = _awaited(Chat.advance)
+    crowded = _awaited(Chat.crowded)
+    describe = _awaited(Chat.describe)
+    expand = _awaited(Chat.expand)
+    tree = _awaited(Chat.tree)
+    search = _awaited(Chat.search)
+    review = _awaited(Chat.review)
+
+    async def _compact(
+        self,
+        mode: Mode = "incremental",
+        *,
+        budget: int = 8_000,
+        llm: LLM | None = None,
+        progress: Callable[[CompactionResult], None] | None = None,
+        policy: Lossless | SummaryBuffer | None = None,
+    ) -> CompactionResult:
+        on_thread = partial(_on, self._executor)
+        model = await on_thread(partial(resolved, llm))
+        if model is None or not model.is_async:
+            whole = partial(
+                self._sync.compact, mode, budget=budget, llm=llm, progress=progress, policy=policy
+            )
+            return await on_thread(whole)
+        patience = (policy or Lossless()).compaction.patience
+        steps = self._sync._steps(mode, budget, model, progress, policy, at_once=AT_ONCE)  # noqa: SLF001 - its twin
+        return await _drive(steps, model, patience, on_thread)
+
+    compact = wraps(Chat.compact)(_compact)
+
     snapshot = _awaited(Chat.snapshot)
 
     @property

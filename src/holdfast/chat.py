@@ -7,13 +7,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING, overload
 
 from holdfast.context.known import known, run_notes
+from holdfast.context.prompt import SHARE, SUMMARISED_SHARE
 from holdfast.context.prompt import build as build_prompt
-from holdfast.context.window import FreshTail, Policy, expected_messages, selector, within
+from holdfast.context.recalled import at_most
+from holdfast.context.window import (
+    SUMMARISED,
+    Lossless,
+    Policy,
+    choose_window,
+    expected_messages,
+    selector,
+    within,
+)
+from holdfast.digest import Digest
 from holdfast.errors import InvalidInput
 from holdfast.incoming import check_list, ready
 from holdfast.pad import Pad
 from holdfast.run import Run, current_run
-from holdfast.store import log, records, sessions, snapshots
+from holdfast.store import log, records, sessions, snapshots, summaries
 from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
@@ -27,6 +38,7 @@ from holdfast.types import (
     Record,
     Role,
     Scope,
+    Summary,
     ToolCall,
     Window,
     Writer,
@@ -40,7 +52,7 @@ if TYPE_CHECKING:
     from holdfast.opened import Opened
 
 
-class Chat:
+class Chat(Digest):
     """Append to a session and read it back. Made by `Memory.chat`; holds no state of its own."""
 
     def __init__(self, memory: Memory, id: str) -> None:  # noqa: A002 - as in Memory.chat
@@ -159,25 +171,30 @@ class Chat:
         return sessions.stats(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
     def window(self, budget: int = 8_000, *, policy: Policy | None = None) -> Window:
-        """Choose what a model will see of the session: the newest messages that fit, oldest first.
+        """Choose what a model will see of the session: summaries of the older part, then the newest messages.
 
         Costs what the window costs, however long the session is.
 
         Args:
             budget: tokens at most; exceeded only by what the policy guarantees, and the window says so.
-            policy: how to choose, with its own budget; see `holdfast.context.window`. The default, `FreshTail`, keeps
-                the newest messages within the budget and never less than the newest one.
+            policy: how to choose, with its own budget; see `holdfast.context.window`. The default, `Lossless`, shows
+                the summaries and all messages after them while that fits, and never less than the newest message.
 
         Raises:
             InvalidInput: a negative budget.
 
         """
-        opened = self._memory._open  # noqa: SLF001 - as above
+        opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
         stats = self.stats()
-        policy = policy or FreshTail(budget)
-        expected = expected_messages(policy, stats)
-        newest_first = log.backward(opened.database, self._memory.scope.space, self._id, expected)
-        return policy.select(newest_first, stats.messages + stats.erased, stats.context_tokens, stats.erased)
+        policy = policy or Lossless(budget)
+        newest_first = log.backward(opened.database, space, self._id, expected_messages(policy, stats))
+        return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
+
+    def _frontier(self, policy: Policy, stats: ChatStats) -> list[Summary]:
+        """Read the summaries that stand for the older part, if there are any and the policy has a use for them."""
+        if not stats.summarised or not isinstance(policy, SUMMARISED):
+            return []
+        return summaries.frontier(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
     def prompt(
         self,
@@ -185,21 +202,26 @@ class Chat:
         query: str | None = None,
         *,
         system: str = "",
-        limit: int = 20,
+        limit: int | None = None,
         policy: Policy | None = None,
     ) -> Prompt:
-        """Assemble a prompt: system text, what is known, what recall finds for the query, and the window, in one budget.
+        """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
         The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on the
         same to the byte, and what others learn meanwhile waits, until the chat itself remembers something or
-        `advance` is called. Then come the notes of the run, if this is called within one, and what was recalled, framed
-        as data, with dates and speakers; what the window shows already is not repeated.
+        `advance` is called. Then come the notes of the run, if this is called within one, and the window. What was
+        recalled is a message before the newest user message, framed as data, with dates and speakers; what the window
+        shows already is not repeated. So all before it is as in the prompt of the last turn, for the caches of
+        providers, while the window begins with the same message; `tokens["unchanged"]` counts how much that is.
+
+        With a query, the live conversation since its last long pause is kept as far as it fits half of the budget,
+        the newest turn whole, and what was recalled fills the rest. What it does not need is left to the window.
 
         Args:
             budget: tokens at most for all of it; what is known is shown whole, whatever it takes.
             query: what to recall; usually the user's newest message. None recalls nothing.
             system: your own instructions, which stand first.
-            limit: at most so many recalled messages and records.
+            limit: at most so many recalled messages and records; None for as many as fit.
             policy: how to choose the window, within what is left of the budget.
 
         Raises:
@@ -215,7 +237,7 @@ class Chat:
         query: str | None,
         *,
         system: str,
-        limit: int,
+        limit: int | None,
         policy: Policy | None,
     ) -> Prompt:
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
@@ -223,23 +245,32 @@ class Chat:
         snapshot = snapshots.freeze(opened.database, scope, self._id, opened.now())
         frozen = opened.frozen((scope, snapshot), lambda: _known(opened, scope, snapshot))
         noted = run_notes(run.notes(), run.pad.stored()) if run else ""
+        always = "\n\n".join(part for part in (frozen, noted) if part)
+        room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
         stats = self.stats()
-        policy = within(policy or FreshTail(budget), budget)
-        newest_first = log.backward(opened.database, scope.space, self._id, expected_messages(policy, stats))
+        hits = self._recalled(query, at_most(limit, room), snapshot)
+        policy = within(policy or Lossless(budget), budget)
+        frontier = self._frontier(policy, stats)
+        share = SUMMARISED_SHARE if frontier else SHARE
+        expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
+        newest_first = log.backward(opened.database, scope.space, self._id, expected)
         return build_prompt(
-            selector(policy, newest_first, stats),
-            self._recalled(query, limit, snapshot),
+            selector(policy, newest_first, stats, frontier),
+            hits,
             chat=self._id,
             budget=budget,
             count=opened.count_tokens,
             system=system,
-            known="\n\n".join(part for part in (frozen, noted) if part),
+            known=always,
+            share=share,
+            unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
         )
 
     def _recalled(self, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
-        A query such as a lone emoji has nothing to search for, and that is no error here.
+        A query such as a lone emoji has nothing to search for, and that is no error here. Nor is it recalled itself,
+        once it has been appended. Summaries are not wanted: the turns behind them are found themselves.
         """
         check_count(limit, "limit")
         if query is None:
@@ -251,9 +282,12 @@ class Chat:
         if not has_words(query):
             return []
         moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
-        wanted = check(limit=limit, valid_at=from_micros(snapshot.at), moments=moments)
+        at = from_micros(snapshot.at)
+        wanted = check(sources=("message", "record"), limit=limit, valid_at=at, moments=moments)
+        shown = {kind.name for kind in opened.kinds.values() if kind.heading}
+        asked = (self._id, query.strip())
         hits = opened.search.recall(scope, query, wanted)
-        return [hit for hit in hits if hit.kind not in opened.kinds or not opened.kinds[hit.kind].heading]
+        return [hit for hit in hits if hit.kind not in shown and (hit.chat, hit.text.strip()) != asked]
 
     def advance(self) -> int:
         """Let the next prompt show what is known now, and return that version.

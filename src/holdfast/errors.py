@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 class HoldfastError(Exception):
     """Catch this to catch everything that Holdfast raises on purpose.
@@ -48,6 +50,24 @@ class NewerSchema(HoldfastError):
 
 class UnknownFormat(HoldfastError, ValueError):
     """No importer recognises this file. Convert it to one of the formats that the message names."""
+
+
+class ModelFailed(HoldfastError):
+    """The language model raised an error or did not answer. What it was asked for was not written; mend the cause, try again.
+
+    `reason` says which kind of failure it is: "quota" and "timeout" may pass, "authentication" needs another key,
+    "answer" is an answer that cannot be used, and "error" is everything else.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        todo: str,
+        *,
+        reason: Literal["authentication", "quota", "timeout", "answer", "error"] = "error",
+    ) -> None:
+        super().__init__(what, todo)
+        self.reason = reason
 
 
 class MissingExtra(HoldfastError, ImportError):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from holdfast.context.prefix import unchanged
 from holdfast.errors import Closed
 from holdfast.store import records
 from holdfast.store.rows import from_micros, to_micros
@@ -15,6 +16,7 @@ from holdfast.store.rows import from_micros, to_micros
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from holdfast.context.prefix import Fingerprint
     from holdfast.kinds import Kind
     from holdfast.learn.merge import Verdict
     from holdfast.recall.search import Search
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 THREADS = 8  # that the awaited methods of one memory use at most
 FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
+PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
 
 
 class Opened:
@@ -47,6 +50,7 @@ class Opened:
         self.lock = threading.Lock()
         self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
         self._frozen: dict[tuple[Scope, Snapshot], str] = {}
+        self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
         self._executor: Executor | None = None
         self._search: Search | None = None
         self._closed = False
@@ -111,12 +115,24 @@ class Opened:
                 self._frozen[key] = text
         return text
 
+    def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
+        """Count the tokens that the prompt of a chat begins with as its last one did, and remember it for the next."""
+        with self.lock:
+            before = self._prompted.pop(key, ())
+            if len(self._prompted) >= PROMPTED:
+                self._prompted.pop(next(iter(self._prompted)))
+            self._prompted[key] = prompt
+        return unchanged(before, prompt)
+
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
         """Let go of what is kept in memory only of a run, of a chat, or of a whole space."""
         with self.lock:
             for place in list(self.temporary):
                 if place.space == space and chat in (None, place.chat) and run in (None, place.run):
                     del self.temporary[place]
+            for scope, id in list(self._prompted) if run is None else ():  # noqa: A001
+                if scope.space == space and chat in (None, id):
+                    del self._prompted[scope, id]
 
     def close(self) -> None:
         """Wait for the calls that run, and close the connections."""

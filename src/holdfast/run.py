@@ -104,7 +104,7 @@ class Run:
         query: str | None = None,
         *,
         system: str = "",
-        limit: int = 20,
+        limit: int | None = None,
         policy: Policy | None = None,
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""

@@ -14,8 +14,9 @@ ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
 Writer = Literal["user", "agent", "tool", "reflect", "system", "import"]
 WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "import")
 Trust = Literal["trusted", "quarantined", "released"]
-Source = Literal["message", "record"]
-SOURCES: tuple[Source, ...] = ("message", "record")
+Source = Literal["message", "summary", "record"]
+SOURCES: tuple[Source, ...] = ("message", "summary", "record")
+Level = Literal["normal", "aggressive", "capped", "deterministic"]
 Range = tuple[int, int]  # the first and the last seq of some messages
 MAX_COUNT = 2**62  # beyond every number of things, and within the integers of both databases
 MAX_NAME = 512  # bytes in UTF-8 of a name: four of them fit the 2,704 of a row in a PostgreSQL index
@@ -322,13 +323,109 @@ class Erasure:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """Hold a node of a session's summary tree: it stands for the messages `first` to `last`, which stay in the log.
+
+    A leaf (`depth` 0) was made of messages, any other of the summaries one level below it; `parent` is the id of the
+    summary that it is a part of, "" for one of the frontier. `tokens` is what it costs in a prompt, `source_tokens` what
+    its `messages` messages cost. `since` and `until` are the times of the earliest and the latest of them. `level` says
+    how it came about: "normal" and "aggressive" are two ways of asking the model, "capped" is an answer that was cut
+    because it was far too long, "deterministic" was made of sentences of the source without a model. `model` names the
+    model that was asked, and is "" where none was. `at` is when it was made.
+    """
+
+    id: str
+    chat: str
+    depth: int
+    first: int
+    last: int
+    text: str
+    tokens: int = field(kw_only=True)
+    parent: str = field(default="", kw_only=True)
+    since: datetime = field(kw_only=True)
+    until: datetime = field(kw_only=True)
+    level: Level = field(kw_only=True)
+    messages: int = field(kw_only=True)
+    source_tokens: int = field(kw_only=True)
+    model: str = field(default="", kw_only=True)
+    at: datetime = field(kw_only=True)
+
+    @property
+    def kind(self) -> Literal["leaf", "condensed"]:
+        """Say whether it was made of messages or of summaries."""
+        return "condensed" if self.depth else "leaf"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Place a summary in its tree: `parents` contain it, the nearest first; `children` are what it was made of.
+
+    The children of a leaf are messages, `summary.first` to `summary.last`, and not listed.
+    """
+
+    summary: Summary
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Give what stands behind a summary: the messages of a leaf, or the children of a condensed one.
+
+    `truncated` says that there is more than the cap let through; pass `cursor` to `expand` to go on.
+    """
+
+    summary: Summary
+    messages: tuple[Message, ...]
+    children: tuple[Summary, ...]
+    truncated: bool
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """Account for a compaction: what it made, what that cost, and why it stopped.
+
+    `summaries` are those it made, in their order; each says its level. `messages` were covered for the first time.
+    `tokens_before` and `tokens_after` are what stood for the session in a window. `calls` were made of the model, with
+    `prompt_tokens` and `answer_tokens` by the memory's own counter. `why` says in a sentence why it stopped.
+    """
+
+    summaries: tuple[Summary, ...]
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+    why: str
+
+    @property
+    def leaves(self) -> int:
+        """Count the summaries of messages that it made."""
+        return sum(not one.depth for one in self.summaries)
+
+    @property
+    def nodes(self) -> int:
+        """Count the summaries of summaries that it made."""
+        return sum(one.depth > 0 for one in self.summaries)
+
+    @property
+    def noop(self) -> bool:
+        """Say that nothing was changed."""
+        return not self.summaries
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """Hold one message or record that recall found, with its score from 0 to 1 and the reasons for it.
+    """Hold one message, summary or record that recall found, with its score from 0 to 1 and the reasons for it.
 
     The score is the share of what the question could have scored at most: comparable within one result, and the
-    order of a result is the order of its scores. `source` is "message" or "record". Of a record, `kind` is its kind,
-    `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). `flags` name
-    what the guard found in the text, and "released" a record that was released from quarantine.
+    order of a result is the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its
+    kind, `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). Of a summary,
+    `seq` to `last` are the messages behind it, and `Chat.expand` gives them. `flags` name what the guard found in the
+    text, and "released" a record that was released from quarantine.
     """
 
     source: Source
@@ -341,6 +438,7 @@ class Hit:
     name: str | None = field(kw_only=True)
     at: datetime = field(kw_only=True)
     why: Why = field(kw_only=True, hash=False)
+    last: int = field(default=0, kw_only=True)
     kind: str = field(default="", kw_only=True)
     flags: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -379,13 +477,14 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Hold what the model will see of a session, oldest first.
+    """Hold what the model will see of a session, oldest first: summaries, then the messages that follow them.
 
-    `tokens` is what the messages cost. It exceeds `budget` only when the part that is always kept does, and
+    `tokens` is what both cost. It exceeds `budget` only when the part that is always kept does, and
     `over_budget` then says so. `budget` is None for a window that is limited by count.
     """
 
     messages: tuple[Message, ...]
+    summaries: tuple[Summary, ...]
     tokens: int
     budget: int | None
     omitted: tuple[Omission, ...]
@@ -414,7 +513,8 @@ class Prompt:
 class ChatStats:
     """Count a session: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window.
 
-    `erased` messages are not among them; their numbers are not used again.
+    `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest, have
+    summaries that stand for them.
     """
 
     messages: int = 0
@@ -423,6 +523,7 @@ class ChatStats:
     oldest: datetime | None = None
     newest: datetime | None = None
     erased: int = 0
+    summarised: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ READERS = [
     ("rebuild",), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"), ("profile",), ("soul",),
     ("constraints",), ("constraints", "--remove", "x"), ("notes", "c"), ("pad",), ("pad", "x"), ("pad", "--remove", "x"),
     ("changes",), ("diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",), ("quarantine", "--release", "x"),
-    ("erase", "--chat", "c"),
+    ("erase", "--chat", "c"), ("compact", "c"), ("tree", "c"), ("expand", "x"), ("describe", "x"),
 ]  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def test_the_option_wins_over_the_environment(cli: Cli, tmp_path: Path) -> None:
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
-        "demo import export chats show recall window remember records replace retract profile soul constraints notes pad "
+        "demo import export chats show recall window compact tree expand describe remember records replace retract profile soul constraints notes pad "
         "changes diff undo rollback quarantine erase stats verify rebuild bench"
     ).split()
     text = cli.text("--help")

@@ -222,3 +222,21 @@ def test_erase_names_what_will_go_and_asks(cli: Cli, chat: str) -> None:
     code, _, shown = ask("", "--user", "bob", "--agent", "cook")
     assert "This erases for ever: everything for user 'bob', with 1 record." in shown
     assert code == 1
+
+
+def test_erase_names_the_summaries_that_will_go(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        chat = memory.chat("log")
+        chat.append(
+            [{"role": "user", "content": f"Entry {n}: a ferry passed buoy {n} " * 3} for n in range(90)]
+        )
+        chat.compact("full", budget=400)
+        made = chat.tree()
+    last = max(one.last for one in made)
+    reaching = sum(one.last == last for one in made)
+    assert 0 < reaching < len(made)
+    for words, number in (((), len(made)), (("1",), len(made)), ((str(last),), reaching), (("90",), 0)):
+        code, _, shown = ask("n", "--chat", "log", *(("--messages", *words) if words else ()))
+        counted = f", {number} {'summary' if number == 1 else 'summaries'}." if number else "with 1 message."
+        assert counted in shown
+        assert code == 1

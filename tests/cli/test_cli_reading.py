@@ -139,7 +139,7 @@ def test_recall_as_json(cli: Cli) -> None:
     assert answer["query"] == "ERR_4312"
     (hit,) = answer["hits"]
     assert set(hit) == {
-        "source", "text", "score", "id", "chat", "seq", "role", "name", "at", "why", "title", "kind", "flags",
+        "source", "text", "score", "id", "chat", "seq", "last", "role", "name", "at", "why", "title", "kind", "flags",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
     assert set(hit["why"]) == {"shares", "words"}
@@ -239,7 +239,7 @@ def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
     [
         (["recall"], "QUERY"),
         (["recall", "x", "--role", "nobody"], "none of system, developer, user, assistant, tool"),
-        (["recall", "x", "--source", "nowhere"], "none of message, record"),
+        (["recall", "x", "--source", "nowhere"], "none of message, summary, record"),
         (["recall", "x", "--valid-at", "now"], "--valid-at"),
         (["recall", "x", "--since", "yesterday"], "--since"),
         (["recall", "x", "--until", "9999-12-31"], "--until"),
@@ -277,7 +277,7 @@ def test_window_as_json(cli: Cli) -> None:
     answer = cli.json("window", "retry-bug", "--budget", "300")
     assert set(answer) == {"chat", "window"}
     window = answer["window"]
-    assert set(window) == {"messages", "tokens", "budget", "omitted"}
+    assert set(window) == {"messages", "summaries", "tokens", "budget", "omitted"}
     assert window["omitted"] == [
         {"messages": 12, "first": 1, "last": 12, "tokens": 623, "why": "older than the budget reaches"}
     ]

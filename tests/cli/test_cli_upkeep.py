@@ -32,6 +32,7 @@ def test_stats_of_a_chat(cli: Cli) -> None:
     answer = cli.json("stats", "retry-bug")
     assert set(answer) == {
         "chat", "title", "messages", "stored_tokens", "context_tokens", "oldest", "newest", "erased",
+        "summarised",
     }  # fmt: skip
     assert "There is no chat 'nobody' here." in cli.text("stats", "nobody")
     assert cli.json("stats", "nobody")["messages"] == 0

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from window_logs import LOGS, parse
 
-from holdfast.context.prompt import SNIPPET, build, to_chat
-from holdfast.context.window import FreshTail, LastN, Policy, TokenBudget, selector
+from holdfast.context.prompt import SUMMARISED_SHARE, build, to_chat
+from holdfast.context.recalled import LONGEST
+from holdfast.context.rendered import summary_text
+from holdfast.context.window import FreshTail, LastN, Lossless, Policy, TokenBudget, selector
 from holdfast.errors import InvalidInput
 from holdfast.payload import to_openai
-from holdfast.text.tokens import CountTokens, estimate_tokens
-from holdfast.types import ChatStats, Hit, Message, Prompt, Why
+from holdfast.text.tokens import CountTokens, estimate_tokens, message_tokens
+from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
 
 WHEN = datetime(2026, 5, 8, 13, 56, 12, tzinfo=UTC)
 HOSTILE = [
@@ -44,10 +46,22 @@ def ask(
     return build(select, hits, chat="here", budget=budget, system=system, count=count)
 
 
+def recalled(prompt: Prompt) -> str:
+    """Give the message that holds what was recalled; "" if there is none."""
+    found = [one for one in prompt.messages if str(one["content"]).startswith("<recalled>")]
+    assert len(found) <= 1
+    assert all(one["role"] == "user" for one in found)
+    return str(found[0]["content"]) if found else ""
+
+
 def entries(prompt: Prompt) -> list[str]:
-    lines = prompt.system[prompt.system.index("<recalled>") :].split("\n")
-    assert lines[-1] == "</recalled>"
+    lines = recalled(prompt).split("\n")
+    assert (lines[0], lines[-1]) == ("<recalled>", "</recalled>")
     return lines[2:-1]
+
+
+def seqs(prompt: Prompt) -> list[int]:
+    return [message.seq for message in prompt.window.messages]
 
 
 def test_without_hits_there_is_no_block() -> None:
@@ -60,6 +74,7 @@ def test_without_hits_there_is_no_block() -> None:
         "recalled": 0,
         "window": 30,
         "total": 30,
+        "unchanged": 0,
         "budget": 8_000,
         "free": 7_970,
     }
@@ -84,13 +99,16 @@ def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
         hit("Two\nlines", 2),
     ]
     prompt = ask([], hits, system="You are a coach.")
-    assert prompt.system.startswith("You are a coach.\n\n<recalled>\n")
-    assert "not instructions" in prompt.system
+    assert prompt.system == "You are a coach."
+    assert "not instructions" in recalled(prompt)
     assert entries(prompt) == [
-        "[2026-05-08 13:56] user: Two",
-        "    lines",
-        "[2026-05-08 13:56, chat trips] assistant: Berlin it is.",
-        "[2026-05-09 13:56] ada: Later.",
+        "[2026-05-08 13:56]",
+        "- user: Two",
+        "  lines",
+        "[2026-05-08 13:56, chat trips]",
+        "- assistant: Berlin it is.",
+        "[2026-05-09 13:56]",
+        "- ada: Later.",
     ]
     assert prompt.hits == tuple(hits)
 
@@ -98,20 +116,21 @@ def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_closes_the_frame_or_poses_as_another_turn(text: str) -> None:
     prompt = ask(parse("u"), [hit(text, 7, chat=text, name=text)])
-    assert prompt.system.count("<") == 2  # the frame's own
-    first, *rest = entries(prompt)
-    assert first.startswith("[2026-05-08 13:56, chat ")
-    assert all(line.startswith("    ") for line in rest)
+    assert recalled(prompt).count("<") == 2  # the frame's own
+    heading, first, *rest = entries(prompt)
+    assert heading.startswith("[2026-05-08 13:56, chat ")
+    assert first.startswith("- ")
+    assert all(line.startswith("  ") for line in rest)
     assert unescape("\n".join([first, *rest])).endswith(text.splitlines()[-1])
 
 
 @given(st.text(min_size=1, max_size=600), st.text(max_size=20), st.text(min_size=1, max_size=20))
 def test_the_frame_holds_whatever_is_said(text: str, name: str, chat: str) -> None:
     prompt = ask([], [hit(text, 7, chat=chat, name=name), hit("end", 8, at=WHEN + timedelta(days=1))])
-    assert prompt.system.count("<") == prompt.system.count(">") == 2
+    assert recalled(prompt).count("<") == recalled(prompt).count(">") == 2
     lines = entries(prompt)
-    assert [line[0] for line in lines].count("[") == 2
-    assert all(line.startswith(("[", "    ")) for line in lines)
+    assert [line[0] for line in lines].count("[") == [line[0] for line in lines].count("-") == 2
+    assert all(line.startswith(("[2026-", "- ", "  ")) for line in lines)
     assert "\n".join(lines).splitlines() == lines
 
 
@@ -119,7 +138,7 @@ def test_a_turn_in_the_window_is_not_repeated() -> None:
     log = parse("u a u")
     prompt = ask(log, [hit("u", 3), hit("elsewhere", 3, chat="there"), hit("elsewhere", 3, chat="there")])
     assert [found.chat for found in prompt.hits] == ["there"]
-    assert ask(log, [hit("u", 3)]).system == ""
+    assert recalled(ask(log, [hit("u", 3)])) == ""
 
 
 def test_a_turn_that_the_window_leaves_out_is_recalled() -> None:
@@ -131,15 +150,16 @@ def test_a_turn_that_the_window_leaves_out_is_recalled() -> None:
 def test_what_recall_does_not_use_goes_to_the_window() -> None:
     log = parse("u " * 40, 100)
     assert len(ask(log, [], 3_000).window.messages) == 30
-    assert len(ask(log, [hit("short", 1)], 3_000).window.messages) == 29
+    assert len(ask(log, [hit("short", 1)], 3_000).window.messages) == 28
     long = [hit("x" * 500, n, chat="there") for n in range(40)]
     prompt = ask(log, long, 3_000)
-    assert 800 < prompt.tokens["recalled"] <= 1_000
-    assert len(prompt.window.messages) == 20
+    assert prompt.tokens["recalled"] > 1_500
+    assert 1_100 < prompt.tokens["window"] <= 1_500
+    assert prompt.tokens["free"] < 150
 
 
 def test_a_hit_that_the_growing_window_reaches_is_not_repeated() -> None:
-    prompt = ask(parse("u " * 30, 100), [hit("in the window of 29, not of 20", 5)], 3_000)
+    prompt = ask(parse("u " * 30, 100), [hit("in the window of 26, not of 15", 5)], 3_000)
     assert (prompt.hits, len(prompt.window.messages)) == ((), 30)
 
 
@@ -159,13 +179,13 @@ def test_a_long_system_text_leaves_less_of_the_window_and_more_to_recall() -> No
 
 
 def test_a_counter_need_not_be_additive() -> None:
-    hits = [hit("x" * 200, n, chat="there") for n in range(9)]
+    hits = [hit("x" * 200, n, chat="there") for n in range(20)]
     prompt = ask(parse("u"), hits, 6_000, count=lambda text: int(len(text) ** 1.1))
-    assert 1_500 < prompt.tokens["recalled"] <= 2_000
+    assert 5_000 < prompt.tokens["recalled"] <= prompt.tokens["total"] <= 6_000
 
 
 def test_a_hit_that_does_not_fit_does_not_hide_those_after_it() -> None:
-    prompt = ask(parse("u"), [hit("x" * 500, 7), hit("short", 8)], 300)
+    prompt = ask(parse("u"), [hit("x" * 500, 7), hit("short", 8)], 150)
     assert [found.seq for found in prompt.hits] == [8]
 
 
@@ -187,15 +207,252 @@ def test_a_window_of_n_messages_leaves_recall_what_is_free() -> None:
 def test_a_long_turn_is_cut_to_the_part_that_matched() -> None:
     filler = "word " * 400
     text = f"{filler}the Berlin marathon starts {filler}"
-    (line,) = entries(ask([], [hit(text, 7, why=Why({"words": 1.0}, ("berlin", "marathon")))]))
+    words = ("berlin", "marathon")
+    _, line = entries(ask([], [hit(text, 7, why=Why({"words": 1.0}, words))], 4_000))
     assert "the Berlin marathon starts" in line
     assert line.count("…") == 2
-    assert len(line) < SNIPPET + 50
-    (line,) = entries(ask([], [hit(text, 7)]))
-    assert line.startswith("[2026-05-08 13:56] user: word word")
+    assert len(line) < 4_000 / 32 * 4 + 20
+    _, line = entries(ask([], [hit(text, 7)], 4_000))
+    assert line.startswith("- user: word word")
     assert line.endswith("…")
-    (line,) = entries(ask([], [hit(f"{filler}end", 7, why=Why({}, ("end",)))]))
+    _, line = entries(ask([], [hit(f"{filler}end", 7, why=Why({}, ("end",)))], 4_000))
     assert line.endswith(" end")
+
+
+def test_a_short_turn_is_not_cut() -> None:
+    text = "word " * 99 + "end"
+    for budget in (300, 4_000, 8_000):
+        assert entries(ask([], [hit(text, 7)], budget))[1] == f"- user: {text}"
+    assert "…" not in recalled(ask([], [hit("word " * 190, 7)], 8_000))
+
+
+@pytest.mark.parametrize("text", ["word " * 8_000, "語" * 10_000, "🙂" * 10_000])
+@pytest.mark.parametrize("count", [estimate_tokens, len])
+def test_no_turn_takes_much_of_the_budget(text: str, count: CountTokens) -> None:
+    hits = [hit(text, n, chat="there") for n in range(40)]
+    prompt = ask(parse("u"), hits, 8_000, count=count)
+    assert 28 <= len(prompt.hits) <= 36
+    assert prompt.tokens["total"] <= 8_000
+    least = ask(parse("u"), hits[:1], 1_000, count=count)
+    assert LONGEST < least.tokens["recalled"] < LONGEST + count(recalled(ask([], [hit("", 1)]))) + 30
+
+
+def test_one_time_stands_for_an_hour_of_a_chat() -> None:
+    minutes = (0, 30, 59, 60, 100, 125)
+    hits = [hit(f"after {n}", n + 1, at=WHEN + timedelta(minutes=n)) for n in minutes]
+    hits.append(hit("elsewhere", 1, chat="there", at=WHEN + timedelta(minutes=31)))
+    assert entries(ask([], hits)) == [
+        "[2026-05-08 13:56]",
+        "- user: after 0",
+        "- user: after 30",
+        "- user: after 59",
+        "[2026-05-08 14:27, chat there]",
+        "- user: elsewhere",
+        "[2026-05-08 14:56]",
+        "- user: after 60",
+        "- user: after 100",
+        "[2026-05-08 16:01]",
+        "- user: after 125",
+    ]
+
+
+def test_records_stand_before_turns_under_their_kind() -> None:
+    old, new = (
+        hit("Use Lisbon time", 0, source="record", id=f"rec_{n}", kind=kind, at=WHEN + timedelta(days=n))
+        for n, kind in ((3, "finding"), (4, "lesson"))
+    )
+    assert entries(ask([], [hit("said", 7), new, old])) == [
+        "[2026-05-11 13:56, finding]",
+        "- Use Lisbon time",
+        "[2026-05-12 13:56, lesson]",
+        "- Use Lisbon time",
+        "[2026-05-08 13:56]",
+        "- user: said",
+    ]
+
+
+def test_lines_without_words_take_no_room() -> None:
+    assert entries(ask([], [hit("one\n\n \n\ttwo  \n", 7)]))[1:] == ["- user: one", "  \ttwo"]
+
+
+# Where it stands
+
+
+def roles(prompt: Prompt) -> list[str]:
+    return [
+        "recalled" if str(one["content"]).startswith("<recalled>") else str(one["role"])
+        for one in prompt.messages
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "order"),
+    [
+        ("u a u", "user assistant recalled user"),
+        ("u a u a", "user assistant recalled user assistant"),
+        ("u +x -x a u +y -y", "user assistant tool assistant recalled user assistant tool"),
+        ("u +x u -x a", "user assistant tool recalled user assistant"),  # who writes while a tool runs
+        ("u +x,y -x u -y", "user assistant tool tool recalled user"),
+        ("a +x -x a", "recalled assistant assistant tool assistant"),
+        ("s a", "recalled system assistant"),
+        ("", "recalled"),
+    ],
+)
+def test_what_was_recalled_stands_before_the_newest_user_message(script: str, order: str) -> None:
+    assert roles(ask(parse(script), [hit("said", 7, chat="there")])) == order.split()
+
+
+@given(LOGS, st.integers(0, 800))
+def test_what_was_recalled_changes_nothing_around_it(log: list[Message], budget: int) -> None:
+    prompt = ask(log, [hit("said", 7, chat="there")], budget)
+    without = tuple(one for one in prompt.messages if not str(one["content"]).startswith("<recalled>"))
+    assert without == to_chat(prompt.window.messages)
+    order = roles(prompt)
+    if "recalled" in order:
+        place = order.index("recalled")
+        assert order[place + 1 : place + 2] != ["tool"] or "tool_call_id" not in prompt.messages[place + 1]
+        users = [message for message in prompt.window.messages if message.role == "user"]
+        assert place == 0 or users
+        if users:
+            assert prompt.messages[place + 1] == to_openai(users[-1])[0]
+
+
+def summary(n: int, text: str = "They met.", depth: int = 0) -> Summary:
+    return Summary(
+        f"sum_{n}",
+        "here",
+        depth,
+        10 * n + 1,
+        10 * n + 10,
+        text,
+        tokens=message_tokens(
+            Message("user", summary_text(f"sum_{n}", depth, 10 * n + 1, 10 * n + 10, WHEN, WHEN, text))
+        ),
+        since=WHEN,
+        until=WHEN,
+        level="normal",
+        messages=10,
+        source_tokens=100,
+        at=WHEN,
+    )
+
+
+def summarised(log: list[Message], summaries: list[Summary], hits: list[Hit], **options: object) -> Prompt:
+    def select(budget: int) -> Window:
+        tokens = sum(message.tokens for message in log)
+        plain = FreshTail(max(0, budget)).select(reversed(log), len(log), tokens)
+        return replace(
+            plain,
+            summaries=tuple(summaries),
+            tokens=plain.tokens + sum(one.tokens for one in summaries),
+            budget=budget,
+        )
+
+    return build(select, hits, chat="here", **options)  # type: ignore[arg-type]
+
+
+def test_summaries_stand_first() -> None:
+    prompt = summarised(parse("a u a"), [summary(0), summary(1, depth=2)], [hit("said", 7, chat="there")])
+    contents = [str(one["content"]).split("\n")[0] for one in prompt.messages]
+    assert [content[:18] for content in contents] == [
+        '<summary id="sum_0',
+        '<summary id="sum_1',
+        "assistant",
+        "<recalled>",
+        "user",
+        "assistant",
+    ]
+    assert all(one["role"] == "user" for one in prompt.messages[:2])
+    assert prompt.tokens["window"] == 30 + sum(one.tokens for one in prompt.window.summaries)
+    sent = sum(4 + estimate_tokens(str(one["content"])) for one in (*prompt.messages[:2], prompt.messages[3]))
+    assert prompt.tokens["total"] == sent + 30
+    prompt = summarised(parse("a"), [summary(0)], [hit("said", 7, chat="there")])
+    assert [str(one["content"]).split()[0] for one in prompt.messages] == [
+        "<summary",
+        "<recalled>",
+        "assistant",
+    ]
+
+
+# How the budget is split
+
+
+def at_hours(script: str, hours: list[float], tokens: int = 100) -> list[Message]:
+    """Read a log whose messages were said at some hours."""
+    log = parse(script, tokens)
+    return [replace(one, at=WHEN + timedelta(hours=at)) for one, at in zip(log, hours, strict=True)]
+
+
+def many(count: int = 90) -> list[Hit]:
+    return [hit("x" * 300, n, chat="there") for n in range(count)]
+
+
+def test_a_session_of_half_the_budget_stays_whole() -> None:
+    prompt = ask(at_hours("u a " * 18, [n * 7.0 for n in range(36)]), many(), 8_000)
+    assert len(prompt.window.messages) == 36
+    assert prompt.tokens["recalled"] > 4_000
+
+
+def test_a_longer_session_is_kept_since_its_newest_pause() -> None:
+    log = at_hours("u a " * 50, [n / 60 + (20 if n >= 85 else 0) for n in range(100)])
+    assert seqs(ask(log, many(), 8_000))[0] == 86
+    log = at_hours(
+        "u a " * 50, [n / 60 + (20 if n >= 85 else 0) + (20 if n >= 97 else 0) for n in range(100)]
+    )
+    assert seqs(ask(log, many(), 8_000))[0] == 86, "three messages are less than an eighth of the budget"
+
+
+def test_the_start_of_a_long_conversation_moves_in_steps() -> None:
+    log = at_hours("u a " * 70, [n / 60 for n in range(140)])
+    starts = [seqs(ask(log[:length], many(), 8_000))[0] for length in range(60, 140)]
+    assert starts == sorted(starts)
+    assert len(set(starts)) == 9, "80 messages of which each moved it in a sliding window"
+    tails = [length - start + 1 for length, start in zip(range(60, 140), starts, strict=True)]
+    assert (min(tails), max(tails)) == (31, 40)
+
+
+def test_the_newest_turn_is_whole_with_all_its_tools() -> None:
+    tools = " ".join(f"+{n} -{n}" for n in range(30))
+    log = at_hours(f"u a u a u {tools}", [n / 60 for n in range(65)])
+    prompt = ask(log, many(), 8_000)
+    assert seqs(prompt) == list(range(5, 66))
+    assert prompt.tokens["total"] <= 8_000
+    assert prompt.tokens["recalled"] > 1_500
+
+
+def test_the_newest_turn_of_a_summarised_session_is_whole() -> None:
+    log = [
+        replace(one, seq=one.seq + 20)
+        for one in parse("u a u " + " ".join(f"+{n} -{n}" for n in range(15)), 100)
+    ]
+    made = [summary(0), summary(1)]
+    stats = ChatStats(20 + len(log), 200 + 100 * len(log), 200 + 100 * len(log), summarised=20)
+    select = selector(Lossless(4_000), reversed(log), stats, made)
+    prompt = build(select, many(), chat="here", budget=4_000, share=SUMMARISED_SHARE)
+    assert seqs(prompt) == list(range(21, 54))
+    assert prompt.window.summaries == tuple(made)
+    assert prompt.tokens["total"] <= 4_000
+    prompt = build(
+        selector(Lossless(6_000), reversed(log), stats, made),
+        many(),
+        chat="here",
+        budget=6_000,
+        share=SUMMARISED_SHARE,
+    )
+    assert seqs(prompt) == list(range(21, 54))
+    assert prompt.window.summaries == tuple(made)
+    assert prompt.tokens["recalled"] > 1_500
+
+
+def test_a_share_can_be_given() -> None:
+    log = at_hours("u a " * 70, [n / 60 for n in range(140)])
+    select = selector(FreshTail(8_000), reversed(log), ChatStats(140, 14_000, 14_000))
+    windows = [
+        build(select, many(200), chat="here", share=share).tokens["window"] for share in (0, 0.25, 0.5, 1)
+    ]
+    assert windows == sorted(windows, reverse=True)
+    assert windows[0] > 7_000
+    assert windows[-1] == 200  # the newest turn
 
 
 def test_results_stand_right_behind_their_call() -> None:
@@ -224,7 +481,7 @@ def test_every_result_follows_its_call(log: list[Message]) -> None:
 def test_the_account_uses_the_given_counter() -> None:
     prompt = ask(parse("u a"), [hit("a b c", 7)], system="be brief", count=lambda text: len(text.split()))
     assert prompt.tokens["system"] == 2
-    assert prompt.tokens["system"] + prompt.tokens["recalled"] == len(prompt.system.split())
+    assert prompt.tokens["recalled"] == 4 + len(recalled(prompt).split())
 
 
 @pytest.mark.parametrize("budget", [-1, 1.5, "8000", None])
@@ -264,12 +521,12 @@ def test_a_prompt_adds_up(
 ) -> None:
     prompt = ask(log, hits, budget, FreshTail(10_000, turns, user_first=first), system=system, count=count)
     tokens = prompt.tokens
-    assert tokens["system"] + tokens["recalled"] == (count(prompt.system) if prompt.system else 0)
+    assert tokens["system"] == (count(prompt.system) if prompt.system else 0)
+    assert tokens["recalled"] == (4 + count(recalled(prompt)) if prompt.hits else 0)
     assert tokens["window"] == sum(message.tokens for message in prompt.window.messages)
     assert tokens["total"] == tokens["system"] + tokens["recalled"] + tokens["window"]
     assert tokens["free"] == max(0, budget - tokens["total"])
-    assert tokens["recalled"] <= budget / 3
-    assert prompt.system.startswith(system)
+    assert prompt.system == system
     if tokens["total"] > budget:  # only what is always there
         assert not prompt.hits
         assert prompt.window.over_budget or tokens["system"] > budget
@@ -286,5 +543,8 @@ def test_a_hit_is_lost_only_for_want_of_room(log: list[Message], hits: list[Hit]
     prompt = ask(log, hits, budget, TokenBudget(10_000, 0))
     shown = {("here", message.seq) for message in prompt.window.messages}
     shown |= {(found.chat, found.seq) for found in prompt.hits}
-    needed = 60 + sum(estimate_tokens(escape(found.text.replace("\n", "\n    "))) + 20 for found in hits)
-    assert needed > budget / 3 or all((found.chat, found.seq) in shown for found in hits)
+    needed = 70 + sum(estimate_tokens(escape(found.text.replace("\n", "\n  "))) + 20 for found in hits)
+    newest = next((message.seq for message in reversed(log) if message.role == "user"), 1)
+    turn = sum(message.tokens for message in log[newest - 1 :])
+    left = budget - max(budget / 2, turn)
+    assert needed > left or all((found.chat, found.seq) in shown for found in hits)

@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from window_logs import LOGS, Reference, counting, parse, seqs, window
 
+from holdfast.context.reach import BEFORE_USER, NO_RESULT, OVER_BUDGET, UNKNOWN_CALL
 from holdfast.context.window import (
-    BEFORE_USER,
-    NO_RESULT,
-    OVER_BUDGET,
-    UNKNOWN_CALL,
     FreshTail,
     LastN,
     Policy,

@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -119,7 +120,8 @@ def readable(memory: Memory, mark: Marks, *, recall: bool = True) -> str:
         here = memory.chat(chat)
         parts += [here.history(), here.window(10**6), here.stats(), dict(here.pad), here.notes()]
         parts += [dict(message.raw or {}) for message in here.history()]
-        parts.append(here.prompt(10**6, " ".join(mark.words.values())))
+        prompt = here.prompt(10**6, " ".join(mark.words.values()))
+        parts.append(replace(prompt, tokens={**prompt.tokens, "unchanged": 0}))
     for version in range(memory.version() + 1):
         view = memory.at(version)
         parts += [view.records(), view.changes(), [view.get(one.id) for one in memory.changes()]]

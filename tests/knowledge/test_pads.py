@@ -217,7 +217,8 @@ def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
     memory.pad["marathon"] = "marathon in May"
     memory.chat("monday").pad["marathon"] = "marathon in May"
     assert (memory.version(), memory.records(), memory.recall("marathon")) == (0, [], [])
-    assert memory.chat("monday").prompt(query="marathon").system == ""
+    prompt = memory.chat("monday").prompt(query="marathon")
+    assert (prompt.system, prompt.messages) == ("", ())
 
 
 # What is kept, and what never is

@@ -51,7 +51,8 @@ def test_a_chat_is_frozen_also_when_nothing_is_known_yet(memory: Memory) -> None
     assert chat.snapshot() == 0
     memory.remember("I am a patient coach.", "soul")
     memory.remember("marathons need shoes", "finding")
-    assert chat.prompt(query=QUESTION).system == ""
+    prompt = chat.prompt(query=QUESTION)
+    assert (prompt.system, prompt.messages) == ("", ())
     assert chat.snapshot() == 0
 
 
@@ -105,7 +106,9 @@ def test_what_others_write_does_not_change_a_prompt(
     memory.remember("known marathons too", "insight")
     memory.retract("known marathons too")
     chat = memory.chat("monday")
+    chat.prompt(query=QUESTION)
     before = chat.prompt(query=QUESTION), recalled(chat), chat.snapshot()
+    assert before[0].tokens["unchanged"] == before[0].tokens["total"] > 0
     assert before[1] == ["known marathons"]
     write(memory)
     assert (chat.prompt(query=QUESTION), recalled(chat), chat.snapshot()) == before
@@ -260,15 +263,16 @@ def test_times_of_validity_that_pass_do_not_change_a_prompt(location: str) -> No
         before = chat.prompt(query=QUESTION)
         assert "Berlin" in before.system
         assert "Lisbon" not in before.system
-        assert "marathons this week" in before.system
+        assert "marathons this week" in str(before.messages)
         times.append(NOON + 2 * HOUR)
-        assert chat.prompt(query=QUESTION).system == before.system
+        same = chat.prompt(query=QUESTION)
+        assert (same.system, same.messages) == (before.system, before.messages)
         assert "Lisbon" in frozen(memory.chat("tuesday"))
         chat.advance()
-        after = chat.prompt(query=QUESTION).system
-    assert "Lisbon" in after
-    assert "Berlin" not in after
-    assert "this week" not in after
+        after = chat.prompt(query=QUESTION)
+    assert "Lisbon" in after.system
+    assert "Berlin" not in after.system
+    assert "this week" not in str(after.messages)
 
 
 def test_a_snapshot_survives_reopening(reopen: Callable[[], Memory]) -> None:

@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 from holdfast import __version__
-from holdfast.cli import bench, demo, finding, guarding, history, knowing, noting, reading, transfer, upkeep
+from holdfast.cli import (
+    bench,
+    compacting,
+    demo,
+    finding,
+    guarding,
+    history,
+    knowing,
+    noting,
+    reading,
+    transfer,
+    upkeep,
+)
 from holdfast.cli.options import command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -23,6 +35,10 @@ _commands: dict[str, Callable[..., None]] = {
     "show": reading.show,
     "recall": finding.recall,
     "window": reading.window,
+    "compact": compacting.compact,
+    "tree": compacting.tree,
+    "expand": compacting.expand,
+    "describe": compacting.describe,
     "remember": knowing.remember,
     "records": knowing.records,
     "replace": knowing.replace,
@@ -48,6 +64,7 @@ for _name, _function in _commands.items():
 _bench = typer.Typer(no_args_is_help=True, help="Measure quality and speed on this machine.")
 _bench.command("recall")(command(bench.recall))
 _bench.command("speed")(command(bench.speed))
+_bench.command("context")(command(bench.context))
 _bench.command("records")(command(bench.records))
 app.add_typer(_bench, name="bench")
 

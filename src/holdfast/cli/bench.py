@@ -55,6 +55,26 @@ def speed(
     _show(report, options)
 
 
+def context(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA", exists=True, help="Logs of agent sessions and LoCoMo files, or folders of them."
+        ),
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
+    ] = None,
+) -> None:
+    """Measure what compaction takes, what prompts hold, and what summaries keep."""
+    from holdfast.bench.context import PARTS, run  # noqa: PLC0415 - loads numpy and more
+
+    _check_parts(only, PARTS)
+    _show(run(data, only=only or (), progress=_progress), options)
+
+
 def records(
     options: Output,
     *,

@@ -1,6 +1,6 @@
 """The command that finds: recall."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, cast
@@ -9,8 +9,8 @@ import typer
 
 from holdfast.cli.given import KIND_NAMES
 from holdfast.cli.options import Options
-from holdfast.cli.reading import known_chats
-from holdfast.cli.screen import Part, Screen, answer, plain, read_end, read_time, when
+from holdfast.cli.reading import known_chats, titles_of
+from holdfast.cli.screen import Part, Screen, answer, plain, read_end, read_time, span, when
 from holdfast.memory import Memory
 from holdfast.types import ROLES, SOURCES, ChatInfo, Hit, Role, Source
 
@@ -50,7 +50,9 @@ _Kinds = Annotated[
 ]
 _Sources = Annotated[
     list[str] | None,
-    typer.Option(parser=_source, metavar="|".join(SOURCES), help="Only messages, or only records."),
+    typer.Option(
+        parser=_source, metavar="|".join(SOURCES), help="Only what is one of these; may be repeated."
+    ),
 ]
 _TagsOnly = Annotated[
     list[str] | None,
@@ -83,7 +85,7 @@ def recall(
     limit: _Limit = 5,
     min_score: _MinScore = 0.0,
 ) -> None:
-    """Find the messages and records that answer a question, and why.
+    """Find the messages, summaries and records that answer a question, and why.
 
     Best first. For example: holdfast recall which exercise did my physio give me
     """
@@ -107,7 +109,7 @@ def _recall(options: Options, question: str, limit: int, **filters: Any) -> None
     with options.open() as memory:
         hits = memory.recall(question, limit=limit, **filters)
         known = known_chats(memory)
-        titles = titles_of(memory, hits, known)
+        titles = titles_of(memory, [hit.chat for hit in hits], known)
         more = _more(options, memory, hits[0], known) if hits else ""
         is_empty = not known and not memory.version()
     if options.json:
@@ -130,6 +132,8 @@ def _more(options: Options, memory: Memory, hit: Hit, known: Mapping[str, ChatIn
     if hit.source == "record":
         holder = options if memory.changes(id=hit.id, limit=1) else shared
         return f"All about the first: {holder.line('records', hit.id)}"
+    if hit.source == "summary":
+        return f"What is behind the first: {options.line('expand', hit.id)}"
     holder = options if hit.chat in known else shared
     return f"Read around the first: {holder.line('show', hit.chat, '--before', hit.seq + 4, '--limit', 8)}"
 
@@ -148,14 +152,17 @@ def _say_nothing_found(screen: Screen, options: Options, *, empty: bool, filtere
 
 
 def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], focus: str = "") -> None:
-    """Print a hit: how sure, when, who, where, the words, and why. Of a record: its kind, and where it was learned."""
+    """Print a hit: how sure, when, who, where, the words, and why.
+
+    Of a record: its kind, and where it was learned. Of a summary: which messages it stands for.
+    """
     from holdfast.cli.excerpt import excerpt  # noqa: PLC0415 - the text analysis is loaded by who needs it
 
     screen.say(
         f"{mark} ",
         (f"{hit.score:.2f}", "bold"),
         (f"  {when(hit.at)}  ", "dim"),
-        (hit.kind or hit.actor, "bold"),
+        (hit.kind if hit.source == "record" else hit.actor, "bold"),
         *_where(hit, titles.get(hit.chat, "")),
         hang=3,
     )
@@ -165,19 +172,15 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
 
 
 def _where(hit: Hit, title: str) -> list[Part]:
-    """Say where a message was said, or where a record was learned."""
+    """Say where a message was said, what a summary stands for, or where a record was learned."""
+    if hit.source == "summary":
+        place = f"({hit.chat} {span(hit.seq, hit.last)}, {hit.id})"
+        return [f"  of {title}  " if title else "  of ", (place, "dim")]
     place = f"{hit.chat} #{hit.seq}" if hit.seq else hit.chat
     if hit.source == "message":
         return [f"  in {title}  " if title else "  in ", (f"({place})", "dim")]
     learned = f"  learned in {title}{'  ' if title else ''}" if hit.chat else f"  from {hit.actor}  "
     return [learned, (f"({place}, {hit.id})" if hit.chat else f"({hit.id})", "dim")]
-
-
-def titles_of(memory: Memory, hits: Iterable[Hit], known: Mapping[str, ChatInfo]) -> dict[str, str]:
-    """Find the titles of the chats of hits, of which some may be in what all users share."""
-    chats = {hit.chat for hit in hits}
-    shared = known_chats(memory.scoped(user="")) if chats - known.keys() else {}
-    return {info.id: info.title for info in (*shared.values(), *known.values()) if info.id in chats}
 
 
 def described(hit: Hit, titles: Mapping[str, str]) -> dict[str, object]:

@@ -190,13 +190,22 @@ def _ask(
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(count(number, name.removesuffix("s")) for name, number in counts.items() if number)
+    return ", ".join(
+        count(number, "summary" if name == "summaries" else name.removesuffix("s"), name)
+        for name, number in counts.items()
+        if number
+    )
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
     found = {change.id for change in memory.changes() if change.chat == chat}
     opened = memory.chat(chat)
-    return {"messages": opened.stats().messages, "records": len(found), "pad names": len(opened.pad)}
+    return {
+        "messages": opened.stats().messages,
+        "summaries": len(opened.tree()),
+        "records": len(found),
+        "pad names": len(opened.pad),
+    }
 
 
 def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, int]:
@@ -205,7 +214,10 @@ def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, 
     learned_there = [
         one for one in known if one.messages and one.messages[0] <= last and first <= one.messages[1]
     ]
-    return {"messages": sum(one.seq <= last for one in told), "records": len(learned_there)}
+    gone = [one for one in told if one.seq <= last]
+    # With the words of a message goes every summary that was written when a model had seen them.
+    seen = [one for one in memory.chat(chat).tree() if gone and one.last >= gone[0].seq]
+    return {"messages": len(gone), "summaries": len(seen), "records": len(learned_there)}
 
 
 def _in_record(memory: Memory, record: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from holdfast.cli.screen import Part, Screen, count, when
 from holdfast.types import Message
 
 _TOOL_RESULT = (12, 1_000)  # lines and characters that are shown of one
-_SPOKEN = (200, 20_000)
+SPOKEN = (200, 20_000)
 _ARGUMENTS = 300  # characters
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "bold magenta"}
 
@@ -28,7 +28,7 @@ def show_message(screen: Screen, message: Message, tools: dict[str, str], *, ful
     if answered and message.name not in answered:
         head.append(f"  result of {', '.join(answered)}")
     screen.say(*head)
-    text, rest = cut(message.content, *(_TOOL_RESULT if message.role == "tool" else _SPOKEN))
+    text, rest = cut(message.content, *(_TOOL_RESULT if message.role == "tool" else SPOKEN))
     if full:
         text, rest = message.content, ""
     if text:

@@ -1,4 +1,4 @@
-"""The progress of an import, on a terminal."""
+"""The progress of what takes a while, on a terminal."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,28 +10,44 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from holdfast.cli.screen import safe
+from holdfast.cli.screen import count, safe
+from holdfast.types import CompactionResult
 
 _ENDINGS = {".json", ".jsonl", ".ndjson", ".zip"}
 
 
-class Progress:
+class _Shown:
+    """A bar on stderr that goes away at its end; silent where that is no terminal."""
+
+    def __init__(self, label: str) -> None:
+        self._bar = Bar(
+            SpinnerColumn(),
+            BarColumn(),
+            TextColumn(label),
+            TextColumn("{task.description}", style="dim", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+class Progress(_Shown):
     """Show how much of the files has been read; silent where stderr is no terminal.
 
     Call it with the file that is being read and the number of messages found so far.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        console = Console(stderr=True)
-        self._bar = Bar(
-            SpinnerColumn(),
-            BarColumn(),
-            TextColumn("{task.fields[messages]:,} messages"),
-            TextColumn("{task.description}", style="dim", markup=False),
-            console=console,
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
+        super().__init__("{task.fields[messages]:,} messages")
         self._sizes = {} if self._bar.disable else {str(file): file.stat().st_size for file in _files(paths)}
         self._task = self._bar.add_task("", total=sum(self._sizes.values()) or None, messages=0)
         self._reading = ""
@@ -44,14 +60,25 @@ class Progress:
             self._reading = path
         self._bar.update(self._task, advance=done, messages=messages, description=safe(Path(path).name)[:40])
 
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+class Shrinking(_Shown):
+    """Show how far a chat has shrunk from the tokens that it took towards its target.
+
+    Call it with the account so far.
+    """
+
+    def __init__(self, tokens: int, target: int) -> None:
+        super().__init__("{task.fields[tokens]:,} tokens, towards {task.fields[target]:,}")
+        self._task = self._bar.add_task("", total=max(1, tokens - target), tokens=tokens, target=target)
+
+    def __call__(self, done: CompactionResult) -> None:
+        """Show what the chat takes now."""
+        self._bar.update(
+            self._task,
+            completed=done.tokens_before - done.tokens_after,
+            tokens=done.tokens_after,
+            description=count(len(done.summaries), "summary", "summaries"),
+        )
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:

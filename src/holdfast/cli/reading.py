@@ -1,19 +1,18 @@
 """The commands that read: chats, show, window."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import typer
 
 from holdfast.cli.messages import show_messages
 from holdfast.cli.options import Options
-from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.cli.screen import Screen, answer, count, plain, span, when
+from holdfast.cli.summaries import show_summaries
 from holdfast.memory import Memory
 from holdfast.types import ChatInfo, Prompt, Window
 
-_ChatId = Annotated[
-    str, typer.Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")
-]
+ChatId = Annotated[str, typer.Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
 
 
 def chats(
@@ -56,7 +55,7 @@ def _chat_row(info: ChatInfo, *, agent: bool) -> list[str]:
 def show(
     options: Options,
     *,
-    chat: _ChatId,
+    chat: ChatId,
     limit: Annotated[
         int, typer.Option(min=0, help="At most so many, the newest unless --after is given.")
     ] = 20,
@@ -95,7 +94,7 @@ def show(
 def window(
     options: Options,
     *,
-    chat: _ChatId,
+    chat: ChatId,
     budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
     query: Annotated[
         str | None,
@@ -125,37 +124,45 @@ def window(
         screen.say(prompt.system, indent=4)
         screen.say("")
     show_omitted(screen, selected)
+    show_summaries(screen, selected.summaries, full=full)
     show_messages(screen, selected.messages, full=full)
+    if prompt and prompt.hits:
+        screen.say(("Recalled, a message before the newest one of the user", "bold"))
+        screen.say(recalled_block(prompt), indent=4)
+        screen.say("")
     show_account(screen, selected, prompt)
+
+
+def recalled_block(prompt: Prompt) -> str:
+    """Give the message of a prompt that holds what was recalled; "" if there is none."""
+    texts = [str(message["content"]) for message in prompt.messages]
+    return next((text for text in reversed(texts) if prompt.hits and text.startswith("<recalled>")), "")
 
 
 def show_omitted(screen: Screen, selected: Window, *, gap: bool = True) -> None:
     """Print what a window leaves out, and why."""
     for one in selected.omitted:
-        span = f"#{one.first}" if one.first == one.last else f"#{one.first} to #{one.last}"
-        screen.say(
-            (
-                f"Left out: {span}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}: {one.why}",
-                "yellow",
-            )
-        )
+        what = f"{span(one.first, one.last)}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
+        screen.say((f"Left out: {what}: {one.why}", "yellow"))
     if selected.omitted and gap:
         screen.say("")
 
 
 def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
     """Print where the tokens went."""
+    messages = count(len(selected.messages), "message")
+    summaries = count(len(selected.summaries), "summary", "summaries")
+    shown = f"{summaries}, {messages}" if selected.summaries else messages
     if prompt:
         spent = prompt.tokens
         screen.say(
             ("Prompt: ", "bold"),
-            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, "
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known {spent['known']:,}, "
             f"recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
-            f"window {spent['window']:,} ({count(len(selected.messages), 'message')}), free {spent['free']:,}.",
+            f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
         )
     else:
-        messages = count(len(selected.messages), "message")
-        screen.say(("Window: ", "bold"), f"{messages}, {selected.tokens:,} of {selected.budget:,} tokens.")
+        screen.say(("Window: ", "bold"), f"{shown}, {selected.tokens:,} of {selected.budget:,} tokens.")
     if selected.over_budget:
         screen.say("What is always kept of a chat, its newest message at least, takes more than the budget.")
 
@@ -163,6 +170,13 @@ def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> Non
 def known_chats(memory: Memory) -> dict[str, ChatInfo]:
     """Find all chats of the user by their ids, of whichever agent."""
     return {info.id: info for info in memory.chats(agent="", archived=None)}
+
+
+def titles_of(memory: Memory, chats: Iterable[str], known: Mapping[str, ChatInfo]) -> dict[str, str]:
+    """Find the titles of chats, of which some may be in what all users share."""
+    wanted = set(chats)
+    shared = known_chats(memory.scoped(user="")) if wanted - known.keys() else {}
+    return {info.id: info.title for info in (*shared.values(), *known.values()) if info.id in wanted}
 
 
 def head(screen: Screen, info: ChatInfo) -> None:
@@ -176,13 +190,13 @@ def head(screen: Screen, info: ChatInfo) -> None:
 
 def no_such_chat(screen: Screen, chat: str, known: Mapping[str, ChatInfo]) -> None:
     """Say that there is no such chat, and which one may have been meant."""
+    what, todo = missing_chat(chat, known)
+    screen.say(what)
+    screen.say(f"→ {todo}")
+
+
+def missing_chat(chat: str, known: Mapping[str, ChatInfo]) -> tuple[str, str]:
+    """Put into words that there is no such chat, and which one may have been meant."""
     similar = [one.id for one in known.values() if chat.lower() in f"{one.id} {one.title}".lower()]
-    screen.say(f"There is no chat {chat!r} here.")
-    screen.say(
-        "→ "
-        + (
-            f"Did you mean {', '.join(similar[:3])}?"
-            if similar
-            else "`holdfast chats` lists those there are."
-        )
-    )
+    meant = f"Did you mean {', '.join(similar[:3])}?"
+    return f"There is no chat {chat!r} here.", meant if similar else "`holdfast chats` lists those there are."

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.types import Why
+from holdfast.types import Summary, Why
 
 Part = str | tuple[str, str]
 """A piece of a line: text, or text and its style."""
@@ -101,12 +101,14 @@ def answer(document: Mapping[str, object] | Sequence[object]) -> None:
 def plain(value: object) -> Any:
     """Make JSON-compatible data of results: the fields of each type by their names, times in ISO 8601.
 
-    The original payload of a message is left out; `holdfast export` has it.
+    A summary says of which kind it is as well. The original payload of a message is left out; `holdfast export` has it.
     """
     if isinstance(value, Why):
         return {"shares": dict(value), "words": list(value.words)}
+    if isinstance(value, Summary):
+        return {"kind": value.kind, **_fields(value)}
     if is_dataclass(value):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value) if one.name != "raw"}
+        return _fields(value)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
@@ -114,6 +116,10 @@ def plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
     return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {one.name: plain(getattr(value, one.name)) for one in fields(value) if one.name != "raw"}
 
 
 def when(at: datetime | None) -> str:
@@ -124,6 +130,19 @@ def when(at: datetime | None) -> str:
         return f"{at.astimezone():%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):  # a time that no local calendar reaches
         return at.isoformat()
+
+
+def period(since: datetime, until: datetime) -> str:
+    """Write a period as the clock on the wall shows it; a day is named once."""
+    first, last = when(since), when(until)
+    if first == last:
+        return first
+    return f"{first} to {last[11:] if last[:10] == first[:10] else last}"
+
+
+def span(first: int, last: int) -> str:
+    """Write the numbers of messages: #3, #3 to #7."""
+    return f"#{first}" if first == last else f"#{first} to #{last}"
 
 
 def read_time(text: str) -> datetime:
@@ -156,9 +175,9 @@ def read_end(text: str) -> datetime:
         raise ValueError(text) from error
 
 
-def count(number: int, noun: str) -> str:
-    """Write how many there are: 1 message, 1,204 messages."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, nouns: str = "") -> str:
+    """Write how many there are: 1 message, 1,204 messages; `nouns` where an s is not enough."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def size(number: int) -> str:

@@ -54,6 +54,7 @@ def _chat_stats(options: Options, chat: str) -> None:
         counted = memory.chat(chat).stats()
         known = known_chats(memory)
     title = known[chat].title if chat in known else ""
+    summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
     if options.json:
         answer({"chat": chat, "title": title, **plain(counted)})
     elif chat not in known:
@@ -61,7 +62,7 @@ def _chat_stats(options: Options, chat: str) -> None:
     else:
         Screen().facts(
             ("chat", f"{title} ({chat})"),
-            ("messages", f"{counted.messages:,}"),
+            ("messages", f"{counted.messages:,}" + summarised),
             ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
             ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
         )

@@ -1,35 +1,25 @@
 """Choose what a model sees of a session: pure policies over its messages, read from the newest back.
 
-Three policies share one core. It takes the newest messages that fit a budget, and those that are guaranteed whether
-they fit or not. Messages of one tool use are one *group*, taken together or not at all. What has no counterpart (a
-call that never got its result, a result of an unknown call) is left out, costs nothing, and is stated. Reading stops
-one group after the last one taken, so the cost is that of the window, whatever the length of the session.
+All share one core, `context/reach.py`, that never splits a tool use. The three simple policies look at messages only;
+`Lossless` and `SummaryBuffer` let the summaries of a session stand for what is older, and say how it is compacted.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from itertools import dropwhile, tee
+from dataclasses import dataclass, field, replace
+from itertools import takewhile, tee
 from typing import TYPE_CHECKING
 
-from holdfast.types import Message, Omission, Window, check_count
+from holdfast.context.plan import Compaction
+from holdfast.context.reach import NO_BUDGET, Reach, choose
+from holdfast.errors import InvalidInput
+from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window, check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from holdfast.types import ChatStats
-
-NO_RESULT = "tool call without a result"
-UNKNOWN_CALL = "result of an unknown call"
-OVER_BUDGET = "older than the budget reaches"
-BEFORE_USER = "before the user message that the window starts with"
-_NONE = -1  # a budget that no message fits, not even one without tokens
-_INSTRUCTIONS = {"system", "developer"}
-
-Group = list[Message]  # newest first, as everything before the finished window
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +43,8 @@ class LastN:
     def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
         older = f"older than the newest {self.n} messages"
-        reach = _Reach(_NONE, self.n, user_first=self.user_first, older=older)
-        return _select(newest_first, length, tokens, reach, erased)
+        reach = Reach(NO_BUDGET, self.n, user_first=self.user_first, older=older)
+        return choose(newest_first, length, tokens, reach, erased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +69,8 @@ class TokenBudget:
 
     def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
-        reach = _Reach(self.budget, self.keep, user_first=self.user_first)
-        return _select(newest_first, length, tokens, reach, erased)
+        reach = Reach(self.budget, self.keep, user_first=self.user_first)
+        return choose(newest_first, length, tokens, reach, erased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +101,145 @@ class FreshTail:
     def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
         cap = self.budget if self.cap is None else self.cap
-        reach = _Reach(self.budget, min(1, self.turns), self.turns, cap, user_first=self.user_first)
-        return _select(newest_first, length, tokens, reach, erased)
+        reach = Reach(self.budget, min(1, self.turns), self.turns, cap, user_first=self.user_first)
+        return choose(newest_first, length, tokens, reach, erased)
 
 
-Policy = LastN | TokenBudget | FreshTail
+@dataclass(frozen=True, slots=True)
+class Lossless:
+    """Let summaries stand for the older part of a session, then the messages that none of them covers. The default.
+
+    While all of that fits, nothing of the session is missing. Where it does not, the newest messages go first, as
+    `FreshTail` keeps them, then the summaries, the newest first, then older messages; what is left out is named.
+    `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`.
+
+    Raises:
+        InvalidInput: `budget` is not an int of 0 or more.
+
+    """
+
+    budget: int = 8_000
+    compaction: Compaction = field(default_factory=Compaction)
+    user_first: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.budget, "budget")
+
+    def select(
+        self,
+        newest_first: Iterable[Message],
+        length: int,
+        tokens: int,
+        erased: int = 0,
+        frontier: Sequence[Summary] = (),
+    ) -> Window:
+        """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
+        budget, turns = self.budget, self.compaction.turns
+        rest = _Rest(newest_first, length, tokens, erased, frontier)
+        cap = budget
+        kept: Sequence[Summary] = frontier
+        if frontier and rest.tokens + _cost(frontier) > budget:
+            cap = int(budget * self.compaction.tail)
+            tail = rest.choose(Reach(0, min(1, turns), turns, cap))
+            kept = _newest_within(frontier, budget - tail.tokens)
+        room = max(0, budget - _cost(kept))
+        window = rest.choose(Reach(room, min(1, turns), turns, min(cap, room), user_first=self.user_first))
+        return _joined(kept, window, budget, frontier[: len(frontier) - len(kept)])
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryBuffer:
+    """Let one summary stand for all that is older, and keep it in the window whatever happens; then the newest messages.
+
+    The summary is cumulative: `Chat.compact(policy=…)` makes one from the old one and from what is older than the newest
+    messages, once the session takes more than `threshold` of the budget, so that it comes under `target`. The newest
+    `keep` messages are never summarised; of a small budget fewer, one for 60 tokens of the target.
+
+    Raises:
+        InvalidInput: `budget` or `keep` is not an int of 0 or more; a share is not above 0 and up to 1, or the target is
+            above the threshold.
+
+    """
+
+    budget: int = 8_000
+    threshold: float = 0.85
+    target: float = 0.7
+    keep: int = 10
+    user_first: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.budget, "budget")
+        check_count(self.keep, "keep")
+        _ = self.compaction
+
+    @property
+    def compaction(self) -> Compaction:
+        """Say when and how `Chat.compact` summarises."""
+        keep = min(self.keep, max(2, int(self.budget * self.target / 60)))
+        return Compaction(
+            threshold=self.threshold,
+            target=self.target,
+            turns=MAX_COUNT,
+            tail=0.8 * self.target,
+            keep=keep,
+            single=True,
+        )
+
+    def select(
+        self,
+        newest_first: Iterable[Message],
+        length: int,
+        tokens: int,
+        erased: int = 0,
+        frontier: Sequence[Summary] = (),
+    ) -> Window:
+        """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
+        rest = _Rest(newest_first, length, tokens, erased, frontier)
+        room = max(0, self.budget - _cost(frontier))
+        window = rest.choose(Reach(room, min(1, self.keep), user_first=self.user_first))
+        return _joined(frontier, window, self.budget, ())
+
+
+Policy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
 """A way to choose the window of a session."""
+SUMMARISED = (Lossless, SummaryBuffer)
+"""The policies that let summaries stand for messages; only these say how a session is compacted."""
+_BY_NAME: dict[str, Callable[..., Policy]] = {
+    "none": lambda: LastN(MAX_COUNT),
+    "last_n": LastN,
+    "token_budget": TokenBudget,
+    "summary_buffer": SummaryBuffer,
+    "lossless": Lossless,
+}
+
+
+def make_policy(name: str | None = None, **options: float) -> Policy:
+    """Make the policy that a configuration names: "none" (all messages; also for None), "last_n", "token_budget",
+    "summary_buffer" or "lossless", with its parameters as options.
+
+    Raises:
+        InvalidInput: an unknown name, or an option that the policy does not have.
+
+    """  # noqa: D205 - the names belong together
+    name = "none" if name is None else name
+    if name not in _BY_NAME:
+        raise InvalidInput(f"{name!r} is no policy for a window.", f"Use one of {', '.join(_BY_NAME)}.")
+    try:
+        return _BY_NAME[name](**options)
+    except TypeError as error:
+        raise InvalidInput(
+            f"The policy {name!r} does not have all of the options {', '.join(options)}.",
+            "See `holdfast.context.window`.",
+        ) from error
 
 
 def expected_messages(policy: Policy, stats: ChatStats) -> int:
     """Estimate how many messages a policy will read, to size the first page; never more than there are."""
     if isinstance(policy, LastN):
         return min(policy.n + 1, stats.messages)
-    average = stats.context_tokens / max(1, stats.messages)
-    return min(math.ceil(policy.budget / max(1.0, average)) + 8, stats.messages)
+    average = stats.stored_tokens / max(1, stats.messages)
+    there = stats.messages - (stats.summarised if isinstance(policy, SUMMARISED) else 0)
+    return min(math.ceil(policy.budget / max(1.0, average)) + 8, there)
 
 
 def within(policy: Policy, budget: int) -> Policy:
@@ -132,191 +247,79 @@ def within(policy: Policy, budget: int) -> Policy:
     return policy if isinstance(policy, LastN) else replace(policy, budget=min(policy.budget, budget))
 
 
-def selector(policy: Policy, newest_first: Iterable[Message], stats: ChatStats) -> Callable[[int], Window]:
+def selector(
+    policy: Policy, newest_first: Iterable[Message], stats: ChatStats, frontier: Sequence[Summary] = ()
+) -> Callable[[int], Window]:
     """Make a function from a token budget to a window that reads each message once, however often it is called."""
     (read,) = tee(newest_first, 1)
 
     def select(budget: int) -> Window:
-        length = stats.messages + stats.erased
-        return within(policy, budget).select(copy(read), length, stats.context_tokens, stats.erased)
+        return choose_window(within(policy, budget), copy(read), stats, frontier)
 
     return select
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """Say how far back a window goes, in the terms that all policies come down to.
-
-    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
-    """
-
-    budget: int
-    keep: int
-    turns: int = 0
-    cap: int = _NONE
-    user_first: bool = False
-    older: str = OVER_BUDGET
+def choose_window(
+    policy: Policy, newest_first: Iterable[Message], stats: ChatStats, frontier: Sequence[Summary] = ()
+) -> Window:
+    """Make the window of a session; `frontier` are its summaries that are part of no other."""
+    length = stats.messages + stats.erased
+    if isinstance(policy, SUMMARISED):
+        return policy.select(newest_first, length, stats.stored_tokens, stats.erased, frontier)
+    return policy.select(newest_first, length, stats.stored_tokens, stats.erased)
 
 
-def _select(newest_first: Iterable[Message], length: int, tokens: int, reach: _Reach, erased: int) -> Window:
-    broken: list[tuple[Message, str]] = []
-    # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
-    groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
-    read, floor, fits, exhausted = _measure(groups, reach)
-    start = _user_start(read, groups, floor, fits) if reach.user_first else fits
-    edge = max(start, fits)
-    # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
-    first = 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
+class _Rest:
+    """What no summary covers of a session, to choose from as often as needed."""
 
-    messages = [message for group in read[:start] for message in group]
-    messages.reverse()
-    left_out = [(message, BEFORE_USER) for group in read[start:fits] for message in group]
-    left_out += [(message, why) for message, why in broken if message.seq >= first]
-    left_out.sort(key=lambda item: item[0].seq)
+    def __init__(
+        self,
+        newest_first: Iterable[Message],
+        length: int,
+        tokens: int,
+        erased: int,
+        frontier: Sequence[Summary],
+    ) -> None:
+        self._start = frontier[-1].last if frontier else 0
+        fresh = takewhile(lambda message: message.seq > self._start, newest_first)
+        (self._read,) = tee(fresh, 1)
+        self._length = length
+        self.tokens = tokens - sum(one.source_tokens for one in frontier)
+        there = length - erased - sum(one.messages for one in frontier)
+        self._erased = length - self._start - there
 
-    used = sum([message.tokens for message in messages])
-    omitted = _merge(left_out)
-    count = length - erased - len(messages) - len(left_out)
-    if first > 1 and count > 0:
-        older = tokens - used - sum(omission.tokens for omission in omitted)
-        omitted.insert(0, Omission(count, 1, first - 1, max(0, older), reach.older))
-    return Window(tuple(messages), used, None if reach.budget == _NONE else reach.budget, tuple(omitted))
+    def choose(self, reach: Reach) -> Window:
+        return choose(copy(self._read), self._length, self.tokens, reach, self._erased, self._start)
 
 
-def _measure(groups: Iterator[Group], reach: _Reach) -> tuple[list[Group], int, int, bool]:
-    """Read as far as the window can go.
-
-    Returns the groups read, how many of them are guaranteed, how many make the window, and whether these were all.
-    """
-    budget, keep, turns, cap = reach.budget, reach.keep, reach.turns, reach.cap
-    read: list[Group] = []
-    n = count = tokens = users = 0
-    fits = kept = whole_turns = part_of_turn = 0
-    exhausted = False
-    for group in groups:
-        read.append(group)
-        n += 1
-        seen = users
-        for message in group:
-            tokens += message.tokens
-            users += message.role == "user"
-        if tokens <= budget:
-            fits = n
-        if count < keep:
-            kept = n
-        count += len(group)
-        if seen < turns and tokens <= cap:
-            part_of_turn = n
-            if users > seen:
-                whole_turns = n
-        if tokens > budget and count >= keep and (users >= turns or tokens > cap):
-            break
-    else:
-        exhausted = True
-    guaranteed = max(kept, whole_turns or part_of_turn)
-    if exhausted and part_of_turn == n and users < turns:
-        fits = n  # all turns are kept, so what was said before the first user message is kept with them
-    return read, guaranteed, max(fits, guaranteed), exhausted
+def _cost(summaries: Iterable[Summary]) -> int:
+    return sum([one.tokens for one in summaries])
 
 
-def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int) -> int:
-    """Move the start of a window to a user message: to a newer one if the guarantee allows it, else to an older one.
-
-    Returns how many groups the window then has; unchanged when there is no user message. Reads on where it must.
-    """
-    for start in range(fits, max(floor, 1) - 1, -1):
-        if _starts_with_user(read, start):
-            return start
-    if not fits:
-        return 0
-    for start, group in enumerate(read[fits:], fits + 1):
-        if group[-1].role == "user":
-            return start
-    for group in groups:
-        read.append(group)
-        if group[-1].role == "user":
-            return len(read)
-    return fits
+def _newest_within(frontier: Sequence[Summary], room: int) -> Sequence[Summary]:
+    """Keep the newest summaries that fit together; they stay in one piece."""
+    for place in range(len(frontier), 0, -1):
+        room -= frontier[place - 1].tokens
+        if room < 0:
+            return frontier[place:]
+    return frontier
 
 
-def _starts_with_user(read: list[Group], start: int) -> bool:
-    """Say whether a window of `start` groups starts with a user message, apart from instructions before it."""
-    while start and read[start - 1][-1].role in _INSTRUCTIONS:
-        start -= 1
-    return start > 0 and read[start - 1][-1].role == "user"
-
-
-def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) -> Iterator[Group]:
-    """Yield what must stay together: a message alone, or tool calls with their results and everything in between.
-
-    A result belongs to the nearest earlier call with its id, because models use the same ids again and again in one
-    session. Broken tool use goes to `broken` with the reason. So does a call at the very end whose results are still to
-    come: no model accepts it before they are there, and then it is whole.
-    """
-    group: Group = []
-    waiting: set[str] = set()  # calls whose results have been read and which have not been read themselves
-    unanswered: list[int] = []
-    for message in newest_first:
-        calls, answers = message.calls, message.answers
-        if not (waiting or calls or answers or message.call_id):
-            yield [message]
-            continue
-        if message.call_id and not answers:
-            broken.append((message, UNKNOWN_CALL))
-            continue
-        waiting.update(answers)
-        if calls:
-            ids = {call.id for call in calls}
-            if not ids <= waiting:
-                unanswered.append(len(group))
-            waiting -= ids
-        group.append(message)
-        if not waiting:
-            if unanswered:
-                yield from _mend(group, unanswered, broken)
-            else:
-                yield group
-            group, unanswered = [], []
-    if group:
-        yield from _mend(group, unanswered, broken)
-
-
-def _mend(group: Group, unanswered: list[int], broken: list[tuple[Message, str]]) -> Iterator[Group]:
-    """Take broken tool use out of a group and yield what remains, grouped anew.
-
-    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is linked to it
-    as call or result. What is merely in between stays.
-    """
-    links: dict[int, list[int]] = defaultdict(list)
-    waiting: dict[str, list[int]] = defaultdict(list)
-    for place, message in enumerate(group):
-        for call in message.calls:
-            for result in waiting.pop(call.id, ()):
-                links[place].append(result)
-                links[result].append(place)
-        for answer in message.answers:
-            waiting[answer].append(place)
-    out: dict[int, str] = {}
-    missing = [place for places in waiting.values() for place in places]
-    for todo, why in (([*unanswered], NO_RESULT), (missing, UNKNOWN_CALL)):
-        while todo:
-            place = todo.pop()
-            if place not in out:
-                out[place] = why
-                todo.extend(links[place])
-    broken.extend((group[place], why) for place, why in out.items())
-    yield from _groups([message for place, message in enumerate(group) if place not in out], broken)
-
-
-def _merge(left_out: Iterable[tuple[Message, str]]) -> list[Omission]:
-    """State messages, oldest first: neighbours with the same reason in one omission."""
-    merged: list[Omission] = []
-    for message, why in left_out:
-        last = merged[-1] if merged else None
-        if last and last.why == why and last.last + 1 == message.seq:
-            merged[-1] = Omission(
-                last.messages + 1, last.first, message.seq, last.tokens + message.tokens, why
-            )
-        else:
-            merged.append(Omission(1, message.seq, message.seq, message.tokens, why))
-    return merged
+def _joined(kept: Sequence[Summary], window: Window, budget: int, left_out: Sequence[Summary]) -> Window:
+    named = tuple(
+        Omission(
+            one.messages,
+            one.first,
+            one.last,
+            one.source_tokens,
+            f"summarised in {one.id}, for which there is no room",
+        )
+        for one in left_out
+    )
+    return replace(
+        window,
+        summaries=tuple(kept),
+        tokens=window.tokens + _cost(kept),
+        budget=budget,
+        omitted=(*named, *window.omitted),
+    )

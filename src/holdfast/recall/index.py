@@ -22,7 +22,7 @@ from holdfast.recall import segment as segments
 from holdfast.recall.columns import Columns, Turns, Versions
 from holdfast.recall.segment import BadSegment, Document, Segment
 from holdfast.recall.tail import Tail
-from holdfast.store import records
+from holdfast.store import records, summaries
 from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Index(Generic[_Columns]):
             self._add(self._indexed.documents(self._database, self._space, after, until))
 
     def _newest(self, state: stored.State) -> int:
-        return state.message if self.source == "message" else state.record
+        return {"message": state.message, "summary": state.summary, "record": state.record}[self.source]
 
     def _load(self) -> None:
         """Take over the stored segments; if they do not cover the log from its beginning on, remove them."""
@@ -238,7 +238,18 @@ def records_as_documents(db: Database, space: str, after: int, until: int) -> li
     return _without_gaps(found, after, until)
 
 
+def summaries_as_documents(db: Database, space: str, after: int, until: int) -> list[Document]:
+    """Read the summaries that follow a number, up to another one; one that has grown since is a document as well."""
+    rows = summaries.documents(db, space, after, until - after)
+    found = {
+        number: Document(number, identity, agent, "summary", "", at, text)
+        for number, identity, agent, at, text in rows
+    }
+    return _without_gaps(found, after, until)
+
+
 MESSAGES = Indexed("message", Turns, messages_as_documents)
+SUMMARIES = Indexed("summary", Versions, summaries_as_documents)
 RECORDS = Indexed("record", Versions, records_as_documents)
 
 

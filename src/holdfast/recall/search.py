@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from holdfast.recall import known, rank, turns
+from holdfast.recall import condensed, known, rank, turns
 from holdfast.recall import question as questions
 from holdfast.recall.columns import Columns, Turns, Versions
-from holdfast.recall.index import MESSAGES, RECORDS, Index, Indexed
+from holdfast.recall.index import MESSAGES, RECORDS, SUMMARIES, Index, Indexed
 from holdfast.recall.match import Kept, Lists, Sought, hashes, match, matched
 from holdfast.recall.question import Question
 from holdfast.recall.wanted import Wanted
 from holdfast.store import log, segments
+from holdfast.store.records import NOW
 from holdfast.store.rows import EPOCH
-from holdfast.types import Hit, Message, Record, Scope, Source, Why
+from holdfast.types import Hit, Message, Record, Scope, Source, Summary, Why
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
@@ -34,6 +35,7 @@ class _Found(NamedTuple):
     score: float
     why: Why
     record: Record | None = None
+    summary: Summary | None = None
 
 
 class Search:
@@ -47,7 +49,7 @@ class Search:
         self._lock = threading.Lock()
 
     def recall(self, scope: Scope, query: str, wanted: Wanted) -> list[Hit]:
-        """Find messages and records; see `Memory.recall`.
+        """Find messages, summaries and records; see `Memory.recall`.
 
         Raises:
             InvalidInput: the query has nothing to search for.
@@ -70,10 +72,12 @@ class Search:
     def rebuild(self, space: str) -> int:
         """Make the indexes of a space anew; see `Memory.rebuild`."""
         segments.clear(self._database, space)
-        messages, records = self._index(space, MESSAGES), self._index(space, RECORDS)
-        with messages.lock, records.lock:
+        messages, summaries = self._index(space, MESSAGES), self._index(space, SUMMARIES)
+        records = self._index(space, RECORDS)
+        with messages.lock, summaries.lock, records.lock:
             state = segments.state(self._database, space)
             messages.refresh(state)
+            summaries.refresh(state)
             records.refresh(state)
             return messages.covered
 
@@ -108,18 +112,24 @@ class Search:
         """Find the best of one space."""
         if not wanted.limit:
             return []
-        messages, records = self._index(space, MESSAGES), self._index(space, RECORDS)
+        messages, summaries = self._index(space, MESSAGES), self._index(space, SUMMARIES)
+        records = self._index(space, RECORDS)
         with ExitStack() as locks:
-            if wanted.messages:
-                locks.enter_context(messages.lock)
-            if wanted.records:
-                locks.enter_context(records.lock)
+            for is_wanted, lock in (
+                (wanted.messages, messages.lock),
+                (wanted.summaries, summaries.lock),
+                (wanted.records, records.lock),
+            ):
+                if is_wanted:
+                    locks.enter_context(lock)
             state = segments.state(self._database, space)
             if wanted.messages:
                 self._refresh(space, messages, state)
+            if wanted.summaries:
+                self._refresh(space, summaries, state)
             if wanted.records:
                 self._refresh(space, records, state)
-            return self._find(
+            found = self._find(
                 space,
                 agent,
                 asked,
@@ -127,6 +137,24 @@ class Search:
                 messages if wanted.messages and messages.covered else None,
                 records if wanted.records and records.covered else None,
             )
+            if wanted.summaries and summaries.covered:
+                found += self._find_summaries(space, agent, asked, wanted, summaries)
+            return found
+
+    def _find_summaries(
+        self, space: str, agent: str, asked: Question, wanted: Wanted, index: Index[Versions]
+    ) -> list[_Found]:
+        """Find summaries, by the rarity of the words among them: they repeat what messages say."""
+        alive = known.visible(index.columns, agent, NOW.version)
+        lists = Kept(index.look_up(hashes(asked)), alive)
+        (sought,) = match(asked, [(lists, int(alive.sum()))], WEIGHTS)
+        if not sought:
+            return []
+        scores = condensed.weighed(known.matching(index.columns, asked, sought, alive, WEIGHTS), WEIGHTS)
+        places = known.ranked(self._database, space, index.columns, scores, wanted)
+        rows = list(condensed.read(self._database, space, scores, places, wanted))
+        hits = _explained(space, scores, [place for place, _ in rows], sought)
+        return [hit._replace(summary=row) for hit, (_, row) in zip(hits, rows, strict=True)]
 
     def _find(
         self,
@@ -167,14 +195,17 @@ class Search:
     def _fetch(self, found: list[_Found]) -> list[Hit]:
         """Make hits; a message that was erased since is left out."""
         messages: dict[tuple[str, int], tuple[str, Message]] = {}
-        for space in {hit.space for hit in found if not hit.record}:
-            docs = [hit.doc for hit in found if hit.space == space and not hit.record]
+        said = [hit for hit in found if not hit.record and not hit.summary]
+        for space in {hit.space for hit in said}:
+            docs = [hit.doc for hit in said if hit.space == space]
             for doc, chat, message in log.by_doc(self._database, space, docs):
                 messages[space, doc] = (chat, message)
         hits = []
         for one in found:
             if one.record:
                 hits.append(_record_hit(one, one.record))
+            elif one.summary:
+                hits.append(_summary_hit(one, one.summary))
             elif (one.space, one.doc) in messages:
                 hits.append(_message_hit(one, *messages[one.space, one.doc]))
         return hits
@@ -203,6 +234,23 @@ def _message_hit(found: _Found, chat: str, message: Message) -> Hit:
         at=message.at or EPOCH,
         why=found.why,
         flags=message.flags,
+    )
+
+
+def _summary_hit(found: _Found, summary: Summary) -> Hit:
+    return Hit(
+        "summary",
+        summary.text,
+        found.score,
+        id=summary.id,
+        chat=summary.chat,
+        seq=summary.first,
+        last=summary.last,
+        role="summary",
+        name=None,
+        at=summary.until,
+        why=found.why,
+        kind=summary.kind,
     )
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
 from holdfast.recall import segment as segments
-from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, Indexed
+from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
 from holdfast.recall.segment import BadSegment, Segment
-from holdfast.store import erasure, log, records, sessions
+from holdfast.store import erasure, log, records, sessions, summaries
 from holdfast.store import segments as stored
 from holdfast.store.rows import EPOCH, to_micros
-from holdfast.types import MAX_COUNT, Verification
+from holdfast.types import MAX_COUNT, Summary, Verification
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
@@ -23,9 +23,14 @@ _BATCH = 4096
 def verify(db: Database, space: str) -> Verification:
     """Check the log, the records and the index of a space; see `Memory.verify`."""
     checked = dict.fromkeys(
-        ("sessions", "messages", "tool results", "records", "versions", "erased", "index segments"), 0
+        ("sessions", "messages", "tool results", "summaries", "records", "versions", "erased"), 0
     )
-    checked |= {"indexed messages": 0, "indexed versions": 0}
+    indexes: dict[str, Indexed[Any]] = {
+        "indexed messages": MESSAGES,
+        "indexed summaries": SUMMARIES,
+        "indexed versions": RECORDS,
+    }
+    checked |= dict.fromkeys(("index segments", *indexes), 0)
     problems = list(db.check())
     docs, versions = erasure.gaps(db, space)
     if left := erasure.unfinished(db, space):
@@ -36,9 +41,10 @@ def verify(db: Database, space: str) -> Verification:
     for session in sessions.read_all(db, space):
         checked["sessions"] += 1
         problems += _check_session(db, space, session, checked)
+        problems += _check_tree(db, space, session, checked)
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
-    for indexed, count in ((MESSAGES, "indexed messages"), (RECORDS, "indexed versions")):
+    for count, indexed in indexes.items():
         problems += _check_index(db, space, indexed, checked, count)
     return Verification(checked, tuple(problems))
 
@@ -82,6 +88,51 @@ def _check_session(
         )
     elif times and (min(times), max(times)) != (session.oldest, session.newest):
         yield f"chat {session.chat!r}: its row has other times than its messages"
+
+
+def _check_tree(
+    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+) -> Iterator[str]:
+    """Check that the summaries of a session are trees over its messages, side by side from the first to `covered`."""
+    name = f"chat {session.chat!r}"
+    try:
+        nodes = summaries.all_of(db, space, session.chat)
+    except Damaged as error:
+        yield f"{name}: {error.what}"
+        return
+    checked["summaries"] += len(nodes)
+    by_parent: dict[str, list[Summary]] = {}
+    for node in nodes:
+        by_parent.setdefault(node.parent, []).append(node)
+    for node in nodes:
+        children = by_parent.pop(node.id, [])
+        if node.depth and not _joined(children, node.first, node.last, node.depth - 1):
+            yield f"{name}: summary {node.id} is not made of summaries that follow each other, one level below it"
+        elif children and not node.depth:
+            yield f"{name}: summary {node.id} is a leaf and has children"
+        said = summaries.covered(db, space, session.chat, node.first, node.last)
+        if said != (node.messages, node.source_tokens, node.since, node.until):
+            yield f"{name}: summary {node.id} counts other messages than those from {node.first} to {node.last}"
+    frontier = sorted(by_parent.pop("", []), key=lambda node: node.first)
+    for parent in by_parent:
+        yield f"{name}: summaries are part of {parent}, which is not there"
+    if not _joined(frontier, 1, session.covered):
+        yield f"{name}: its summaries do not cover the messages from 1 to {session.covered}, each once"
+    counted = [
+        sum(column)
+        for column in zip(*((n.messages, n.source_tokens, n.tokens) for n in frontier), strict=True)
+    ]
+    if (counted or [0, 0, 0]) != [session.covered_messages, session.covered_tokens, session.summary_tokens]:
+        yield f"{name}: its row counts other summaries than it has"
+
+
+def _joined(nodes: Sequence[Summary], first: int, last: int, depth: int | None = None) -> bool:
+    """Say whether ranges follow each other without gaps, from one number to another, all of one depth if it is given."""
+    for node in nodes:
+        if node.first != first or node.last < first or depth not in (None, node.depth):
+            return False
+        first = node.last + 1
+    return first == last + 1
 
 
 def _check_numbers(
@@ -135,10 +186,10 @@ def _check_index(
     covered = 0
     for row in stored.load(db, space, BEFORE_ALL, indexed.source):
         checked["index segments"] += 1
-        made_from = "log" if indexed.source == "message" else "records"
-        name = f"the index segment of {indexed.source}s {row.first} to {row.last}"
+        things = "summaries" if indexed.source == "summary" else f"{indexed.source}s"
+        name = f"the index segment of {things} {row.first} to {row.last}"
         if row.first != covered + 1:
-            yield f"the index has no segment for the {indexed.source}s from {covered + 1}"
+            yield f"the index has no segment for the {things} from {covered + 1}"
         covered = row.last
         if row.version != segments.VERSION:
             continue  # of another version of Holdfast: the next recall makes it anew
@@ -155,5 +206,6 @@ def _check_index(
             continue
         documents = indexed.documents(db, space, row.first - 1, row.last)
         if not segment.same_as(segments.build(documents)):
+            made_from = "log" if indexed.source == "message" else things
             yield f"{name} says something else than the {made_from}: run `rebuild`"
         checked[count] += sum(bool(one.role) for one in documents)

@@ -14,13 +14,14 @@ from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, as_time, che
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which messages and records may be hits; None lets all pass.
+    """Which messages, summaries and records may be hits; None lets all pass.
 
     `moments` gives for each space, by its name, as of which version and message to answer; one that it does not name
     is answered as of now. `until` leaves out what was said or written later.
     """
 
     messages: bool = True
+    summaries: bool = False
     records: bool = True
     chat: str | None = None
     roles: frozenset[str] | None = None
@@ -54,18 +55,20 @@ def check(
 ) -> Wanted:
     """Check the filters of a recall. Roles are those of messages, kinds and tags those of records.
 
+    As of an earlier moment no summaries are found: what they say is in the messages.
+
     Raises:
         InvalidInput: one is of the wrong kind, or no source can have all that is asked for.
 
     """
-    chosen = {"message", "record"} if sources is None else _names(sources, "sources", SOURCES)
+    chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
     if roles is not None:
         chosen &= {"message"}
     if kinds is not None or tags is not None:
         chosen &= {"record"}
     if not chosen:
         raise InvalidInput(
-            "Nothing can be found: messages have roles, records have kinds and tags.",
+            "Nothing can be found: only messages have roles, only records have kinds and tags.",
             "Leave out one of `sources`, `roles`, `kinds` and `tags`.",
         )
     if chat is not None:
@@ -75,6 +78,7 @@ def check(
         raise InvalidInput(f"`min_score` is {min_score!r}.", "Use a number from 0 to 1.")
     return Wanted(
         messages="message" in chosen,
+        summaries="summary" in chosen and not moments,
         records="record" in chosen,
         chat=chat,
         roles=None if roles is None else _names(roles, "roles", ROLES),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
-from holdfast.store import records, segments
+from holdfast.store import records, segments, summaries
 from holdfast.store.records import Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
@@ -156,8 +156,9 @@ class _Erasing:
             first=first,
             last=last,
         )
+        rows.sort()
         self._docs += [row[0] for row in rows]
-        self._sum(sorted(rows))
+        self._sum(rows)
         self._tx.all(
             "DELETE FROM calls WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last",
             space=self._space,
@@ -166,6 +167,9 @@ class _Erasing:
             last=last,
         )
         self.counts["messages"] = len(rows)
+        gone = summaries.erase(self._tx, self._space, chat, rows[0][1] if rows else MAX_COUNT)
+        self._sum(sorted(gone))
+        self._count("summaries", gone)
         return [row[3] for row in rows]
 
     def _update_session(self, chat: str, texts: Sequence[str]) -> None:

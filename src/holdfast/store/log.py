@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict
 from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
@@ -209,6 +209,48 @@ def backward(db: Database, space: str, chat: str, expected: int = _PAGE) -> Iter
         if len(rows) < page:
             return
         before, page = rows[-1][0], max(16, page // 8)
+
+
+def forward(db: Database, space: str, chat: str, after: int, last: int) -> Iterator[Message]:
+    """Read a session from after one seq to another, a page at a time."""
+    while after < last:
+        page = read(db, space, chat, after=after, limit=_PAGE)
+        yield from (message for message in page if message.seq <= last)
+        if len(page) < _PAGE:
+            return
+        after = page[-1].seq
+
+
+class Line(NamedTuple):
+    """What one needs of a message to say where a session can be cut."""
+
+    seq: int
+    tokens: int
+    role: str
+    calls: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+def outline(db: Database, space: str, chat: str, after: int) -> list[Line]:
+    """Read the messages after a seq without their words: a few microseconds each."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT seq, tokens, role, calls, answers FROM messages "
+            "WHERE space = :space AND chat = :chat AND seq > :after ORDER BY seq",
+            space=space,
+            chat=chat,
+            after=after,
+        )
+    return [
+        Line(
+            seq,
+            tokens,
+            role,
+            tuple(call[0] for call in json.loads(calls)) if calls else (),
+            tuple(json.loads(answers)) if answers else (),
+        )
+        for seq, tokens, role, calls, answers in rows
+    ]
 
 
 def by_doc(db: Database, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:

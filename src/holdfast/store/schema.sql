@@ -8,7 +8,8 @@ CREATE TABLE spaces (
     space TEXT NOT NULL PRIMARY KEY,
     epoch BIGINT NOT NULL,              -- grows when the index was rebuilt, so that other processes load it anew
     version BIGINT NOT NULL DEFAULT 0,  -- of the newest change to a record
-    docs BIGINT NOT NULL DEFAULT 0      -- the newest document number when something was erased: none is used again
+    docs BIGINT NOT NULL DEFAULT 0,     -- the newest document number when something was erased: none is used again
+    summaries BIGINT NOT NULL DEFAULT 0 -- the newest number of a summary
 );
 
 CREATE TABLE sessions (
@@ -23,6 +24,10 @@ CREATE TABLE sessions (
     newest BIGINT NOT NULL,
     born BIGINT NOT NULL,               -- the document number of its first message: breaks ties in lists
     erased BIGINT NOT NULL DEFAULT 0,   -- how many of its messages were erased
+    covered BIGINT NOT NULL DEFAULT 0,  -- the seq up to which summaries stand for the messages
+    covered_messages BIGINT NOT NULL DEFAULT 0,
+    covered_tokens BIGINT NOT NULL DEFAULT 0,
+    summary_tokens BIGINT NOT NULL DEFAULT 0, -- of the frontier: the summaries that are part of no other
     PRIMARY KEY (space, chat)
 );
 
@@ -62,7 +67,7 @@ CREATE TABLE calls (
 -- The search index: derived from the log and the records, and made again from them at will.
 CREATE TABLE segments (
     space TEXT NOT NULL,
-    source TEXT NOT NULL DEFAULT 'message', -- or 'record'
+    source TEXT NOT NULL DEFAULT 'message', -- or 'record', 'summary'
     first BIGINT NOT NULL,              -- covers documents (of records: versions) first … last
     last BIGINT NOT NULL,
     version BIGINT NOT NULL,            -- of the analysis and the layout; another version is not read
@@ -112,6 +117,32 @@ CREATE TABLE records (
 CREATE INDEX records_kind ON records (space, kind, ended);
 CREATE INDEX records_id ON records (space, id, version);
 CREATE INDEX records_undone ON records (space, undone) WHERE undone > 0;
+
+-- Summaries of a session: each a node of a tree over ranges of the log. Append-only, one row for each version of a
+-- summary; only the parent of a row and its end are set later.
+CREATE TABLE summaries (
+    space TEXT NOT NULL,
+    number BIGINT NOT NULL,             -- 1, 2, 3 … within the space
+    ended BIGINT NOT NULL,              -- the number that took the place of this one; 2^62 while there is none
+    id TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    depth BIGINT NOT NULL,              -- 0 for a leaf; else one more than that of its children
+    first BIGINT NOT NULL,              -- covers the messages first … last
+    last BIGINT NOT NULL,
+    parent TEXT NOT NULL,               -- the summary that it is a part of; '' for one of the frontier
+    messages BIGINT NOT NULL,           -- how many messages those are, and what they cost
+    source_tokens BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,             -- what it costs in a prompt
+    since BIGINT NOT NULL,              -- the times of the earliest and the latest message
+    until BIGINT NOT NULL,
+    level TEXT NOT NULL,
+    model TEXT NOT NULL,                -- '' for none
+    at BIGINT NOT NULL,                 -- when it was made
+    text TEXT NOT NULL,
+    PRIMARY KEY (space, number)
+);
+CREATE INDEX summaries_parent ON summaries (space, chat, parent, first);
+CREATE INDEX summaries_id ON summaries (space, id);
 
 -- How often a record was asked for: counting is no change of it.
 CREATE TABLE uses (

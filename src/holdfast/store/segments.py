@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 _STATE = f"""
     SELECT
         ({NEWEST_DOC}),
+        (SELECT coalesce(max(summaries), 0) FROM spaces WHERE space = :space),
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
         (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space)"""  # noqa: S608 - made of constants
 
 
 class State(NamedTuple):
-    """What the index of a space has to keep up with: its newest message, its newest change, and the epoch."""
+    """What the index of a space has to keep up with: its newest message, summary and change, and the epoch."""
 
     message: int
+    summary: int
     record: int
     epoch: int
 

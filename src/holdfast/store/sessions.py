@@ -19,14 +19,15 @@ def stats(db: Database, space: str, chat: str) -> ChatStats:
     """Count a session; all zero when there is none."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT length - erased, tokens, oldest, newest, erased FROM sessions WHERE space = :space AND chat = :chat",
+            "SELECT length - erased, tokens, tokens - covered_tokens + summary_tokens, oldest, newest, erased, "
+            "covered_messages FROM sessions WHERE space = :space AND chat = :chat",
             space=space,
             chat=chat,
         )
     if not rows:
         return ChatStats()
-    count, tokens, oldest, newest, erased = rows[0]
-    return ChatStats(count, tokens, tokens, _time(oldest), _time(newest), erased)
+    count, tokens, context, oldest, newest, erased, summarised = rows[0]
+    return ChatStats(count, tokens, context, _time(oldest), _time(newest), erased, summarised)
 
 
 def _time(micros: int) -> datetime:
@@ -47,13 +48,18 @@ class Session(NamedTuple):
     oldest: int
     newest: int
     erased: int
+    covered: int
+    covered_messages: int
+    covered_tokens: int
+    summary_tokens: int
 
 
 def read_all(db: Database, space: str) -> list[Session]:
     """Read the rows of all sessions of a space, in the order in which they began."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT chat, length, tokens, oldest, newest, erased FROM sessions WHERE space = :space ORDER BY born",
+            "SELECT chat, length, tokens, oldest, newest, erased, covered, covered_messages, covered_tokens, "
+            "summary_tokens FROM sessions WHERE space = :space ORDER BY born",
             space=space,
         )
     return [Session(*row) for row in rows]

@@ -1,0 +1,409 @@
+"""Compaction: summaries come to stand for the older messages of a session, and summaries of those, until it fits.
+
+Plan (read) → summarise (no lock, no transaction) → commit (short, looks again). The whole is a generator that yields
+batches of what is to be written, each a generator of its own that yields prompts; so one implementation serves every
+kind of model. `drive` runs it for a model that is called; `aio.py` has the driver for one that is awaited.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from holdfast.context import plan
+from holdfast.context.passages import from_summary, passages
+from holdfast.context.plan import Compaction, Group
+from holdfast.context.rendered import summary_text
+from holdfast.context.summarize import Asking, Source, Written, write
+from holdfast.errors import InvalidInput, ModelFailed
+from holdfast.store import log, summaries
+from holdfast.store.rows import EPOCH
+from holdfast.store.summaries import Draft
+from holdfast.text.tokens import MESSAGE_OVERHEAD
+from holdfast.types import CompactionResult, Summary
+
+if TYPE_CHECKING:
+    from holdfast.llm import Model
+    from holdfast.store.database import Database
+    from holdfast.store.log import Line
+    from holdfast.text.tokens import CountTokens
+
+Y = TypeVar("Y")
+Mode = Literal["incremental", "full"]
+MODES: tuple[Mode, ...] = ("incremental", "full")
+_PROMPT = 500  # tokens of the instructions around a source, about
+_LOST = "Somebody else changed the session first, so what was written for it was not stored."
+
+Steps = Generator[list[Asking], list[Written], CompactionResult]
+Report = Callable[[CompactionResult], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session that is to be compacted: where it is stored, how its tokens are counted, and what time it is."""
+
+    database: Database
+    space: str
+    chat: str
+    count: CountTokens
+    now: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A summary that is to be made of messages, or of other summaries, and what it is written from."""
+
+    source: Source
+    target: int
+    first: int
+    last: int
+    messages: int
+    tokens: int
+    since: datetime
+    until: datetime
+    group: Group | None = None
+
+    @property
+    def is_copy(self) -> bool:
+        """Say whether it has nothing to condense: it only lifts one summary to another depth."""
+        return self.group is not None and len(self.group.parts) == 1 and self.group.into is None
+
+
+def crowded(session: Session, budget: int, threshold: float, how: Compaction) -> bool:
+    """Say whether what stands for a session takes more than a share of the budget, and compaction can do something."""
+    if summaries.progress(session.database, session.space, session.chat).tokens <= threshold * budget:
+        return False
+    work = _Work(session, budget, how, None, 1, None)
+    return bool(work.leaves(1) or work.groups())
+
+
+def compact(
+    session: Session,
+    mode: Mode,
+    budget: int,
+    how: Compaction,
+    model: Model | None = None,
+    *,
+    at_once: int = 1,
+    report: Report | None = None,
+) -> Steps:
+    """Compact a session: yield batches of what is to be written, receive them written, and return the account.
+
+    Raises:
+        InvalidInput: an unknown mode.
+        ModelFailed: the model raised an error; nothing of that batch was stored.
+
+    """
+    if mode not in MODES:
+        raise InvalidInput(f"{mode!r} is no mode of compaction.", f"Use one of {', '.join(MODES)}.")
+    work = _Work(session, budget, how, model, at_once, report)
+    if why := work.idle(mode):
+        return work.account(why)
+    try:
+        for _ in range(1 if mode == "incremental" else how.passes):
+            before = len(work.made)
+            why = (yield from work.leaf_pass()) or (yield from work.condensing_pass())
+            if not why and work.done():
+                why = f"It is under the target of {work.target:,} tokens."
+            if not why and len(work.made) == before:
+                why = work.stuck()
+            if why:
+                return work.account(why)
+    except ModelFailed as error:
+        if not work.made:
+            raise
+        kept = f"{len(work.made)} summaries were stored before."
+        raise ModelFailed(f"{error.what} {kept}", error.todo, reason=error.reason) from error
+    return work.account(
+        "An incremental compaction goes over the session once."
+        if mode == "incremental"
+        else f"It went over the session {how.passes} times."
+    )
+
+
+class _Work:
+    """One compaction: how far it came, what that took, and what can be done next."""
+
+    def __init__(
+        self,
+        session: Session,
+        budget: int,
+        how: Compaction,
+        model: Model | None,
+        at_once: int,
+        report: Report | None,
+    ) -> None:
+        self._session, self._budget, self._how = session, budget, how
+        self._model, self._at_once, self._report = model, at_once, report
+        self._began = time.monotonic()
+        self.target = int(how.target * budget)
+        frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "")
+        self._frame = MESSAGE_OVERHEAD + session.count(frame)
+        self.made: list[Summary] = []
+        self._messages = self._calls = self._asked = self._answered = 0
+        self._read()
+        self._before = self._state.tokens
+
+    def _read(self) -> None:
+        session = self._session
+        self._state = summaries.progress(session.database, session.space, session.chat)
+        self._frontier = summaries.frontier(session.database, session.space, session.chat)
+
+    def account(self, why: str) -> CompactionResult:
+        """Account for what was done so far."""
+        return CompactionResult(
+            tuple(self.made),
+            self._messages,
+            self._before,
+            self._state.tokens,
+            self._calls,
+            self._asked,
+            self._answered,
+            time.monotonic() - self._began,
+            why,
+        )
+
+    def done(self) -> bool:
+        """Say whether the target is reached."""
+        return self._state.tokens < self.target and not (self._how.single and len(self._frontier) > 1)
+
+    def idle(self, mode: Mode) -> str:
+        """Say why there is nothing to do; "" if there is."""
+        tokens, limit = self._state.tokens, int(self._how.threshold * self._budget)
+        if not self._state.length:
+            return "The session has no messages."
+        if mode == "incremental" and tokens <= limit:
+            return (
+                f"It is not crowded: {tokens:,} tokens, and the threshold is {limit:,} of {self._budget:,}."
+            )
+        if self.done():
+            return f"It is under the target already: {tokens:,} tokens, and the target is {self.target:,}."
+        return ""
+
+    def stuck(self) -> str:
+        """Say why nothing was made although the target is not reached."""
+        return (
+            f"There is no progress to make: the {self._state.tokens:,} tokens that are left are the newest turns, "
+            "summaries without neighbours of their depth, and what is too short for a summary."
+        )
+
+    def _spent(self, tasks: Sequence[Task]) -> str:
+        """Say which limit does not let some more be written; "" if none."""
+        how = self._how
+        if time.monotonic() - self._began >= how.seconds:
+            return f"The {how.seconds:g} seconds that it may take are over."
+        if self._model and self._calls >= how.calls:
+            return f"The model was asked {how.calls} times, which is the limit."
+        cost = sum(task.source.tokens + _PROMPT for task in tasks[:1])
+        if self._model and how.spend is not None and self._asked + self._answered + cost > how.spend:
+            return f"The limit of {how.spend:,} tokens for the model does not reach for another summary."
+        return ""
+
+    # Leaves
+
+    def leaf_pass(self) -> Generator[list[Asking], list[Written], str]:
+        """Let leaves stand for the oldest messages until the target is reached; say what stopped it, "" for that."""
+        sources = self.leaves(self._state.tokens - self.target + 1)
+        while sources and self._state.tokens >= self.target:
+            size = self._batch_size()
+            starts = [self._state.covered, *(lines[-1].seq for lines in sources[: size - 1])]
+            batch = [
+                self._leaf(start + 1, lines) for start, lines in zip(starts, sources[:size], strict=False)
+            ]
+            if why := self._spent(batch):
+                return why
+            stopped = yield from self._make(batch)
+            if stopped is not None:
+                return stopped
+            sources = sources[size:]
+        return ""
+
+    def leaves(self, need: float) -> list[list[Line]]:
+        """Plan the sources of leaves until `need` tokens are saved, or nothing but the tail is left."""
+        session, state = self._session, self._state
+        lines = log.outline(session.database, session.space, session.chat, state.covered)
+        allowed = plan.cuts(lines)
+        until = plan.tail_start(lines, allowed, self._budget, self._how)
+        spans = plan.chunks(lines, allowed, until, self._budget, need, self._how)
+        return [lines[start:end] for start, end in spans]
+
+    def _leaf(self, first: int, lines: Sequence[Line]) -> Task:
+        session, last = self._session, lines[-1].seq
+        messages = log.read(session.database, session.space, session.chat, after=first - 1, before=last + 1)
+        times = [message.at or EPOCH for message in messages] or [EPOCH]
+        tokens = sum(message.tokens for message in messages)
+        previous = tuple(one.text for one in self._latest(len(self._frontier)))
+        return Task(
+            Source(passages(messages), tokens, 0, previous),
+            plan.target_of(tokens, 3, self._how.leaf_target, self._budget),
+            first,
+            last,
+            len(messages),
+            tokens,
+            min(times),
+            max(times),
+        )
+
+    def _latest(self, end: int) -> list[Summary]:
+        return self._frontier[max(0, end - self._how.previous) : end] if self._how.previous else []
+
+    # Summaries of summaries
+
+    def condensing_pass(self) -> Generator[list[Asking], list[Written], str]:
+        """Condense summaries until the target is reached; say what stopped it, "" for that."""
+        groups = self.groups()
+        while groups and self.groups():
+            size = 1 if self._how.single else self._batch_size()
+            batch = [self._node(group) for group in groups[:size]]
+            if why := self._spent(batch):
+                return why
+            stopped = yield from self._make(batch)
+            if stopped is not None:
+                return stopped
+            groups = self.groups() if self._how.single else groups[size:]
+        return ""
+
+    def groups(self) -> list[Group]:
+        """Plan what is condensed next; nothing once the target is reached."""
+        if self._how.single:
+            return plan.single(self._frontier)
+        need = self._state.tokens - self.target + 1
+        return plan.runs(self._frontier, self._budget, need, self._how) if need > 0 else []
+
+    def _node(self, group: Group) -> Task:
+        parts = [*([group.into] if group.into else []), *group.parts]
+        tokens = sum(one.tokens for one in parts)
+        place = next(n for n, one in enumerate(self._frontier) if one.id == parts[0].id)
+        previous = tuple(one.text for one in self._latest(place))
+        said = [passage for one in parts for passage in from_summary(one.text)]
+        depth = group.into.depth if group.into else parts[0].depth + 1
+        return Task(
+            Source(said, tokens, depth, previous),
+            self._node_target(tokens),
+            parts[0].first,
+            parts[-1].last,
+            sum(one.messages for one in parts),
+            sum(one.source_tokens for one in parts),
+            min(one.since for one in parts),
+            max(one.until for one in parts),
+            group,
+        )
+
+    def _node_target(self, source: int) -> int:
+        """Give the tokens of a condensed summary: no fewer than are needed to reach the target, within its limits."""
+        least = plan.target_of(source, 2, self._how.condensed_target, self._budget)
+        spare = source - (self._state.tokens - self.target + 1) - self._frame
+        return max(least, min(spare, source // 2, self._how.condensed_target))
+
+    # Both
+
+    def _batch_size(self) -> int:
+        return max(1, min(self._at_once, self._how.calls - self._calls))
+
+    def _make(self, batch: Sequence[Task]) -> Generator[list[Asking], list[Written], str | None]:
+        """Have some summaries written, and store them in their order; say why not all of them, None if all are."""
+        left = self._how.calls - self._calls
+        tries = 0 if self._model is None else 2 if left >= 2 * len(batch) else 1
+        written = yield [self._asking(task, tries) for task in batch]
+        self._calls += sum(one.calls for one in written)
+        self._asked += sum(one.prompt_tokens for one in written)
+        self._answered += sum(one.answer_tokens for one in written)
+        for task, text in zip(batch, written, strict=True):
+            draft = self._draft(task, text)
+            if draft.tokens >= task.source.tokens and not self._how.single:
+                return ""  # it would take more than what it stands for
+            summary = self._store(task, draft)
+            self._read()
+            if summary is None:
+                return _LOST
+            self.made.append(summary)
+            self._messages += 0 if task.group else task.messages
+            if self._report:
+                self._report(self.account(""))
+        return None
+
+    def _asking(self, task: Task, tries: int) -> Asking:
+        if task.group and task.is_copy:
+            return _copy(task.group.parts[0])
+        return write(task.source, task.target, self._session.count, tries)
+
+    def _draft(self, task: Task, written: Written) -> Draft:
+        group = task.group
+        identity = group.into.id if group and group.into else f"sum_{os.urandom(8).hex()}"
+        shown = summary_text(
+            identity, task.source.depth, task.first, task.last, task.since, task.until, written.text
+        )
+        return Draft(
+            id=identity,
+            depth=task.source.depth,
+            first=task.first,
+            last=task.last,
+            messages=task.messages,
+            source_tokens=task.tokens,
+            tokens=MESSAGE_OVERHEAD + self._session.count(shown),
+            since=task.since,
+            until=task.until,
+            text=written.text,
+            level=written.level,
+            model=self._model.name if self._model and written.calls else "",
+        )
+
+    def _store(self, task: Task, draft: Draft) -> Summary | None:
+        session = self._session
+        db, space, chat, now = session.database, session.space, session.chat, session.now()
+        if task.group is None:
+            return summaries.add_leaf(db, space, chat, draft, now)
+        if task.group.into is None:
+            return summaries.add_node(db, space, chat, draft, task.group.parts, now)
+        return summaries.grow(db, space, chat, draft, task.group.into, task.group.parts, now)
+
+
+def _copy(summary: Summary) -> Asking:
+    yield from ()
+    return Written(summary.text, summary.level)
+
+
+# Drivers
+
+
+def drive(steps: Steps, model: Model | None) -> CompactionResult:
+    """Run a compaction, writing one summary after the other."""
+    moved = advance(partial(next, steps))
+    while not isinstance(moved, CompactionResult):
+        try:
+            written = [_written(asking, model) for asking in moved]
+        except ModelFailed as error:
+            moved = advance(partial(steps.throw, error))
+        else:
+            moved = advance(partial(steps.send, written))
+    return moved
+
+
+def _written(asking: Asking, model: Model | None) -> Written:
+    moved = advance(partial(next, asking))
+    while not isinstance(moved, Written):
+        moved = advance(partial(asking.send, _ask(model, moved)))
+    return moved
+
+
+def _ask(model: Model | None, prompt: str) -> str:
+    from holdfast.llm import complete  # noqa: PLC0415 - only for those who have a model
+
+    assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
+    return complete(model, prompt)
+
+
+def advance(step: Callable[[], Y]) -> Y | Any:
+    """Make a step of a generator, and give what it yields or, at its end, what it returns.
+
+    A StopIteration could not leave the thread on which the step was made.
+    """
+    try:
+        return step()
+    except StopIteration as end:
+        return end.value

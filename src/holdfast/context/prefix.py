@@ -1,0 +1,16 @@
+"""How much of a prompt a provider has seen already: it caches a prompt up to the first difference from an earlier one."""
+
+from __future__ import annotations
+
+Fingerprint = tuple[tuple[int, int], ...]
+"""A prompt as the hash and the tokens of each of its parts, in their order: the system text, then the messages."""
+
+
+def unchanged(before: Fingerprint, now: Fingerprint) -> int:
+    """Count the tokens of the parts that both begin with."""
+    tokens = 0
+    for one, other in zip(before, now, strict=False):
+        if one != other:
+            break
+        tokens += one[1]
+    return tokens

@@ -1,0 +1,140 @@
+"""Sentences: where they end, in prose, lists, code and scripts without spaces, and what can be left off their front."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+LONGEST = (
+    400  # characters of a sentence; a longer one is cut at its clauses, and where it has none, at a space
+)
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_ITEM = re.compile(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")
+_SAYS_SOMETHING = re.compile(r"[^\W_]")
+_END = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g|i\.e|cf|al|no|nos|"
+    r"vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|bzw|ca|z\.b|d\.h|usw|nr)\.$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[;；,，、:]\s*|\s[-–—]+\s|\s")
+_QUOTED = re.compile(r"`[^`]*`")
+_CALL = re.compile(r"calls [\w.:/-]{1,80}\(.*\)")
+_FILLER = re.compile(
+    r"(?:(?:oh|wow|yeah|yep|yes|yup|hey|hi|hello|well|so|and|but|ok|okay|sure|right|great|good|cool|nice|"
+    r"awesome|amazing|perfect|absolutely|definitely|totally|exactly|indeed|actually|anyway|haha|lol|hmm|ah|aww|man|"
+    r"thanks|thank you|thx|glad to hear it|of course|no problem|got it|i see|you're right|by the way|also|plus)"
+    r"(?: (?:so much|a lot|a bunch|again|guys|too))?(?:,? [A-Z][a-z]{1,11})?\s?(?:,|!|\.\.\.|…|\s[-–—]\s)\s*)+"
+    r"(?=\S)",
+    re.IGNORECASE,
+)
+_KEPT_AFTER_FILLER = 12  # characters; what would be left of a shorter sentence says nothing by itself
+_JOINABLE = 40  # characters of a line that may have been broken by its width
+
+
+def one_line(text: str) -> str:
+    """Bring text to one line, without control characters."""
+    line = " ".join(text.split())
+    return line if line.isprintable() else " ".join(_CONTROL.sub(" ", line).split())
+
+
+def sentences(text: str) -> list[str]:
+    r"""Split text into sentences, each on one line.
+
+    Lines end sentences, but for one that goes on in lower case; what stands between backticks on a line of its own,
+    and a tool call, is one sentence.
+
+    >>> sentences("We met Dr. Lee. She uses v1.2 now!\n- buy milk")
+    ['We met Dr. Lee.', 'She uses v1.2 now!', 'buy milk']
+    """
+    found: list[str] = []
+    for line in _lines(text):
+        if not _SAYS_SOMETHING.search(line):
+            continue
+        if line[0] in "`c" and (_QUOTED.fullmatch(line) or _CALL.fullmatch(line)):
+            found.append(line)
+        else:
+            for sentence in _split(line):
+                if len(sentence) <= LONGEST:
+                    found.append(sentence)
+                else:
+                    found.extend(_pieces(sentence))
+    return found
+
+
+def _lines(text: str) -> Iterator[str]:
+    if "\n" not in text and "\r" not in text:
+        line = one_line(_ITEM.sub("", text, count=1) if _ITEM.match(text) else text)
+        if line:
+            yield line
+        return
+    held = ""
+    for raw in text.splitlines():
+        item = _ITEM.match(raw)
+        line = one_line(raw[item.end() :] if item else raw).strip("| ")
+        goes_on = (
+            not item and line[:1].islower() and len(held) >= _JOINABLE and held[-1] not in ".!?:;。！？`)"
+        )
+        if goes_on and not line.startswith("calls "):
+            held = f"{held} {line}"
+            continue
+        if held:
+            yield held
+        held = line
+    if held:
+        yield held
+
+
+def _split(line: str) -> Iterator[str]:
+    start = 0
+    for match in _END.finditer(line):
+        end = match.end()
+        if end < len(line) and match[0][0] == "." and _goes_on(line, start, match):
+            continue
+        sentence = line[start:end].strip(" ·")
+        if sentence:
+            yield sentence
+        start = end
+    rest = line[start:].strip()
+    if rest:
+        yield rest
+
+
+def _goes_on(line: str, start: int, match: re.Match[str]) -> bool:
+    """Say whether a full stop ends an abbreviation or an initial, and not the sentence."""
+    following = line[match.end()]
+    if following.islower():
+        return True
+    if match[0][:2].strip() != ".":
+        return False
+    if line[start : match.start()].strip("*_( ").isdecimal():
+        return True  # the number of an item
+    before = line[max(start, match.start() - 8) : match.start() + 1]
+    return _ABBREVIATION.search(before) is not None and not before.endswith(" I.")
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """Cut what is too long for a sentence at the last clause that fits, and mark the cuts."""
+    start = 0
+    while len(sentence) - start > LONGEST:
+        end = 0
+        for match in _CLAUSE.finditer(sentence, start + LONGEST // 2, start + LONGEST - 1):
+            end = match.end() if match[0].strip() or not end else end
+        end = end or start + LONGEST - 1
+        yield f"{sentence[start:end].rstrip()}…"
+        start = end
+    if rest := sentence[start:].strip():
+        yield rest
+
+
+def without_filler(sentence: str) -> str:
+    """Leave off how a sentence begins when it says nothing.
+
+    >>> without_filler("Wow, Anna, I moved to Porto last week."), without_filler("Yeah, sure!")
+    ('I moved to Porto last week.', 'Yeah, sure!')
+    """
+    match = _FILLER.match(sentence)
+    if match is None or len(sentence) - match.end() < _KEPT_AFTER_FILLER:
+        return sentence
+    return sentence[match.end() :]

@@ -1,0 +1,132 @@
+"""Write one summary: ask a model, ask it again to be shorter, or choose sentences without one.
+
+What asks is a generator that yields a prompt and receives the answer, so the same code serves a model that is called
+and one that is awaited, and nothing here holds a transaction while a model thinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING
+
+from holdfast.context.extract import extract
+from holdfast.context.passages import Passage, without_payloads, without_reasoning
+from holdfast.text.clean import clean
+
+if TYPE_CHECKING:
+    from holdfast.text.tokens import CountTokens
+    from holdfast.types import Level
+
+_OVERAGE = 3  # times the target: what is longer is cut
+_NOTHING = "(nothing that can be put into words)"
+_CUT = " … [cut: the answer was too long]"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is to be summarised: its passages, what it costs in a window now, and what the summary is called.
+
+    `depth` is that of the summary; `previous` are the summaries before it, for continuity.
+    """
+
+    passages: Sequence[Passage]
+    tokens: int
+    depth: int
+    previous: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A summary as it was written: its text, at which level, and what asking for it took."""
+
+    text: str
+    level: Level
+    calls: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+
+Asking = Generator[str, str, Written]
+
+
+def write(source: Source, target: int, count: CountTokens, tries: int) -> Asking:
+    """Write a summary of at most about `target` tokens, and ask a model for it at most `tries` times.
+
+    An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or if the
+    answer is empty, sentences of the source are chosen instead. An answer above three times the target is cut.
+    """
+    calls = asked = answered = 0
+    policies: tuple[Level, ...] = ("normal", "aggressive")
+    for policy in policies[:tries]:
+        prompt = prompt_for(source, target, policy)
+        answer = cleaned((yield prompt))
+        calls += 1
+        asked += count(prompt)
+        size = count(answer) if answer else 0
+        answered += size
+        if not answer:
+            break
+        if size < source.tokens:
+            if size <= _OVERAGE * target:
+                return Written(answer, policy, calls, asked, answered)
+            return Written(cut(answer, _OVERAGE * target, count), "capped", calls, asked, answered)
+    text = extract(source.passages, target, count) or _NOTHING
+    return Written(text, "deterministic", calls, asked, answered)
+
+
+def prompt_for(source: Source, target: int, policy: str) -> str:
+    """Write what a model is asked: the instructions, and the source, framed as data that cannot leave its frame."""
+    kind = ("leaf", "condensed", "arc")[min(source.depth, 2)]
+    previous = "\n\n".join(escape(text, quote=False) for text in source.previous) or "(none)"
+    parts = {
+        "policy": _prompt(policy).strip(),
+        "target": str(target),
+        "previous": previous,
+        "source": transcript(source.passages),
+    }
+    before, *rest = _prompt(kind).split("{")
+    return before + "".join(parts[name] + text for name, _, text in (piece.partition("}") for piece in rest))
+
+
+def transcript(passages: Sequence[Passage]) -> str:
+    """Write passages as lines of who said what and when; only a passage begins a line, so that none can pose as another."""
+    return "\n".join(
+        _heading(passage) + "\n    ".join(escape(passage.text, quote=False).splitlines())
+        for passage in passages
+    )
+
+
+def _heading(passage: Passage) -> str:
+    said = f"{passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
+    label = " | ".join(part for part in (said, escape(passage.speaker, quote=False)) if part)
+    return f"[{label}] " if label else ""
+
+
+def cleaned(answer: str) -> str:
+    """Bring the answer of a model to what may stand in a summary: no reasoning, no payloads, no characters to hide with."""
+    return without_payloads(without_reasoning(clean(answer))).strip()
+
+
+def cut(text: str, limit: int, count: CountTokens) -> str:
+    """Cut a text to `limit` tokens, at the end of a line or a sentence where one is near, and say so."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(text[:middle] + _CUT) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    kept = text[:low]
+    end = max(kept.rfind("\n"), kept.rfind(". ") + 1)
+    return (kept[:end] if end > low // 2 else kept).rstrip() + _CUT
+
+
+@cache
+def _prompt(name: str) -> str:
+    from importlib import resources  # noqa: PLC0415 - only those who ask a model need it
+
+    return (resources.files("holdfast.context") / "prompts" / f"{name}.md").read_text("utf-8")

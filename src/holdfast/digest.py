@@ -1,0 +1,293 @@
+"""What stands for the older part of a session: compaction, and the way from every summary back to the words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from holdfast.context.plan import is_share
+from holdfast.context.recalled import snippet
+from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
+from holdfast.errors import InvalidInput
+from holdfast.store import log, summaries
+from holdfast.types import (
+    CompactionResult,
+    Description,
+    Expansion,
+    Hit,
+    Message,
+    Summary,
+    as_time,
+    check_count,
+    check_name,
+)
+
+if TYPE_CHECKING:
+    from holdfast.context.compact import Mode, Session, Steps
+    from holdfast.llm import LLM, Model
+    from holdfast.memory import Memory
+
+Item = TypeVar("Item", Message, Summary)
+Found = Literal["messages", "summaries", "both"]
+_SCOPES: dict[str, tuple[Literal["message", "summary"], ...]] = {
+    "messages": ("message",),
+    "summaries": ("summary",),
+    "both": ("message", "summary"),
+}
+SNIPPET = 500  # characters of what `search` shows of a hit
+
+
+class Digest:
+    """Compact a session and read back what is behind its summaries. A part of `Chat`."""
+
+    _memory: Memory
+    _id: str
+
+    def crowded(
+        self,
+        budget: int = 8_000,
+        threshold: float | None = None,
+        *,
+        policy: Lossless | SummaryBuffer | None = None,
+    ) -> bool:
+        """Say whether the session is to be compacted: it takes more than a share of the budget, and something can be done.
+
+        So it is False right after a compaction that could do no more. Costs one small read while there is room.
+
+        Args:
+            budget: tokens of the window.
+            threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default.
+            policy: how the window is made, with its own budget, in place of `Lossless`.
+
+        Raises:
+            InvalidInput: a negative budget, or a threshold that is no share.
+
+        """
+        policy = _checked(policy, budget)
+        share = policy.compaction.threshold if threshold is None else threshold
+        if not is_share(share):
+            raise InvalidInput(
+                f"`threshold` is {share!r}.", "Pass a fraction above 0 and up to 1, such as 0.75."
+            )
+        from holdfast.context.compact import crowded  # noqa: PLC0415 - what reads texts is loaded by those who compact
+
+        return crowded(self._session(), policy.budget, share, policy.compaction)
+
+    def compact(
+        self,
+        mode: Mode = "incremental",
+        *,
+        budget: int = 8_000,
+        llm: LLM | None = None,
+        progress: Callable[[CompactionResult], None] | None = None,
+        policy: Lossless | SummaryBuffer | None = None,
+    ) -> CompactionResult:
+        """Let summaries stand for the older messages. Every word stays in the log, and `expand` gives it back.
+
+        The newest turns are never touched, tool calls never parted from their results. The session may be appended to
+        meanwhile, also by others, and nobody waits for this. If two compact it at once, one of them finds that out when
+        it stores, stops and says so.
+
+        Args:
+            mode: "incremental" goes over the session once if it is crowded, which is what to call after each turn;
+                "full" goes on until the session is under its target, or nothing more can be done.
+            budget: tokens of the window that the session is to fit.
+            llm: what writes the summaries: a function from text to text, synchronous or not, or, with the extra
+                `llm`, a model of pydantic-ai or its name. Without one, they are sentences of the messages.
+            progress: is called after each summary with the account so far.
+            policy: how the window is made, with its own budget; its `compaction` has all limits. `Lossless` by default.
+
+        Raises:
+            InvalidInput: an unknown mode, a negative budget, or no model.
+            ModelFailed: the model raised an error. What was stored before it stays; nothing is stored half.
+            MissingExtra: the model needs a package that is not installed.
+
+        """
+        from holdfast.context.compact import drive  # noqa: PLC0415 - as above
+
+        model = resolved(llm)
+        return drive(self._steps(mode, budget, model, progress, policy), model)
+
+    def _steps(
+        self,
+        mode: Mode,
+        budget: int,
+        model: Model | None,
+        progress: Callable[[CompactionResult], None] | None,
+        policy: Lossless | SummaryBuffer | None,
+        *,
+        at_once: int = 1,
+    ) -> Steps:
+        from holdfast.context.compact import compact  # noqa: PLC0415 - as above
+
+        policy = _checked(policy, budget)
+        return compact(
+            self._session(), mode, policy.budget, policy.compaction, model, at_once=at_once, report=progress
+        )
+
+    def _session(self) -> Session:
+        from holdfast.context.compact import Session  # noqa: PLC0415 - as above
+
+        opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
+        return Session(opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now)
+
+    def describe(self, id: str) -> Description:  # noqa: A002 - the field
+        """Describe a summary, of this chat or of another one of the same user, and its place in the tree.
+
+        Raises:
+            InvalidInput: there is no such summary in this space.
+
+        """
+        space, summary = self._summary(id)
+        database = self._memory._open.database  # noqa: SLF001 - as above
+        parts = summaries.children(database, space, summary.chat, summary.id) if summary.depth else []
+        return Description(
+            summary,
+            tuple(summaries.ancestors(database, space, summary)),
+            tuple(part.id for part in parts),
+        )
+
+    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - the field
+        """Read what stands behind a summary: the original messages of a leaf, the children of a condensed one.
+
+        Args:
+            id: of a summary of this chat, or of another one of the same user.
+            token_cap: tokens at most; but always one item at least, so that walking on reaches everything.
+            cursor: where to go on, from the expansion before.
+
+        Raises:
+            InvalidInput: there is no such summary in this space, or the cursor is none of it.
+
+        """
+        cap = check_count(token_cap, "token_cap")
+        space, summary = self._summary(id)
+        after = _place(cursor, summary)
+        database = self._memory._open.database  # noqa: SLF001 - as above
+        if summary.depth:
+            parts = summaries.children(database, space, summary.chat, summary.id)
+            children = _within([part for part in parts if part.first > after], cap)
+            last = children[-1].last if children else summary.last
+            return _expansion(summary, (), children, last)
+        messages = _within(log.forward(database, space, summary.chat, after, summary.last), cap)
+        last = messages[-1].seq if messages else summary.last
+        return _expansion(summary, messages, (), last)
+
+    def _summary(self, identity: str) -> tuple[str, Summary]:
+        check_name(identity, "The id of a summary")
+        found = summaries.find(self._memory._open.database, self._memory.scope, identity)  # noqa: SLF001 - as above
+        if found is None:
+            raise InvalidInput(
+                f"There is no summary {identity!r} here.",
+                "Use the id of one in `window().summaries`, or of a hit whose source is 'summary'.",
+            )
+        return found
+
+    def tree(self) -> list[Summary]:
+        """List all summaries of the session, leaves first, each level in the order of the messages."""
+        return summaries.all_of(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
+
+    def search(self, query: str, scope: Found = "both", limit: int = 20) -> list[Hit]:
+        """Find messages and summaries of this session, best first, each with a snippet around what matched.
+
+        As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. A query without
+        letters and digits finds nothing.
+
+        Args:
+            query: a question or some words, in any language; all characters of it are plain text.
+            scope: "messages", "summaries" or "both".
+            limit: at most so many hits.
+
+        Raises:
+            InvalidInput: an unknown scope, a query that is not text, or a negative limit.
+
+        """
+        from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first search
+
+        if scope not in _SCOPES:
+            raise InvalidInput(f"{scope!r} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
+        if not isinstance(query, str):
+            raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+        check_count(limit, "limit")
+        if not has_words(query):
+            return []
+        hits = self._memory.recall(query, sources=_SCOPES[scope], chat=self._id, limit=limit)
+        return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
+
+    def review(self, since: datetime | None = None, *, limit: int = 200) -> str:
+        """Write the session as text for a reviewer: what was said since a time, with earlier summaries as background.
+
+        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since.
+
+        Args:
+            since: the messages after this time; None for those of the whole session.
+            limit: the newest so many of them.
+
+        Raises:
+            InvalidInput: `since` is no time, or a negative limit.
+
+        """
+        from holdfast.context.review import review  # noqa: PLC0415 - as above
+
+        database, space = self._memory._open.database, self._memory.scope.space  # noqa: SLF001 - as above
+        frontier = summaries.frontier(database, space, self._id)
+        newest_first = log.backward(database, space, self._id)
+        return review(frontier, newest_first, as_time(since, "since"), check_count(limit, "limit"))
+
+
+def _checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:
+    if policy is None:
+        return Lossless(budget)
+    if not isinstance(policy, SUMMARISED):
+        raise InvalidInput(
+            f"The policy {type(policy).__name__} does not say how to compact.",
+            "Use Lossless or SummaryBuffer.",
+        )
+    return policy
+
+
+def resolved(llm: LLM | None) -> Model | None:
+    """Give the model that was passed, ready to be asked; None for none."""
+    if llm is None:
+        return None
+    from holdfast.llm import resolve  # noqa: PLC0415 - only for those who have a model
+
+    return resolve(llm)
+
+
+def _place(cursor: str | None, summary: Summary) -> int:
+    """Read a cursor: the seq of the last message that was given."""
+    if cursor is None:
+        return summary.first - 1
+    check_name(cursor, "The cursor")
+    if (
+        cursor.isascii()
+        and cursor.isdigit()
+        and len(cursor) < 20
+        and summary.first <= int(cursor) <= summary.last
+    ):
+        return int(cursor)
+    raise InvalidInput(
+        f"{cursor[:40]!r} is no cursor of summary {summary.id}.",
+        "Pass the cursor of its last expansion.",
+    )
+
+
+def _within(items: Iterable[Item], cap: int) -> tuple[Item, ...]:
+    """Take items while they fit together, and the first in any case."""
+    taken: list[Item] = []
+    tokens = 0
+    for item in items:
+        tokens += item.tokens
+        if taken and tokens > cap:
+            break
+        taken.append(item)
+    return tuple(taken)
+
+
+def _expansion(
+    summary: Summary, messages: tuple[Message, ...], children: tuple[Summary, ...], last: int
+) -> Expansion:
+    more = last < summary.last
+    return Expansion(summary, messages, children, more, str(last) if more else None)

@@ -1,0 +1,369 @@
+"""What a turn says in one line: made by rules and without a model, so that the same text always gives the same line."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from holdfast.text.clean import REPLACEMENT, clean
+
+LONGEST = 200  # characters
+CODE = "[code]"
+IMAGE = "[image]"
+
+# Every pattern here is linear: what it repeats cannot contain what begins it, or is possessive (`*+`).
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_HIDDEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # the controls that are no white space
+_SHOWN = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")
+_QUOTE = re.compile(r"(?:\s*+>(?!=))*+\s*+")
+_BULLET = re.compile(r"[-*+•‣◦]\s++")
+_NUMBER = re.compile(r"(\d{1,3})[.)]\s++")
+_TASK = re.compile(r"\[[ xX]\]\s++")
+_HEADING = re.compile(r"#{1,6}(?:\s++|$)")
+_FENCE = re.compile(r"(`{3,}|~{3,})[^`]*+$")
+_LATE_FENCE = re.compile(r"(`{3,})[\w+#.-]*$")  # behind some prose: "Like this: ```python"
+_TICKS = re.compile("`+")
+_EMPHASIS = re.compile(r"\*+|_+|~+")
+_AUTOLINK = re.compile(r"<(https?://[^\s<>]++)>")
+
+_MASK = "\ufdd0"  # stands for inline code while markers are taken away; no character, and in no text
+_TARGET = rf"\((?:[^(){_MASK}]++|\([^(){_MASK}]*+\))*+\)"
+_IMAGE = re.compile(rf"!\[((?:[^\[\]]++|\[[^\[\]]*+\])*+)\]{_TARGET}")
+# Not behind a letter: `handlers[name](event)` is code that nobody has marked as such.
+_LINK = re.compile(rf"(?<![A-Za-z0-9_\])])\[((?:[^\[\]]++|\[[^\[\]]*+\])*+)\]{_TARGET}")
+
+_FILLERS = (
+    r"(?:yeah,? )?sure(?: thing)?|of course|certainly|absolutely|definitely|no problem",
+    r"(?:that(?:['’]s| is) )?(?:a )?(?:great|good|excellent) (?:question|point|idea)|great|perfect|excellent|awesome",
+    r"ok(?:ay)?(?:,? (?:so|then|well|now))?|al(?:l )?right(?:,? (?:so|then|well|now))?|got it|understood|sounds good",
+    r"thanks(?: a lot| so much)?|thank you(?: very much| so much)?|well|so",
+    r"(?:i(?:['’]d be|['’]m|['’]ll be| would be) )?(?:happy|glad) to help(?: you)?(?: with (?:that|this))?",
+    r"(?!hello, world)(?:hi|hey|hello)(?: there| again| all| everyone)?",
+    r"klar|natürlich|gerne?|selbstverständlich|bien sûr|d['’]accord|claro(?: que sí)?|por supuesto|certo|конечно|хорошо",
+    r"好的|好|当然|當然|もちろん(?:です)?|承知しました|かしこまりました|물론(?:입니다|이죠)?|알겠습니다",
+)
+_FILLER = re.compile(
+    rf"(?:ok(?:ay)?|al(?:l )?right),? (?:so|then|well|now)\s|(?:{'|'.join(_FILLERS)})(?:\s?[,.!:;…–—-]{{1,3}}\s|[，。！、]\s?)",
+    re.IGNORECASE,
+)
+_LONGEST_FILLER = 80
+
+_CLOSERS = "\"'”’»)]」』）】"
+_END = re.compile(
+    rf"(?:(?P<narrow>[.!?؟۔።։।॥။។]+)|[。！？｡]+)[{re.escape(_CLOSERS)}]*"
+)  # the wide ones need no space behind them
+_ABBREVIATIONS = frozenset(
+    "dr mr mrs ms prof st jr sr inc ltd co corp dept est approx etc vs cf al fig figs eq vol pp ed eds ca bzw usw bspw evtl "
+    "ggf inkl nr str mio mrd resp incl excl min max avg jan feb mar apr jun jul aug sep sept oct nov dec p.s ph.d".split()
+)
+_INITIALS = re.compile(r"(?:\w\.)*\w|\d\d")  # "e.g", "J", the "12" of a list
+_SPOKEN_END = ".,;:!?…。！？：；，、"
+
+_Kind = Literal["text", "heading", "item", "row"]
+
+
+class _Block(NamedTuple):
+    """A part of a text that is a line of its own when it is read: a paragraph, or what has a marker before it."""
+
+    kind: _Kind
+    text: str
+
+
+def gist(text: str, longest: int = LONGEST) -> str:
+    """Say in one line of at most `longest` characters what a turn says, in its own words.
+
+    Code in fences goes, and is "[code]" where there is nothing else; so do the markers of Markdown, and one filler
+    before what matters ("Sure, …"). What is too long ends with a sentence if that keeps more than half of the line, else
+    with a word and "…". Empty only for a text that shows nothing. Linear.
+
+    >>> gist("Sure! I renamed `a` to **b**.")
+    'I renamed a to b.'
+    """
+    text = clean(_HIDDEN.sub(" ", text)).replace(_MASK, REPLACEMENT)
+    line = _one_line(text, longest + _LONGEST_FILLER)
+    if not line:
+        line = CODE if "```" in text or "~~~" in text else " ".join(text.split())
+    return cut(_without_filler(line), longest)
+
+
+def shows(text: str) -> bool:
+    """Say whether there is anything in a text but white space and control characters."""
+    return _SHOWN.search(text) is not None
+
+
+def flat(text: str) -> str:
+    """Replace what breaks a line, and all control characters, by one space each."""
+    return clean(_CONTROL.sub(" ", text))
+
+
+def cut(line: str, longest: int) -> str:
+    """Cut a line at the end of a sentence, else at a word, else where no visible character is split."""
+    if len(line) <= longest:
+        return line
+    if longest < 1:
+        return ""
+    end = _sentence_end(line, longest)
+    if end:
+        return line[:end]
+    space = line.rfind(" ", longest // 2, longest)
+    at = space if space > 0 else _between_characters(line, longest - 1)
+    kept = line[:at].rstrip(" ,;:")
+    return kept if kept.endswith(("...", "…")) else kept + "…"
+
+
+def _one_line(text: str, enough: int) -> str:
+    """Join the blocks of a text until there is enough of it, with the punctuation that their markers stood for."""
+    parts: list[str] = []
+    size = 0
+    last: _Block | None = None
+    for block in _blocks(text):
+        shown = _Block(block.kind, " ".join(_inline(block).split()))
+        if not shown.text:
+            continue
+        parts += [_glue(last, shown), shown.text] if last else [shown.text]
+        last = shown
+        size += len(shown.text)
+        if size > enough:
+            break
+    return "".join(parts)
+
+
+def _glue(before: _Block, after: _Block) -> str:
+    if before.text[-1] in _SPOKEN_END:
+        return " "
+    if before.kind in {"item", "row"}:
+        return "; "
+    return ": " if before.kind == "heading" or after.kind != "text" else " "
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Cut a text into blocks; a line without a marker goes on with the paragraph or the item before it."""
+    kind: _Kind = "text"
+    lines: list[str] = []
+    is_list = False
+    for line in _unfenced(text):
+        new, rest = _classify(line, is_list=is_list)
+        is_list = is_list or new == "item"
+        if lines and (not rest or new != "text" or kind in {"heading", "row"}):
+            yield _Block(kind, "\n".join(lines))
+            lines = []
+        if rest:
+            kind = kind if lines else new
+            lines.append(rest)
+    if lines:
+        yield _Block(kind, "\n".join(lines))
+
+
+def _unfenced(text: str) -> Iterator[str]:
+    """Give the lines of a text without its fenced code; where some was, a blank line."""
+    fence = ""
+    for line in map(_without_quote, text.splitlines()):
+        if fence:
+            # Closed too where people forget the line break before it.
+            fence = "" if line.endswith(fence) else fence
+        elif opened := _fence(line):
+            fence = opened[1]
+            before = line[: opened.start()]
+            if _marker(before, is_list=True) < len(before):
+                yield before
+            yield ""
+        else:
+            yield line
+
+
+def _without_quote(line: str) -> str:
+    found = _QUOTE.match(line) if line else None
+    return line[found.end() :].rstrip() if found else line
+
+
+def _fence(line: str) -> re.Match[str] | None:
+    """Find what opens fenced code, behind the marker of a list or behind some prose."""
+    first = line.find("```")
+    if first < 0 and "~~~" not in line:
+        return None
+    opened = _FENCE.match(line, _marker(line, is_list=True))
+    return opened or (_LATE_FENCE.match(line, first) if first > 0 else None)
+
+
+def _marker(line: str, *, is_list: bool) -> int:
+    """Measure the markers of lists that begin a line; a number begins a list with 1 only: "3. May" is none."""
+    end = 0
+    while found := _BULLET.match(line, end) or _NUMBER.match(line, end):
+        if found.lastindex and not is_list and int(found[1]) > 1:
+            break
+        end = found.end()
+    task = _TASK.match(line, end) if end else None
+    return task.end() if task else end
+
+
+def _classify(line: str, *, is_list: bool) -> tuple[_Kind, str]:
+    """Say what a line is, and give it without the marker that says so; "" for a mere rule."""
+    bare = line.replace(" ", "")
+    if len(bare) >= 3 and not bare.strip("-=*_|:+") and bare.strip("|:+"):
+        return "text", ""
+    if heading := _HEADING.match(line):
+        rest = line[heading.end() :]
+        title = rest.rstrip("#")
+        return "heading", title.rstrip() if title != title.rstrip() or not title else rest
+    if line.startswith("|") and line.count("|") > 1:
+        return "row", line
+    end = _marker(line, is_list=is_list)
+    return ("item" if end else "text"), line[end:]
+
+
+def _inline(block: _Block) -> str:
+    text, codes = _mask(block.text)
+    if block.kind == "row":
+        text = ", ".join(cell.strip() for cell in text.split("|") if cell.strip())
+    text = _IMAGE.sub(lambda found: found[1] or IMAGE, text)
+    text = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", text))
+    text = _without_emphasis(text)
+    rest = iter(codes)
+    return re.sub(_MASK, lambda _: next(rest), text)
+
+
+def _mask(text: str) -> tuple[str, list[str]]:
+    """Put a mask in place of each inline code, which has no markers; three backticks are a fence in one line."""
+    runs = list(_TICKS.finditer(text))
+    closing: dict[int, int] = {}
+    partner: dict[int, int] = {}
+    for index in reversed(range(len(runs))):
+        size = len(runs[index][0])
+        if size in closing:
+            partner[index] = closing[size]
+        closing[size] = index
+    parts: list[str] = []
+    codes: list[str] = []
+    done = index = 0
+    while index < len(runs):
+        if index in partner:
+            start, end = runs[index], runs[partner[index]]
+            parts += [text[done : start.start()], _MASK]
+            codes.append(" " if len(start[0]) > 2 else text[start.end() : end.start()].strip())
+            done, index = end.end(), partner[index]
+        index += 1
+    return "".join((*parts, text[done:])), codes
+
+
+def _without_emphasis(text: str) -> str:
+    """Take away the markers of bold, italic and struck text that come in pairs; a lone one is a star or a name."""
+    gone: Counter[int] = Counter()
+    opened: dict[tuple[str, int], tuple[int, int]] = {}
+    runs = [run.span() for run in _EMPHASIS.finditer(text)]
+    for start, end in runs:
+        char, before, after = text[start], text[start - 1 : start], text[end : end + 1]
+        sizes = {1: (1,), 2: (2,), 3: (2, 1)}.get(end - start, ())
+        if char == "~":
+            sizes = tuple(size for size in sizes if (size, end - start) == (2, 2))
+        closed = [
+            size for size in sizes if (char, size) in opened and _closes(char, end - start, before, after)
+        ]
+        for size in closed:
+            begin, inner = opened.pop((char, size))
+            if not _is_dunder(text, inner, start, end):
+                gone[begin] += size
+                gone[start] += size
+        if not closed and _opens(char, end - start, before, after):
+            opened.update({(char, size): (start, end) for size in sizes})
+    parts, done = [], 0
+    for start, end in runs:
+        parts.append(text[done : end - gone[start]])
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def _opens(char: str, size: int, before: str, after: str) -> bool:
+    if not after or after.isspace():
+        return False
+    if char == "_":
+        return not (before.isalnum() or before == ".")
+    # No powers (`x**2`), no patterns of paths (`src/**/*.py`).
+    return not (_is_letter(before) or before in {"/", "\\"} or after == "/" or (size == 1 and after == "."))
+
+
+def _closes(char: str, size: int, before: str, after: str) -> bool:
+    if before.isspace():
+        return False
+    if char == "_":
+        return not after.isalnum()
+    return after != "/" and not (_is_letter(after) and (size == 1 or not before.isalnum()))
+
+
+def _is_letter(char: str) -> bool:
+    """Say whether a character is part of a word of a script that has spaces between them."""
+    return char.isascii() and (char.isalnum() or char == "_")
+
+
+def _is_dunder(text: str, inner: int, start: int, end: int) -> bool:
+    """Say whether two pairs of underscores make a name, such as that of `__init__`; bold text is seldom one small word."""
+    if text[start] != "_" or end - start != 2 or start - inner > 30:
+        return False
+    return text[inner:start].isidentifier() and text[inner:start].islower()
+
+
+def _without_filler(line: str) -> str:
+    found = _FILLER.match(line)
+    rest = line[found.end() :].lstrip() if found else ""
+    return rest if any(char.isalnum() for char in rest) else line
+
+
+def _sentence_end(line: str, longest: int) -> int:
+    """Find the last end of a sentence in the second half of what fits; 0 if there is none."""
+    best = 0
+    for found in _END.finditer(line, longest // 2, longest):
+        end = found.end()
+        if 2 * end > longest and _ends_sentence(line, found, end) and not _is_inside(line, end):
+            best = end
+    return best
+
+
+def _ends_sentence(line: str, found: re.Match[str], end: int) -> bool:
+    mark, after = found["narrow"], line[end]
+    if mark is None:
+        return after not in _CLOSERS + "。！？｡"
+    if not after.isspace() or ".." in mark:
+        return False
+    if mark != ".":
+        return True
+    start = found.start()
+    word = line[line.rfind(" ", max(0, start - 20), start) + 1 : start].lstrip("([{\"'“‘«").lower()
+    if word in _ABBREVIATIONS or _INITIALS.fullmatch(word):
+        return False
+    return not (word == "no" and line[end + 1 : end + 2].isdigit())
+
+
+def _between_characters(line: str, at: int) -> int:
+    """Go back to where a visible character begins; not to the start, where one is longer than all that fits."""
+    place = at
+    while place > 0 and _is_inside(line, place):
+        place -= 1
+    return place or at
+
+
+def _is_inside(line: str, at: int) -> bool:
+    """Say whether what is at a place belongs to the visible character before it."""
+    char, before = line[at], line[at - 1]
+    return (
+        unicodedata.category(char).startswith("M")
+        or char in "\u200c\u200d"
+        or before == "\u200d"
+        or "\U0001f3fb" <= char <= "\U0001f3ff"  # colours of skin
+        or "\U000e0020" <= char <= "\U000e007f"  # the letters of a flag
+        or "\u1160" <= char <= "\u11ff"  # the second and third part of a Korean syllable
+        or (unicodedata.combining(before) == 9 and char.isalpha())  # a virama joins two consonants
+        or (_is_regional(char) and _regionals_before(line, at) % 2 == 1)  # half a flag
+    )
+
+
+def _is_regional(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _regionals_before(line: str, at: int) -> int:
+    start = at
+    while start > 0 and _is_regional(line[start - 1]):
+        start -= 1
+    return at - start
