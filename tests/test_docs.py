@@ -53,7 +53,7 @@ def test_the_example_runs_as_written(
         asked.append((system, messages))
         return "A long run on Sunday."
 
-    names: dict[str, object] = {"llm": llm}
+    names: dict[str, object] = {"llm": llm, "my_llm": lambda _: "She trains for the Berlin marathon."}
     run(example(), names)
     printed = capsys.readouterr().out
     assert "training for the Berlin marathon" in printed.splitlines()[0]

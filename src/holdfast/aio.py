@@ -13,8 +13,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from holdfast.chat import Chat
-from holdfast.context.window import Lossless
-from holdfast.digest import resolved
+from holdfast.digest import checked, resolved
 from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
 from holdfast.pad import Pad
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from holdfast.context.compact import Mode, Steps
     from holdfast.context.summarize import Asking, Written
-    from holdfast.context.window import SummaryBuffer
+    from holdfast.context.window import Lossless, SummaryBuffer
     from holdfast.llm import LLM, Model
     from holdfast.types import Scope
 
@@ -98,6 +97,7 @@ async def _all_written(
     finally:
         for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # they close their connections
 
 
 async def _written(asking: Asking, model: Model, patience: float, on_thread: _OnThread) -> Written:
@@ -187,7 +187,7 @@ class AsyncChat(_Async[Chat]):
     search = _awaited(Chat.search)
     review = _awaited(Chat.review)
 
-    async def _compact(
+    async def compact(
         self,
         mode: Mode = "incremental",
         *,
@@ -196,18 +196,19 @@ class AsyncChat(_Async[Chat]):
         progress: Callable[[CompactionResult], None] | None = None,
         policy: Lossless | SummaryBuffer | None = None,
     ) -> CompactionResult:
+        """As `Chat.compact`; an asynchronous model writes several summaries at once."""
         on_thread = partial(_on, self._executor)
+        policy = checked(policy, budget)
         model = await on_thread(partial(resolved, llm))
         if model is None or not model.is_async:
             whole = partial(
                 self._sync.compact, mode, budget=budget, llm=llm, progress=progress, policy=policy
             )
             return await on_thread(whole)
-        patience = (policy or Lossless()).compaction.patience
-        steps = self._sync._steps(mode, budget, model, progress, policy, at_once=AT_ONCE)  # noqa: SLF001 - its twin
-        return await _drive(steps, model, patience, on_thread)
+        steps = self._sync._steps(mode, model, progress, policy, at_once=AT_ONCE)  # noqa: SLF001 - its twin
+        return await _drive(steps, model, policy.compaction.patience, on_thread)
 
-    compact = wraps(Chat.compact)(_compact)
+    compact.__doc__ = Chat.compact.__doc__
 
     snapshot = _awaited(Chat.snapshot)
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from holdfast.context.plan import is_share
-from holdfast.context.recalled import snippet
 from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
 from holdfast.errors import InvalidInput
 from holdfast.store import log, summaries
@@ -65,7 +64,7 @@ class Digest:
             InvalidInput: a negative budget, or a threshold that is no share.
 
         """
-        policy = _checked(policy, budget)
+        policy = checked(policy, budget)
         share = policy.compaction.threshold if threshold is None else threshold
         if not is_share(share):
             raise InvalidInput(
@@ -96,7 +95,7 @@ class Digest:
             budget: tokens of the window that the session is to fit.
             llm: what writes the summaries: a function from text to text, synchronous or not, or, with the extra
                 `llm`, a model of pydantic-ai or its name. Without one, they are sentences of the messages.
-            progress: is called after each summary with the account so far.
+            progress: is called after each summary with the account so far; of an awaited call, on another thread.
             policy: how the window is made, with its own budget; its `compaction` has all limits. `Lossless` by default.
 
         Raises:
@@ -108,21 +107,21 @@ class Digest:
         from holdfast.context.compact import drive  # noqa: PLC0415 - as above
 
         model = resolved(llm)
-        return drive(self._steps(mode, budget, model, progress, policy), model)
+        policy = checked(policy, budget)
+        steps = self._steps(mode, model, progress, policy)
+        return drive(steps, model, policy.compaction.patience)
 
     def _steps(
         self,
         mode: Mode,
-        budget: int,
         model: Model | None,
         progress: Callable[[CompactionResult], None] | None,
-        policy: Lossless | SummaryBuffer | None,
+        policy: Lossless | SummaryBuffer,
         *,
         at_once: int = 1,
     ) -> Steps:
         from holdfast.context.compact import compact  # noqa: PLC0415 - as above
 
-        policy = _checked(policy, budget)
         return compact(
             self._session(), mode, policy.budget, policy.compaction, model, at_once=at_once, report=progress
         )
@@ -176,7 +175,8 @@ class Digest:
 
     def _summary(self, identity: str) -> tuple[str, Summary]:
         check_name(identity, "The id of a summary")
-        found = summaries.find(self._memory._open.database, self._memory.scope, identity)  # noqa: SLF001 - as above
+        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
+        found = summaries.find(opened.database, scope, self._id, identity)
         if found is None:
             raise InvalidInput(
                 f"There is no summary {identity!r} here.",
@@ -204,6 +204,7 @@ class Digest:
 
         """
         from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first search
+        from holdfast.text.snippet import snippet  # noqa: PLC0415 - as above
 
         if scope not in _SCOPES:
             raise InvalidInput(f"{scope!r} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
@@ -212,7 +213,9 @@ class Digest:
         check_count(limit, "limit")
         if not has_words(query):
             return []
-        hits = self._memory.recall(query, sources=_SCOPES[scope], chat=self._id, limit=limit)
+        every = self._memory.scoped(agent="")  # the chat is named, whoever opened it
+        near = every.recall(query, sources=_SCOPES[scope], chat=self._id, limit=5 * limit)
+        hits = [hit for hit in near if hit.why.words][:limit]  # not those that only stand beside a match
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
 
     def review(self, since: datetime | None = None, *, limit: int = 200) -> str:
@@ -236,7 +239,13 @@ class Digest:
         return review(frontier, newest_first, as_time(since, "since"), check_count(limit, "limit"))
 
 
-def _checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:
+def checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:
+    """Give the policy that says how to compact, the default one for a budget if there is none.
+
+    Raises:
+        InvalidInput: it is another kind of policy, or a negative budget.
+
+    """
     if policy is None:
         return Lossless(budget)
     if not isinstance(policy, SUMMARISED):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +42,7 @@ class ModelObject(Protocol):
         """The name alone."""
 
 
+_LEAVING: set[asyncio.Future[bool | None]] = set()  # an event loop keeps no hold of its tasks
 LLM: TypeAlias = Complete | str | ModelObject
 
 # Words of the names of exceptions and of the codes of providers, in lower case without underscores.
@@ -202,7 +203,7 @@ def _from_pydantic(model: PydanticModel, name: str) -> Model:
         # Entered, it has a client for this event loop, and closes it when the last of the calls at once has ended.
         # No temperature: models that reason refuse one with a warning, and a model object may have its own.
         try:
-            async with model:
+            async with _entered(model):
                 answer = await model_request(model, [ModelRequest.user_text_prompt(prompt)], instrument=False)
         except RuntimeError as error:
             if "event loop" not in str(error):
@@ -211,15 +212,24 @@ def _from_pydantic(model: PydanticModel, name: str) -> Model:
                 f"The model {_shown(name)} has connections of another event loop (RuntimeError).",
                 "Pass a model object that nothing else uses, or the name of the model.",
             ) from error
-        if answer.text is None:  # only thoughts, or nothing
-            raise ModelFailed(
-                f"The model {_shown(name)} answered without any text (it ended with {answer.finish_reason!r}).",
-                "Try again, or use another model.",
-                reason="answer",
-            )
-        return answer.text
+        return answer.text or ""  # of only thoughts, or nothing, no text is left
 
     return Model(name, is_async=True, ask=ask, homebound=True)
+
+
+@asynccontextmanager
+async def _entered(model: PydanticModel) -> AsyncIterator[None]:
+    """Enter a model, and see to it that leaving it is not cancelled half-way, which would leave connections open."""
+    import asyncio  # noqa: PLC0415
+
+    await model.__aenter__()
+    try:
+        yield
+    finally:
+        leaving = asyncio.ensure_future(model.__aexit__(None, None, None))
+        _LEAVING.add(leaving)
+        leaving.add_done_callback(_LEAVING.discard)
+        await asyncio.shield(leaving)
 
 
 # Asking
@@ -315,13 +325,26 @@ def run(work: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 async def _at_home(work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Await something on our own event loop."""
+    """Await something on our own event loop; when it is cancelled, also that it has closed what it had open."""
     import asyncio  # noqa: PLC0415
 
     if _HOME.is_here():
         return await work()
-    there = asyncio.run_coroutine_threadsafe(_settled(work), _HOME.loop())
-    return (await asyncio.wrap_future(there))()
+    here, over = asyncio.get_running_loop(), asyncio.Event()
+
+    async def settled() -> Callable[[], T]:
+        try:
+            return await _settled(work)
+        finally:
+            with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+                here.call_soon_threadsafe(over.set)
+
+    there = asyncio.run_coroutine_threadsafe(settled(), _HOME.loop())
+    try:
+        return (await asyncio.wrap_future(there))()
+    except asyncio.CancelledError:
+        await over.wait()
+        raise
 
 
 async def _settled(work: Callable[[], Coroutine[object, object, T]]) -> Callable[[], T]:

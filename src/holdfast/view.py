@@ -155,7 +155,7 @@ class View:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[Hit]:
-        """Find the messages and records that answer a question, best first, without a model.
+        """Find the messages, summaries and records that answer a question, best first, without a model.
 
         Everything that was acknowledged before the call is found, whichever process stored it; of records those that
         are current and true in the world now. What the tenant shares (the space of the empty user) is searched as
@@ -163,7 +163,8 @@ class View:
 
         Args:
             query: a question or some words, in any language.
-            sources: "message", "record", or both, as by default.
+            sources: some of "message", "summary" and "record"; all of them by default. A summary counts for less than a turn
+                that says the same, and `Chat.expand` leads from it to the turns; a view of the past has none.
             chat: only this session, and what was learned in it.
             roles: only messages, of these roles.
             kinds: only records, of these kinds.

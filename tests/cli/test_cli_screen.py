@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast.cli.excerpt import WIDTH, excerpt, find
+from holdfast.cli.excerpt import WIDTH, excerpt
 from holdfast.cli.messages import cut
 from holdfast.cli.screen import Screen, count, read_end, read_time, safe, size, when
+from holdfast.text.snippet import find
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m \x9b31m \u202egnp.exe\x07\x08 [bold]not markup[/] :smile: end"

@@ -1,13 +1,11 @@
 """The part of a message that shows why it was found, with the words that matched marked."""
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from unicodedata import normalize
 
 from holdfast.cli.screen import Part, safe
-from holdfast.text import analyze
-from holdfast.text.related import related
+from holdfast.text.snippet import find, merge
 
 WIDTH = 240  # characters: three lines on a usual terminal
 _LEAD = 60  # characters before the first word that matched
@@ -24,7 +22,7 @@ def excerpt(text: str, words: Iterable[str], focus: str = "") -> list[Part]:
     marks = find(text, words)
     place = text.find(normalize("NFC", focus)) if focus else -1
     if place >= 0:
-        marks = _merge([*marks, (place, place + len(focus))])
+        marks = merge([*marks, (place, place + len(focus))])
     start = _start(text, marks, place)
     end = min(len(text), start + WIDTH)
     if end < len(text):
@@ -36,63 +34,6 @@ def excerpt(text: str, words: Iterable[str], focus: str = "") -> list[Part]:
             parts += [text[at:first], (text[first:last], _MARK)]
             at = last
     return [*parts, text[at:end], "…" if end < len(text) else ""]
-
-
-def find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Find where words stand in a text in NFC, in any of their forms: first and last position of each, in order.
-
-    >>> find("She runs, he RAN", ["running"])
-    [(4, 8), (13, 16)]
-    """
-    wanted = _terms(words)
-    known: dict[str, list[tuple[int, int]]] = {}
-    marks, at = [], 0
-    for token in analyze.tokens(text):
-        start = text.index(token, at)
-        at = start + len(token)
-        if token not in known:
-            known[token] = _within(token, wanted)
-        marks += [(start + first, start + last) for first, last in known[token]]
-    return marks
-
-
-def _terms(words: Iterable[str]) -> set[str]:
-    """Bring the words of a reason to the terms that search compares; "like X" stands for the words related to X."""
-    terms: set[str] = set()
-    for word in words:
-        is_like = word.startswith("like ")
-        written = word.removeprefix("like ")
-        normal = {analyze.normal(piece) for piece in analyze.split(written)}
-        whole = analyze.whole_term(written)
-        if is_like:
-            terms.update(other for one in {*normal, *([whole] if whole else [])} for other in related(one))
-        else:
-            terms.update(normal, [whole] if whole else [])
-    return terms
-
-
-def _within(token: str, wanted: set[str]) -> list[tuple[int, int]]:
-    """Find the parts of a token that are wanted; the whole where they cannot be told apart."""
-    if analyze.whole_term(token) in wanted:
-        return [(0, len(token))]
-    lower = token.lower()
-    marks: list[tuple[int, int]] = []
-    for piece in analyze.split(token):
-        if analyze.normal(piece) in wanted:
-            places = [match.span() for match in re.finditer(re.escape(piece), lower)]
-            marks += places if places and len(lower) == len(token) else [(0, len(token))]
-    return _merge(marks)
-
-
-def _merge(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join marks that overlap or touch."""
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(marks):
-        if merged and first <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    return merged
 
 
 def _start(text: str, marks: list[tuple[int, int]], place: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -19,7 +19,7 @@ from holdfast.context import plan
 from holdfast.context.passages import from_summary, passages
 from holdfast.context.plan import Compaction, Group
 from holdfast.context.rendered import summary_text
-from holdfast.context.summarize import Asking, Source, Written, write
+from holdfast.context.summarize import Asking, Bounds, Source, Written, first_cost, write
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.store import log, summaries
 from holdfast.store.rows import EPOCH
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 Y = TypeVar("Y")
 Mode = Literal["incremental", "full"]
 MODES: tuple[Mode, ...] = ("incremental", "full")
-_PROMPT = 500  # tokens of the instructions around a source, about
 _LOST = "Somebody else changed the session first, so what was written for it was not stored."
 
 Steps = Generator[list[Asking], list[Written], CompactionResult]
@@ -66,7 +65,9 @@ class Task:
     tokens: int
     since: datetime
     until: datetime
+    epoch: int
     group: Group | None = None
+    id: str = field(default_factory=lambda: f"sum_{os.urandom(8).hex()}")
 
     @property
     def is_copy(self) -> bool:
@@ -76,10 +77,12 @@ class Task:
 
 def crowded(session: Session, budget: int, threshold: float, how: Compaction) -> bool:
     """Say whether what stands for a session takes more than a share of the budget, and compaction can do something."""
-    if summaries.progress(session.database, session.space, session.chat).tokens <= threshold * budget:
+    if summaries.progress(session.database, session.space, session.chat).tokens <= plan.share_of(
+        budget, threshold
+    ):
         return False
     work = _Work(session, budget, how, None, 1, None)
-    return bool(work.leaves(1) or work.groups())
+    return not work.done() and bool(work.leaves(1) or work.groups())
 
 
 def compact(
@@ -141,7 +144,7 @@ class _Work:
         self._session, self._budget, self._how = session, budget, how
         self._model, self._at_once, self._report = model, at_once, report
         self._began = time.monotonic()
-        self.target = int(how.target * budget)
+        self.target = plan.share_of(budget, how.target)
         frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "")
         self._frame = MESSAGE_OVERHEAD + session.count(frame)
         self.made: list[Summary] = []
@@ -174,7 +177,7 @@ class _Work:
 
     def idle(self, mode: Mode) -> str:
         """Say why there is nothing to do; "" if there is."""
-        tokens, limit = self._state.tokens, int(self._how.threshold * self._budget)
+        tokens, limit = self._state.tokens, plan.share_of(self._budget, self._how.threshold)
         if not self._state.length:
             return "The session has no messages."
         if mode == "incremental" and tokens <= limit:
@@ -192,35 +195,34 @@ class _Work:
             "summaries without neighbours of their depth, and what is too short for a summary."
         )
 
-    def _spent(self, tasks: Sequence[Task]) -> str:
-        """Say which limit does not let some more be written; "" if none."""
+    def _spent(self) -> str:
+        """Say which limit lets nothing more be written; "" if none."""
         how = self._how
         if time.monotonic() - self._began >= how.seconds:
             return f"The {how.seconds:g} seconds that it may take are over."
         if self._model and self._calls >= how.calls:
             return f"The model was asked {how.calls} times, which is the limit."
-        cost = sum(task.source.tokens + _PROMPT for task in tasks[:1])
-        if self._model and how.spend is not None and self._asked + self._answered + cost > how.spend:
-            return f"The limit of {how.spend:,} tokens for the model does not reach for another summary."
         return ""
 
     # Leaves
 
     def leaf_pass(self) -> Generator[list[Asking], list[Written], str]:
         """Let leaves stand for the oldest messages until the target is reached; say what stopped it, "" for that."""
-        sources = self.leaves(self._state.tokens - self.target + 1)
-        while sources and self._state.tokens >= self.target:
-            size = self._batch_size()
-            starts = [self._state.covered, *(lines[-1].seq for lines in sources[: size - 1])]
-            batch = [
-                self._leaf(start + 1, lines) for start, lines in zip(starts, sources[:size], strict=False)
-            ]
-            if why := self._spent(batch):
+        sources: list[list[Line]] = []
+        while self._state.tokens >= self.target:
+            sources = sources or self.leaves(self._state.tokens - self.target + 1)
+            if not sources:
+                break
+            if why := self._spent():
                 return why
+            some = sources[: self._batch_size()]
+            starts = [self._state.covered, *(lines[-1].seq for lines in some)]
+            batch = [self._leaf(start + 1, lines) for start, lines in zip(starts, some, strict=False)]
+            made = len(self.made)
             stopped = yield from self._make(batch)
             if stopped is not None:
                 return stopped
-            sources = sources[size:]
+            sources = sources[len(self.made) - made :]
         return ""
 
     def leaves(self, need: float) -> list[list[Line]]:
@@ -229,7 +231,7 @@ class _Work:
         lines = log.outline(session.database, session.space, session.chat, state.covered)
         allowed = plan.cuts(lines)
         until = plan.tail_start(lines, allowed, self._budget, self._how)
-        spans = plan.chunks(lines, allowed, until, self._budget, need, self._how)
+        spans = plan.chunks(lines, allowed, until, self._budget, need, self._frame, self._how)
         return [lines[start:end] for start, end in spans]
 
     def _leaf(self, first: int, lines: Sequence[Line]) -> Task:
@@ -247,6 +249,7 @@ class _Work:
             tokens,
             min(times),
             max(times),
+            self._state.epoch,
         )
 
     def _latest(self, end: int) -> list[Summary]:
@@ -256,16 +259,18 @@ class _Work:
 
     def condensing_pass(self) -> Generator[list[Asking], list[Written], str]:
         """Condense summaries until the target is reached; say what stopped it, "" for that."""
-        groups = self.groups()
-        while groups and self.groups():
-            size = 1 if self._how.single else self._batch_size()
-            batch = [self._node(group) for group in groups[:size]]
-            if why := self._spent(batch):
+        groups: list[Group] = []
+        while groups := groups or self.groups():
+            if why := self._spent():
                 return why
-            stopped = yield from self._make(batch)
+            size = 1 if self._how.single else self._batch_size()
+            made = len(self.made)
+            stopped = yield from self._make([self._node(group) for group in groups[:size]])
             if stopped is not None:
                 return stopped
-            groups = self.groups() if self._how.single else groups[size:]
+            groups = groups[len(self.made) - made :]
+            if self.done() or self._how.single:
+                groups = []
         return ""
 
     def groups(self) -> list[Group]:
@@ -278,7 +283,7 @@ class _Work:
     def _node(self, group: Group) -> Task:
         parts = [*([group.into] if group.into else []), *group.parts]
         tokens = sum(one.tokens for one in parts)
-        place = next(n for n, one in enumerate(self._frontier) if one.id == parts[0].id)
+        place = sum(one.last < parts[0].first for one in self._frontier)
         previous = tuple(one.text for one in self._latest(place))
         said = [passage for one in parts for passage in from_summary(one.text)]
         depth = group.into.depth if group.into else parts[0].depth + 1
@@ -291,7 +296,9 @@ class _Work:
             sum(one.source_tokens for one in parts),
             min(one.since for one in parts),
             max(one.until for one in parts),
+            self._state.epoch,
             group,
+            group.into.id if group.into else f"sum_{os.urandom(8).hex()}",
         )
 
     def _node_target(self, source: int) -> int:
@@ -306,17 +313,25 @@ class _Work:
         return max(1, min(self._at_once, self._how.calls - self._calls))
 
     def _make(self, batch: Sequence[Task]) -> Generator[list[Asking], list[Written], str | None]:
-        """Have some summaries written, and store them in their order; say why not all of them, None if all are."""
-        left = self._how.calls - self._calls
-        tries = 0 if self._model is None else 2 if left >= 2 * len(batch) else 1
-        written = yield [self._asking(task, tries) for task in batch]
+        """Have some summaries written, and store them in their order as long as they are needed.
+
+        Says why that cannot go on, "" if they would not save anything; None if it can.
+        """
+        asking = self._affordable(batch)
+        if not asking:
+            return (
+                f"The limit of {self._how.spend:,} tokens for the model does not reach for another summary."
+            )
+        written = yield asking
         self._calls += sum(one.calls for one in written)
         self._asked += sum(one.prompt_tokens for one in written)
         self._answered += sum(one.answer_tokens for one in written)
-        for task, text in zip(batch, written, strict=True):
+        for number, (task, text) in enumerate(zip(batch, written, strict=False)):
+            if number and self._state.tokens < self.target:
+                break  # what was written at the same time is not needed any more
             draft = self._draft(task, text)
-            if draft.tokens >= task.source.tokens and not self._how.single:
-                return ""  # it would take more than what it stands for
+            if draft.tokens >= task.source.tokens and not task.is_copy:
+                return ""
             summary = self._store(task, draft)
             self._read()
             if summary is None:
@@ -327,30 +342,54 @@ class _Work:
                 self._report(self.account(""))
         return None
 
-    def _asking(self, task: Task, tries: int) -> Asking:
-        if task.group and task.is_copy:
-            return _copy(task.group.parts[0])
-        return write(task.source, task.target, self._session.count, tries)
+    def _affordable(self, batch: Sequence[Task]) -> list[Asking]:
+        """Begin as many of some summaries as the limits of the model let be written."""
+        left = self._how.calls - self._calls
+        tries = 0 if self._model is None else 2 if left >= 2 * len(batch) else 1
+        bounds = [
+            Bounds(task.target, self._session.count, partial(self._cost, task), 0 if task.is_copy else tries)
+            for task in batch
+        ]
+        if self._how.spend is not None and tries:
+            bounds = self._allowed(batch, bounds, self._how.spend - self._asked - self._answered)
+        return [
+            _copy(task.group.parts[0]) if task.group and task.is_copy else write(task.source, one)
+            for task, one in zip(batch, bounds, strict=False)
+        ]
+
+    @staticmethod
+    def _allowed(batch: Sequence[Task], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
+        """Share out the tokens that are left; those that get too few to ask once are left out."""
+        costs: list[int] = []
+        for task, one in zip(batch, bounds, strict=True):
+            costs.append(first_cost(task.source, one))
+            if sum(costs) > room:
+                costs.pop()
+                break
+        spare = (room - sum(costs)) // max(1, len(costs))
+        return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
+
+    def _cost(self, task: Task, text: str) -> int:
+        """Count what a text costs in a window as the summary that a task asks for."""
+        shown = summary_text(task.id, task.source.depth, task.first, task.last, task.since, task.until, text)
+        return MESSAGE_OVERHEAD + self._session.count(shown)
 
     def _draft(self, task: Task, written: Written) -> Draft:
-        group = task.group
-        identity = group.into.id if group and group.into else f"sum_{os.urandom(8).hex()}"
-        shown = summary_text(
-            identity, task.source.depth, task.first, task.last, task.since, task.until, written.text
-        )
+        model = self._model.name if self._model and written.calls else ""
         return Draft(
-            id=identity,
+            id=task.id,
             depth=task.source.depth,
             first=task.first,
             last=task.last,
             messages=task.messages,
             source_tokens=task.tokens,
-            tokens=MESSAGE_OVERHEAD + self._session.count(shown),
+            tokens=self._cost(task, written.text),
             since=task.since,
             until=task.until,
             text=written.text,
             level=written.level,
-            model=self._model.name if self._model and written.calls else "",
+            model=task.group.parts[0].model if task.group and task.is_copy else model,
+            epoch=task.epoch,
         )
 
     def _store(self, task: Task, draft: Draft) -> Summary | None:
@@ -371,12 +410,12 @@ def _copy(summary: Summary) -> Asking:
 # Drivers
 
 
-def drive(steps: Steps, model: Model | None) -> CompactionResult:
-    """Run a compaction, writing one summary after the other."""
+def drive(steps: Steps, model: Model | None, patience: float) -> CompactionResult:
+    """Run a compaction, writing one summary after the other; an asynchronous model is waited for with patience."""
     moved = advance(partial(next, steps))
     while not isinstance(moved, CompactionResult):
         try:
-            written = [_written(asking, model) for asking in moved]
+            written = [_written(asking, model, patience) for asking in moved]
         except ModelFailed as error:
             moved = advance(partial(steps.throw, error))
         else:
@@ -384,17 +423,19 @@ def drive(steps: Steps, model: Model | None) -> CompactionResult:
     return moved
 
 
-def _written(asking: Asking, model: Model | None) -> Written:
+def _written(asking: Asking, model: Model | None, patience: float) -> Written:
     moved = advance(partial(next, asking))
     while not isinstance(moved, Written):
-        moved = advance(partial(asking.send, _ask(model, moved)))
+        moved = advance(partial(asking.send, _ask(model, moved, patience)))
     return moved
 
 
-def _ask(model: Model | None, prompt: str) -> str:
-    from holdfast.llm import complete  # noqa: PLC0415 - only for those who have a model
+def _ask(model: Model | None, prompt: str, patience: float) -> str:
+    from holdfast.llm import acomplete, complete, run  # noqa: PLC0415 - only for those who have a model
 
     assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
+    if model.is_async:
+        return run(partial(acomplete, model, prompt, patience))
     return complete(model, prompt)
 
 

@@ -19,6 +19,7 @@ BARE = "- "  # begins a line of a summary that nobody in particular said
 MONTHS = "January February March April May June July August September October November December".split()
 
 _LONGEST_NAME = 40
+_MARKS = str.maketrans(":[]|", "    ")  # what stands around a name in our lines
 _HEAD, _TAIL = 8_000, 4_000  # characters that are read of a longer text
 _FLAGS = frozenset(("instruction", "disguise", "invisible", "secret"))
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)\b[^<>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -75,7 +76,7 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
 
 def _name(actor: str) -> str:
     """Bring a name to what cannot be taken for anything else in a line of a summary."""
-    return one_line(actor.replace(":", " "))[:_LONGEST_NAME].strip(" -") or "unnamed"
+    return one_line(actor.translate(_MARKS))[:_LONGEST_NAME].strip(" -") or "unnamed"
 
 
 def _said(message: Message) -> str:

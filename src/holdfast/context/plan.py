@@ -14,8 +14,6 @@ from holdfast.types import Summary, check_count
 if TYPE_CHECKING:
     from holdfast.store.log import Line
 
-_LEAST = 100  # tokens that are worth a summary: its frame alone takes about 50
-
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
@@ -85,7 +83,10 @@ class Compaction:
         for name in ("leaf_source", "leaf_target", "condensed_target"):
             if check_count(getattr(self, name), name) < 1:
                 raise InvalidInput(f"`{name}` is 0.", "Pass 1 or more.")
-        if min(*self.fan_in, self.pressed) < 2:
+        fan_in: object = self.fan_in
+        if not isinstance(fan_in, tuple) or len(fan_in) != 2:
+            raise InvalidInput(f"`fan_in` is {self.fan_in!r}.", "Pass two numbers: of leaves, and of others.")
+        if min(check_count(size, "fan_in") for size in (*self.fan_in, self.pressed)) < 2:
             raise InvalidInput("Fewer than two summaries are not condensed.", "Pass a fan-in of 2 or more.")
 
 
@@ -94,18 +95,32 @@ def is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 
 
+def share_of(budget: int, share: float) -> int:
+    """Give the whole tokens of a share of a budget; 0.57 of 10,000 is 5,700, whatever a float makes of it."""
+    return math.floor(share * budget + 1e-6)
+
+
 def cuts(lines: Sequence[Line]) -> list[bool]:
     """Say before which lines a session may be cut, and whether after the last: never between a call and its result.
 
-    A result belongs to the nearest earlier call with its id. Linear.
+    A result belongs to the nearest earlier call with its id. A call may still get its result while no assistant has
+    gone on without it; after that it is taken for lost. Linear.
     """
     made: dict[str, int] = {}
+    waiting: dict[str, int] = {}
     reach = list(range(len(lines)))
     for place, line in enumerate(lines):
         for call in line.answers:
             if call in made:
                 reach[made[call]] = place
+            waiting.pop(call, None)
         made.update((call, place) for call in line.calls)
+        waiting.update((call, place) for call in line.calls)
+    newest = next((place for place in range(len(lines) - 1, -1, -1) if lines[place].role == "assistant"), -1)
+    while newest >= 0 and lines[newest].role == "assistant":
+        if newest in waiting.values():
+            reach[newest] = len(lines) - 1
+        newest -= 1
     allowed, furthest = [True], -1
     for place, end in enumerate(reach):
         furthest = max(furthest, end)
@@ -115,7 +130,7 @@ def cuts(lines: Sequence[Line]) -> list[bool]:
 
 def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how: Compaction) -> int:
     """Give the place where the fresh tail begins; the number of lines if there is none."""
-    cap = int(budget * how.tail)
+    cap = share_of(budget, how.tail)
     whole = part = kept = len(lines)
     tokens = users = 0
     for place in range(len(lines) - 1, -1, -1):
@@ -142,13 +157,23 @@ def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how:
 
 
 def chunks(
-    lines: Sequence[Line], allowed: Sequence[bool], until: int, budget: int, need: float, how: Compaction
+    lines: Sequence[Line],
+    allowed: Sequence[bool],
+    until: int,
+    budget: int,
+    need: float,
+    frame: int,
+    how: Compaction,
 ) -> list[tuple[int, int]]:
-    """Cut what is before the tail into the sources of leaves, from the oldest on, until `need` tokens are saved."""
+    """Cut what is before the tail into the sources of leaves, from the oldest on, until `need` tokens are saved.
+
+    `frame` is what a summary takes besides its text.
+    """
     found: list[tuple[int, int]] = []
     most = target_of(math.inf, 1, how.leaf_target, budget)
     largest = how.leaf_source * most // how.leaf_target  # a smaller leaf says as much of a smaller source
-    least = max(_LEAST, min(1_000, budget // 10))
+    worth = frame * 3 // 2  # what costs less is not worth a summary
+    least = max(worth, min(1_000, budget // 10))
     start = 0
     while start < until and (need > 0 or not found):
         end, size = start, 0
@@ -158,13 +183,13 @@ def chunks(
             stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
             group = sum(line.tokens for line in lines[end:stop])
             # What is too short for a leaf goes with what follows it, however large that is.
-            blocked = stop > until or (size >= _LEAST and size + group > largest)
+            blocked = stop > until or (size >= worth and size + group > largest)
             if not blocked:
                 end, size = stop, size + group
-        if size < (_LEAST if end < until else least):
+        if size < (worth if end < until else least):
             break
         found.append((start, end))
-        need -= size - min(size / 3, most)
+        need -= size - min(size / 3, most) - frame
         start = end
     return found
 

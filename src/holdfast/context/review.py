@@ -33,16 +33,17 @@ def review(
         if len(fresh) >= limit or (since is not None and message.at is not None and message.at <= since):
             break
         fresh.append(message)
-    if not fresh:
-        return ""
     fresh.reverse()
+    said = transcript(passages(fresh))
+    if not said:
+        return ""
     background = [one for one in frontier if one.first < fresh[0].seq]
     parts = (
         [_block(_OPEN, [str(summary_message(one)["content"]) for one in background], _CLOSE)]
         if background
         else []
     )
-    parts.append(_block(_OPEN_NEW, [transcript(passages(fresh))], _CLOSE_NEW))
+    parts.append(_block(_OPEN_NEW, [said], _CLOSE_NEW))
     return "\n\n".join(parts)
 
 

@@ -6,6 +6,7 @@ and one that is awaited, and nothing here holds a transaction while a model thin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.types import Level
 
 _OVERAGE = 3  # times the target: what is longer is cut
+_SMALLEST = 4  # tokens that can say anything
 _NOTHING = "(nothing that can be put into words)"
 _CUT = " … [cut: the answer was too long]"
 
@@ -53,29 +55,65 @@ class Written:
 Asking = Generator[str, str, Written]
 
 
-def write(source: Source, target: int, count: CountTokens, tries: int) -> Asking:
-    """Write a summary of at most about `target` tokens, and ask a model for it at most `tries` times.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Say within what a summary is written.
+
+    `target` is what its text should take at most, `cost` what a text costs in a window with the frame around it, `tries`
+    how often a model may be asked, and `allowance` the tokens that prompts and answers may take, about.
+    """
+
+    target: int
+    count: CountTokens
+    cost: CountTokens
+    tries: int = 0
+    allowance: float = math.inf
+
+
+def write(source: Source, bounds: Bounds) -> Asking:
+    """Write a summary, with a model as far as the bounds allow.
 
     An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or if the
     answer is empty, sentences of the source are chosen instead. An answer above three times the target is cut.
     """
     calls = asked = answered = 0
     policies: tuple[Level, ...] = ("normal", "aggressive")
-    for policy in policies[:tries]:
-        prompt = prompt_for(source, target, policy)
-        answer = cleaned((yield prompt))
-        calls += 1
-        asked += count(prompt)
-        size = count(answer) if answer else 0
-        answered += size
+    for policy in policies[: bounds.tries if source.passages else 0]:
+        prompt = prompt_for(source, bounds.target, policy)
+        size = bounds.count(prompt)
+        if asked + answered + size + _OVERAGE * bounds.target > bounds.allowance:
+            break
+        answer = yield prompt
+        calls, asked, answered = calls + 1, asked + size, answered + bounds.count(answer)
+        answer = cleaned(answer)
         if not answer:
             break
-        if size < source.tokens:
-            if size <= _OVERAGE * target:
+        if bounds.cost(answer) < source.tokens:
+            if bounds.count(answer) <= _OVERAGE * bounds.target:
                 return Written(answer, policy, calls, asked, answered)
-            return Written(cut(answer, _OVERAGE * target, count), "capped", calls, asked, answered)
-    text = extract(source.passages, target, count) or _NOTHING
-    return Written(text, "deterministic", calls, asked, answered)
+            return Written(
+                cut(answer, _OVERAGE * bounds.target, bounds.count), "capped", calls, asked, answered
+            )
+    return Written(chosen(source, bounds), "deterministic", calls, asked, answered)
+
+
+def chosen(source: Source, bounds: Bounds) -> str:
+    """Choose sentences of the source, as many fewer as it takes to cost less than it: markup grows when it is escaped."""
+    target = bounds.target
+    while target >= _SMALLEST:
+        text = extract(source.passages, target, bounds.count)
+        over = bounds.cost(text) - source.tokens + 1
+        if text and over <= 0:
+            return text
+        target = min(target - over, target * 3 // 4) if text else 0
+    return _NOTHING
+
+
+def first_cost(source: Source, bounds: Bounds) -> int:
+    """Estimate what asking for a summary once takes, the answer included; 0 if there is nothing to ask for."""
+    if not source.passages or not bounds.tries:
+        return 0
+    return bounds.count(prompt_for(source, bounds.target, "normal")) + _OVERAGE * bounds.target
 
 
 def prompt_for(source: Source, target: int, policy: str) -> str:

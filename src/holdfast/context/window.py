@@ -170,7 +170,7 @@ class SummaryBuffer:
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.keep, "keep")
-        _ = self.compaction
+        Compaction(threshold=self.threshold, target=self.target)  # checks both
 
     @property
     def compaction(self) -> Compaction:

@@ -19,10 +19,11 @@ _COLUMNS = "id, chat, depth, first, last, parent, messages, source_tokens, token
 _OF_CHAT = f"""
     SELECT {_COLUMNS} FROM summaries
     WHERE space = :space AND chat = :chat AND parent = :parent AND ended = {MAX_COUNT} ORDER BY first"""  # noqa: S608 - made of constants
-# A chat belongs to the agent that opened it, and so do its summaries; a handle without an agent sees all.
+# A chat belongs to the agent that opened it, and so do its summaries; a handle without an agent sees all, and one on
+# the chat itself sees those of the chat.
 _BY_ID = f"""
     SELECT {_COLUMNS} FROM summaries
-    WHERE space = :space AND id = :id AND ended = {MAX_COUNT} AND (:agent = '' OR chat IN (
+    WHERE space = :space AND id = :id AND ended = {MAX_COUNT} AND (:agent = '' OR chat = :chat OR chat IN (
         SELECT chat FROM sessions WHERE space = :space AND agent = :agent))"""  # noqa: S608 - as above
 _NEXT_NUMBER = """
     INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
@@ -38,6 +39,7 @@ class Progress(NamedTuple):
     length: int  # the newest seq
     covered: int  # the newest seq that a summary stands for
     tokens: int  # of the summaries of the frontier and the messages after them
+    epoch: int  # of the space: another one after each erasure
 
 
 class Draft(NamedTuple):
@@ -55,6 +57,7 @@ class Draft(NamedTuple):
     text: str
     level: Level
     model: str
+    epoch: int  # of the space when it was planned
 
 
 def to_summary(row: Row) -> Summary:
@@ -110,12 +113,13 @@ def progress(db: Database, space: str, chat: str) -> Progress:
     """Read how far a session is summarised; all zero for an unknown one."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT length, covered, tokens - covered_tokens + summary_tokens FROM sessions "
-            "WHERE space = :space AND chat = :chat",
+            "SELECT length, covered, tokens - covered_tokens + summary_tokens, "
+            "(SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) "
+            "FROM sessions WHERE space = :space AND chat = :chat",
             space=space,
             chat=chat,
         )
-    return Progress(*rows[0]) if rows else Progress(0, 0, 0)
+    return Progress(*rows[0]) if rows else Progress(0, 0, 0, 0)
 
 
 def frontier(db: Database, space: str, chat: str) -> list[Summary]:
@@ -130,11 +134,15 @@ def children(db: Database, space: str, chat: str, parent: str) -> list[Summary]:
     return [to_summary(row) for row in rows]
 
 
-def find(db: Database, scope: Scope, identity: str) -> tuple[str, Summary] | None:
-    """Find a summary by its id, and its space: that of the user, or the one that the tenant shares."""
+def find(db: Database, scope: Scope, chat: str, identity: str) -> tuple[str, Summary] | None:
+    """Find a summary by its id, and its space: that of the user, or the one that the tenant shares.
+
+    It is one of `chat`, or of any chat of the scope's agent.
+    """
     for space in dict.fromkeys((scope.space, scope.shared.space)):
         with db.reading() as connection:
-            rows = connection.all(_BY_ID, space=space, id=identity, agent=scope.agent)
+            own = chat if space == scope.space else ""
+            rows = connection.all(_BY_ID, space=space, id=identity, agent=scope.agent, chat=own)
         if rows:
             return space, to_summary(rows[0])
     return None
@@ -147,7 +155,7 @@ def ancestors(db: Database, space: str, summary: Summary) -> list[str]:
     while parent and parent not in found:
         found.append(parent)
         with db.reading() as connection:
-            rows = connection.all(_BY_ID, space=space, id=parent, agent="")
+            rows = connection.all(_BY_ID, space=space, id=parent, agent="", chat="")
         parent = rows[0][5] if rows else ""
     return found
 
@@ -230,10 +238,12 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
         alive=MAX_COUNT,
     )
     tx.all(
-        """UPDATE summaries SET parent = '' WHERE space = :space AND chat = :chat AND parent <> '' AND parent NOT IN (
-            SELECT id FROM summaries WHERE space = :space AND chat = :chat)""",
+        """UPDATE summaries SET parent = '' WHERE space = :space AND chat = :chat AND parent <> '' AND NOT EXISTS (
+            SELECT 1 FROM summaries above WHERE above.space = :space AND above.id = summaries.parent
+            AND above.ended = :alive AND above.last >= summaries.last)""",
         space=space,
         chat=chat,
+        alive=MAX_COUNT,
     )
     covered, messages, source, tokens = tx.all(
         f"""SELECT coalesce(max(last), 0), coalesce(sum(messages), 0), coalesce(sum(source_tokens), 0),
@@ -259,7 +269,7 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
 def add_leaf(db: Database, space: str, chat: str, draft: Draft, now: int) -> Summary | None:
     """Let a summary stand for the messages after the frontier; None if they are not what was summarised any more."""
     with suppress(_Lost), db.writing() as tx:
-        tx.lock(space)
+        _begin(tx, space, draft)
         rows = tx.all(
             """SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
             FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
@@ -294,7 +304,7 @@ def add_node(
     """Let a summary stand for some of the frontier; None if they are not all in it any more, as they were read."""
     summary = _make(draft, chat, now)
     with suppress(_Lost), db.writing() as tx:
-        tx.lock(space)
+        _begin(tx, space, draft)
         _adopt(tx, space, summary.id, parts)
         _insert(tx, space, summary)
         _recount(tx, space, chat, summary.tokens - sum(part.tokens for part in parts))
@@ -308,7 +318,7 @@ def grow(
     """Let a condensed summary of the frontier take in those that follow it, under the id that it has; None as above."""
     grown = _make(draft, chat, now)
     with suppress(_Lost), db.writing() as tx:
-        tx.lock(space)
+        _begin(tx, space, draft)
         ended = tx.all(
             "UPDATE summaries SET ended = (SELECT summaries + 1 FROM spaces WHERE space = :space) "
             "WHERE space = :space AND id = :id AND parent = '' AND last = :last AND ended = :alive RETURNING number",
@@ -324,6 +334,14 @@ def grow(
         _recount(tx, space, chat, grown.tokens - node.tokens - sum(part.tokens for part in parts))
         return grown
     return None
+
+
+def _begin(tx: Connection, space: str, draft: Draft) -> None:
+    """Keep others from writing, and see that nothing was erased since the summary was planned: it may have those words."""
+    tx.lock(space)
+    epoch = tx.all("SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=space)[0][0]
+    if epoch != draft.epoch:
+        raise _Lost
 
 
 class _Lost(Exception):

@@ -1,0 +1,92 @@
+"""Where the words that one looked for stand in a text, and the part of a long text around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from unicodedata import normalize
+
+from holdfast.text import analyze
+from holdfast.text.related import related
+
+_LEAD = 100  # characters of a snippet before the first word that matched
+_READ = 200_000  # characters of a text that are looked at closely; more would be felt
+
+
+def snippet(text: str, words: Iterable[str], width: int) -> str:
+    """Cut a long text to the part in which most of the words that matched occur first, or else to its head.
+
+    That part has `width` characters at most, and an ellipsis where it was cut.
+    """
+    if len(text) <= width:
+        return text
+    words = list(words)
+    lowered = text.lower()
+    same = len(lowered) == len(text)  # else positions in the one are none in the other
+    places = [place for place in (lowered.find(word.lower()) for word in words) if place >= 0] if same else []
+    if not places:
+        text = normalize("NFC", text)
+        places = [first for first, _ in find(text[:_READ], words)]
+    lead = min(_LEAD, width // 5)
+    starts = [max(0, place - lead) for place in sorted(places)] or [0]
+    best = max(starts, key=lambda start: sum(start <= place < start + width - lead for place in places))
+    start = max(0, min(best, len(text) - width))
+    cut = text[start : start + width].strip()
+    return f"{'…' if start else ''}{cut}{'…' if start + width < len(text) else ''}"
+
+
+def find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
+    """Find where words stand in a text in NFC, in any of their forms: first and last position of each, in order.
+
+    >>> find("She runs, he RAN", ["running"])
+    [(4, 8), (13, 16)]
+    """
+    wanted = _terms(words)
+    known: dict[str, list[tuple[int, int]]] = {}
+    marks, at = [], 0
+    for token in analyze.tokens(text):
+        start = text.index(token, at)
+        at = start + len(token)
+        if token not in known:
+            known[token] = _within(token, wanted)
+        marks += [(start + first, start + last) for first, last in known[token]]
+    return marks
+
+
+def _terms(words: Iterable[str]) -> set[str]:
+    """Bring the words of a reason to the terms that search compares; "like X" stands for the words related to X."""
+    terms: set[str] = set()
+    for word in words:
+        is_like = word.startswith("like ")
+        written = word.removeprefix("like ")
+        normal = {analyze.normal(piece) for piece in analyze.split(written)}
+        whole = analyze.whole_term(written)
+        if is_like:
+            terms.update(other for one in {*normal, *([whole] if whole else [])} for other in related(one))
+        else:
+            terms.update(normal, [whole] if whole else [])
+    return terms
+
+
+def _within(token: str, wanted: set[str]) -> list[tuple[int, int]]:
+    """Find the parts of a token that are wanted; the whole where they cannot be told apart."""
+    if analyze.whole_term(token) in wanted:
+        return [(0, len(token))]
+    lower = token.lower()
+    marks: list[tuple[int, int]] = []
+    for piece in analyze.split(token):
+        if analyze.normal(piece) in wanted:
+            places = [match.span() for match in re.finditer(re.escape(piece), lower)]
+            marks += places if places and len(lower) == len(token) else [(0, len(token))]
+    return merge(marks)
+
+
+def merge(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join positions that overlap or touch."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(marks):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged

@@ -1,0 +1,623 @@
+"""What may write summaries: functions that are called or awaited, and models of pydantic-ai, also over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from compaction_chats import Scribe, check_tree, in_turn, policy, section, tell
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from holdfast import CompactionResult, InvalidInput, Memory, ModelFailed
+from holdfast.aio import AsyncChat
+from holdfast.chat import Chat
+from holdfast.context.window import LastN, SummaryBuffer
+from holdfast.llm import LLM
+from llm_server import Body, Server, completion, prompt_of, refusal
+
+PATIENCE = 30  # seconds until a test that hangs says so
+WAYS = ["called", "awaited"]
+
+
+@pytest.fixture
+def chat() -> Iterator[Chat]:
+    with Memory(":memory:", user="ada") as memory:
+        yield memory.chat("c")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as opened:
+        yield opened
+
+
+def awaited(chat: Chat) -> AsyncChat:
+    return chat._memory.aio.chat(chat.id)
+
+
+def compact(way: str, chat: Chat, llm: LLM, **options: Any) -> CompactionResult:
+    """Compact a session fully, in one way or the other."""
+    how = policy(**options)
+    if way == "called":
+        return chat.compact("full", llm=llm, policy=how)
+
+    async def main() -> CompactionResult:
+        async with asyncio.timeout(PATIENCE):
+            return await awaited(chat).compact("full", llm=llm, policy=how)
+
+    return asyncio.run(main())
+
+
+class AsyncScribe(Scribe):
+    async def __call__(self, prompt: str) -> str:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().__call__(prompt)
+
+
+def served(server: Server) -> OpenAIChatModel:
+    provider = OpenAIProvider(base_url=server.url, api_key="key")
+    return OpenAIChatModel("served", provider=provider)
+
+
+# Awaited functions
+
+
+def test_leaves_are_written_at_the_same_time(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    asked = 0
+
+    async def main() -> CompactionResult:
+        together = asyncio.Barrier(4)
+
+        async def llm(prompt: str) -> str:
+            nonlocal asked
+            asked += 1
+            if asked <= 4:
+                await together.wait()
+            return "Cranes."
+
+        async with asyncio.timeout(PATIENCE):
+            return await awaited(chat).compact("full", llm=llm, policy=policy())
+
+    result = asyncio.run(main())
+    assert asked == result.calls >= 4
+    assert result.tokens_after < 600
+    check_tree(chat)
+
+
+def test_no_more_than_four_are_written_at_the_same_time(chat: Chat) -> None:
+    tell(chat, 200)
+    running = most = 0
+
+    async def llm(prompt: str) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        running -= 1
+        return "Cranes."
+
+    compact("awaited", chat, llm)
+    assert most == 4
+    check_tree(chat)
+
+
+def test_the_answers_are_stored_in_the_order_of_the_messages(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+
+    async def main() -> None:
+        last = asyncio.Event()
+
+        async def llm(prompt: str) -> str:
+            said = section(prompt, "conversation") if "<conversation>" in prompt.splitlines() else ""
+            if "Crane1 " in said:
+                await last.wait()  # the first is the last to answer
+            if "Crane13 " in said:
+                last.set()
+            return f"From {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All."
+
+        async with asyncio.timeout(PATIENCE):
+            await awaited(chat).compact("full", llm=llm, policy=policy(1_500))
+
+    asyncio.run(main())
+    found = [one for one in chat.tree() if not one.depth]
+    assert len(found) >= 4
+    assert [one.text for one in found] == [f"From {one.first} on." for one in found]
+    check_tree(chat)
+
+
+def test_the_first_that_fails_cancels_the_others_and_nothing_is_stored(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    before = chat.window(), chat.stats()
+    ended: list[str] = []
+
+    async def main() -> None:
+        together, never = asyncio.Barrier(4), asyncio.Event()
+
+        async def llm(prompt: str) -> str:
+            await together.wait()
+            if "Crane9 " in prompt:
+                raise ConnectionError
+            if "Crane1 " in prompt:
+                return "Cranes."
+            try:
+                await never.wait()
+            except asyncio.CancelledError:
+                ended.append("cancelled")
+                raise
+            return "Never."
+
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(ModelFailed) as caught:
+                await awaited(chat).compact("full", llm=llm, policy=policy())
+            assert caught.value.reason == "error"
+            assert ended == ["cancelled", "cancelled"], "when it raises, no call is running any more"
+
+    asyncio.run(main())
+    assert chat.tree() == []
+    assert (chat.window(), chat.stats()) == before
+    assert compact("awaited", chat, AsyncScribe()).leaves
+
+
+def test_what_was_stored_before_the_failing_batch_stays(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 80)
+    scribe = Scribe()
+
+    async def llm(prompt: str) -> str:
+        answer = scribe(prompt)
+        if len(scribe.prompts) == 6:
+            raise ConnectionError
+        return answer
+
+    with pytest.raises(ModelFailed, match="4 summaries were stored before"):
+        compact("awaited", chat, llm)
+    assert len(chat.tree()) == 4
+    check_tree(chat)
+
+
+def test_cancelling_a_compaction_leaves_a_sound_tree(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 80)
+
+    async def main() -> None:
+        begun, never = asyncio.Event(), asyncio.Event()
+        asked = 0
+
+        async def llm(prompt: str) -> str:
+            nonlocal asked
+            asked += 1
+            if asked > 4:
+                begun.set()
+                await never.wait()
+            return "Cranes."
+
+        async with asyncio.timeout(PATIENCE):
+            task = asyncio.ensure_future(awaited(chat).compact("full", llm=llm, policy=policy()))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    assert len(chat.tree()) == 4
+    check_tree(chat)
+    assert compact("awaited", chat, AsyncScribe()).leaves
+    check_tree(chat)
+
+
+def test_the_event_loop_turns_while_a_synchronous_model_thinks(chat: Chat) -> None:
+    tell(chat, 40)
+    answer = threading.Event()
+    scribe = Scribe()
+
+    def llm(prompt: str) -> str:
+        assert answer.wait(PATIENCE)
+        return scribe(prompt)
+
+    async def main() -> CompactionResult:
+        async with asyncio.timeout(PATIENCE):
+            task = asyncio.ensure_future(awaited(chat).compact("full", llm=llm, policy=policy()))
+            assert await awaited(chat).history(limit=1)
+            answer.set()
+            return await task
+
+    result = asyncio.run(main())
+    assert result.calls == len(scribe.prompts) > 1
+    check_tree(chat)
+
+
+def test_an_awaited_model_may_use_the_memory(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    here = awaited(chat)
+
+    async def llm(prompt: str) -> str:
+        assert len(await here.history()) >= 40
+        assert (await here.window()).messages
+        assert await memory.aio.recall("crane7")
+        await here.append(role="user", content="Meanwhile.")
+        return "Cranes."
+
+    async def main() -> CompactionResult:
+        async with asyncio.timeout(PATIENCE):
+            return await here.compact("full", llm=llm, policy=policy())
+
+    result = asyncio.run(main())
+    assert len(chat.history()) == 40 + result.calls
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("messages", [14, 20, 40, 100])
+def test_called_and_awaited_do_the_same(messages: int) -> None:
+    results = []
+    for way in WAYS:
+        with Memory(":memory:", user="ada") as memory:
+            chat = memory.chat("c")
+            tell(chat, messages)
+            answer = "Cranes lifted many boxes to the piers of the harbour. " * 3
+            result = compact(way, chat, AsyncScribe(answer), leaf_source=300)
+            results.append(
+                (
+                    [(one.depth, one.first, one.last, one.text) for one in result.summaries],
+                    result.tokens_after,
+                    result.why,
+                )
+            )
+    assert results[0] == results[1]
+
+
+def test_four_at_once_do_not_go_further_than_one_after_the_other(chat: Chat) -> None:
+    tell(chat, 200)
+    result = compact("awaited", chat, AsyncScribe("Cranes."), budget=10_000, leaf_source=1_000)
+    assert 6_000 - 1_000 <= result.tokens_after < 6_000
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_account_is_true_in_both_ways(memory: Memory, way: str) -> None:
+    chat = memory.chat("c")
+    tell(chat, 60)
+    scribe = AsyncScribe(in_turn("far too long. " * 500, "Cranes.", "Cranes lifted boxes."))
+    result = compact(way, chat, scribe, fan_in=(3, 2))
+    assert result.calls == len(scribe.prompts)
+    assert result.prompt_tokens == sum((len(prompt) + 3) // 4 for prompt in scribe.prompts)
+    assert {one.model for one in result.summaries} == {"AsyncScribe"}
+    assert {one.level for one in result.summaries} == {"normal", "aggressive"}
+    assert result.tokens_after == chat.stats().context_tokens
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("calls", [1, 2, 3, 5, 7])
+def test_at_most_so_many_calls_in_both_ways(chat: Chat, way: str, calls: int) -> None:
+    tell(chat, 100)
+    scribe = AsyncScribe("far too long. " * 500)
+    result = compact(way, chat, scribe, calls=calls)
+    assert result.calls == len(scribe.prompts) <= calls
+    assert result.why == f"The model was asked {calls} times, which is the limit."
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("spend", [1_000, 2_000, 4_000])
+def test_it_spends_no_more_than_it_may_in_both_ways(chat: Chat, way: str, spend: int) -> None:
+    tell(chat, 100)
+    result = compact(way, chat, AsyncScribe(), spend=spend)
+    assert result.calls
+    assert result.prompt_tokens + result.answer_tokens <= spend
+
+
+def test_progress_is_told_when_awaited(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 60)
+    stages: list[CompactionResult] = []
+
+    async def main() -> CompactionResult:
+        async with asyncio.timeout(PATIENCE):
+            return await awaited(chat).compact(
+                "full", llm=AsyncScribe(), policy=policy(), progress=stages.append
+            )
+
+    result = asyncio.run(main())
+    assert [len(stage.summaries) for stage in stages] == list(range(1, len(result.summaries) + 1))
+    assert [stage.tokens_after for stage in stages] == sorted(
+        (one.tokens_after for one in stages), reverse=True
+    )
+    assert [stage.calls for stage in stages] == sorted(stage.calls for stage in stages)
+
+
+def test_without_a_model_it_can_be_awaited_too(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+
+    async def main() -> CompactionResult:
+        return await awaited(chat).compact("full", policy=policy())
+
+    assert asyncio.run(main()).tokens_after < 600
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("llm", [None, Scribe(), AsyncScribe()])
+def test_what_is_wrong_is_refused_when_awaited(chat: Chat, llm: LLM | None) -> None:
+    tell(chat, 40)
+    wrong: Any = LastN()
+    partial: Any = "partial"
+
+    async def main() -> None:
+        with pytest.raises(InvalidInput, match="is no mode"):
+            await awaited(chat).compact(partial, llm=llm)
+        with pytest.raises(InvalidInput):
+            await awaited(chat).compact(budget=-1, llm=llm)
+        with pytest.raises(InvalidInput, match="does not say how to compact"):
+            await awaited(chat).compact(policy=wrong, llm=llm)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("llm", [5, "nope:model", "gpt-5-mini", lambda: "x", object()])
+def test_what_is_no_model_is_refused_before_anything(chat: Chat, way: str, llm: Any) -> None:
+    tell(chat, 40)
+    with pytest.raises(InvalidInput):
+        compact(way, chat, llm)
+    assert chat.tree() == []
+
+
+def test_a_buffer_of_one_summary_can_be_awaited(memory: Memory) -> None:
+    chat = memory.chat("c")
+    buffer = SummaryBuffer(1_000)
+
+    async def main() -> None:
+        for first in range(1, 60, 9):
+            tell(chat, 9, first=first)
+            await awaited(chat).compact(llm=AsyncScribe(f"Up to {first}."), policy=buffer)
+
+    asyncio.run(main())
+    assert len(chat.window(policy=buffer).summaries) == 1
+    check_tree(chat)
+
+
+# Patience
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_that_does_not_answer_is_given_up(memory: Memory, way: str) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+
+    async def llm(prompt: str) -> str:
+        with suppress(TimeoutError):  # or the test would wait for ever
+            await asyncio.wait_for(asyncio.Event().wait(), 1)
+        return "Too late."
+
+    with pytest.raises(ModelFailed) as caught:
+        compact(way, chat, llm, patience=0.05, seconds=0.5)
+    assert caught.value.reason == "timeout"
+    assert chat.tree() == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_that_does_not_answer_is_given_up(chat: Chat, server: Server, way: str) -> None:
+    tell(chat, 40)
+    late = threading.Event()
+
+    def reply(_: Body) -> tuple[int, str]:
+        late.wait(1)
+        return 200, completion("Too late.")
+
+    server.reply = reply
+    try:
+        with pytest.raises(ModelFailed) as caught:
+            compact(way, chat, served(server), patience=0.05, seconds=0.5)
+    finally:
+        late.set()
+    assert caught.value.reason == "timeout"
+    assert chat.tree() == []
+
+
+# Models of pydantic-ai
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_test_model_writes_summaries(memory: Memory, way: str) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    result = compact(way, chat, TestModel(custom_output_text="Cranes lifted boxes."))
+    assert {(one.text, one.level, one.model) for one in result.summaries} == {
+        ("Cranes lifted boxes.", "normal", "test:test")
+    }
+    assert result.calls == len(result.summaries)
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_function_model_is_asked_with_the_prompt_alone(chat: Chat, way: str) -> None:
+    tell(chat, 40)
+    prompts: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        (request,) = messages
+        assert isinstance(request, ModelRequest)
+        (part,) = request.parts
+        assert isinstance(part, UserPromptPart)
+        assert isinstance(part.content, str)
+        prompts.append(part.content)
+        return ModelResponse(parts=[ThinkingPart("Hm, a secret."), TextPart("Cranes.")])
+
+    result = compact(way, chat, FunctionModel(answer))
+    assert result.calls == len(prompts)
+    assert all("<conversation>" in prompt or "<summaries>" in prompt for prompt in prompts)
+    assert {one.text for one in result.summaries} == {"Cranes."}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_that_only_thinks_does_not_keep_a_session_from_being_compacted(chat: Chat, way: str) -> None:
+    tell(chat, 40)
+    result = compact(way, chat, FunctionModel(lambda _, __: ModelResponse(parts=[ThinkingPart("Hm.")])))
+    assert {one.level for one in result.summaries} == {"deterministic"}
+    assert result.tokens_after < 600
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_writes_summaries(memory: Memory, server: Server, way: str) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    server.reply = lambda _: (200, completion("Cranes lifted boxes.", reasoning_content="A secret."))
+    result = compact(way, chat, served(server))
+    assert {one.text for one in result.summaries} == {"Cranes lifted boxes."}
+    assert {one.model for one in result.summaries} == {"openai:served"}
+    prompts = [prompt_of(body) for body in server.requests]
+    assert result.calls == len(prompts)
+    assert result.prompt_tokens == sum((len(prompt) + 3) // 4 for prompt in prompts)
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("status", "code", "reason"),
+    [
+        (401, "invalid_api_key", "authentication"),
+        (403, "forbidden", "authentication"),
+        (429, "rate_limit_exceeded", "quota"),
+        (429, "insufficient_quota", "quota"),
+        (500, "server_error", "error"),
+    ],
+)
+def test_a_server_that_refuses_leaves_the_session_as_it_was(
+    chat: Chat, server: Server, way: str, status: int, code: str, reason: str
+) -> None:
+    tell(chat, 40)
+    before = chat.window(), chat.stats()
+    server.reply = lambda _: (status, refusal(code))
+    with pytest.raises(ModelFailed) as caught:
+        compact(way, chat, served(server))
+    assert caught.value.reason == reason
+    assert chat.tree() == []
+    assert (chat.window(), chat.stats()) == before
+
+
+def test_calls_that_fail_together_leave_no_connection_open(chat: Chat, server: Server) -> None:
+    tell(chat, 40)
+    together = threading.Barrier(4)
+
+    def reply(_: Body) -> tuple[int, str]:
+        with suppress(threading.BrokenBarrierError):
+            together.wait(PATIENCE)
+        return 429, refusal("rate_limit_exceeded")
+
+    server.reply = reply
+    gc.collect()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(10):
+            with pytest.raises(ModelFailed):
+                compact("awaited", chat, served(server))
+        together.abort()
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("text", ["", None, "<think>only</think>"])
+def test_a_server_that_answers_nothing_does_not_keep_a_session_from_being_compacted(
+    chat: Chat, server: Server, way: str, text: str | None
+) -> None:
+    tell(chat, 40)
+    server.reply = lambda _: (200, completion(text))
+    result = compact(way, chat, served(server))
+    assert {one.level for one in result.summaries} == {"deterministic"}
+    assert result.tokens_after < 600
+
+
+def test_a_server_is_asked_for_several_leaves_at_once(chat: Chat, server: Server) -> None:
+    tell(chat, 40)
+    together = threading.Barrier(4)
+    asked: list[int] = []
+
+    def reply(_: Body) -> tuple[int, str]:
+        asked.append(1)
+        if len(asked) <= 4:
+            together.wait(PATIENCE)
+        return 200, completion("Cranes.")
+
+    server.reply = reply
+    assert compact("awaited", chat, served(server)).calls >= 4
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_is_found_by_its_name(
+    chat: Chat, server: Server, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    tell(chat, 40)
+    result = compact(way, chat, "openai-chat:gpt-5-mini")
+    assert {one.model for one in result.summaries} == {"openai-chat:gpt-5-mini"}
+    assert {body["model"] for body in server.requests} == {"gpt-5-mini"}
+    assert {one.text for one in result.summaries} == {"served"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_missing_key_is_named_before_anything(
+    chat: Chat, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    tell(chat, 40)
+    with pytest.raises(ModelFailed, match=re.escape("Set OPENAI_API_KEY")) as caught:
+        compact(way, chat, "openai:gpt-5-mini")
+    assert caught.value.reason == "authentication"
+    assert chat.tree() == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_failure_after_some_summaries_keeps_its_reason(chat: Chat, way: str) -> None:
+    tell(chat, 80)
+    asked: list[str] = []
+
+    class RateLimitError(Exception):
+        pass
+
+    async def llm(prompt: str) -> str:
+        asked.append(prompt)
+        if len(asked) > 5:
+            raise RateLimitError
+        return "Cranes."
+
+    with pytest.raises(ModelFailed, match=r"\d summaries were stored before") as caught:
+        compact(way, chat, llm)
+    assert caught.value.reason == "quota"
+    assert chat.tree()
+    check_tree(chat)
+
+
+def test_a_function_of_an_awaitable_may_write_summaries(chat: Chat) -> None:
+    tell(chat, 40)
+    scribe = AsyncScribe()
+    lazy: Callable[[str], Any] = lambda prompt: scribe(prompt)  # noqa: E731, PLW0108 - not seen to be a coroutine function
+    for way in WAYS:
+        tell(chat, 40, first=1 + len(chat.history()))
+        assert compact(way, chat, lazy).leaves
+    check_tree(chat)

@@ -1,0 +1,109 @@
+"""`verify` proves the tree: it is quiet about a whole one, and finds each kind of damage."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tree_logs import check_tree
+
+from holdfast import Memory, Message
+from holdfast.context.plan import Compaction
+from holdfast.context.window import Lossless, SummaryBuffer
+
+ALIVE = 2**62
+OF_CHAT = f"SELECT number FROM summaries WHERE chat = 'monday' AND ended = {ALIVE}"
+LEAF = f"({OF_CHAT} AND depth = 0 ORDER BY first LIMIT 1 OFFSET 2)"
+NODE = f"({OF_CHAT} AND depth = 1 ORDER BY first LIMIT 1)"
+TOP = f"({OF_CHAT} AND parent = '' ORDER BY depth DESC, first LIMIT 1)"
+LAST = f"({OF_CHAT} AND parent = '' ORDER BY first DESC LIMIT 1)"
+GROWN = f"chat = 'tuesday' AND depth = 1 AND ended < {ALIVE}"
+ROWS = {"leaf": LEAF, "node": NODE, "top": TOP, "last": LAST}
+
+DAMAGES = {
+    **{
+        f"{what} of {row}": f"UPDATE summaries SET {change} WHERE number = {number}"
+        for row, number in ROWS.items()
+        for what, change in {
+            "gap before": "first = first + 1",
+            "gap after": "last = last - 1",
+            "overlap before": "first = first - 1",
+            "overlap after": "last = last + 1",
+            "nothing covered": "last = first - 1",
+            "a depth above": "depth = depth + 1",
+            "a depth below": "depth = depth - 1",
+            "another depth": "depth = 7",
+            "one message more": "messages = messages + 1",
+            "no messages": "messages = 0",
+            "other tokens": "source_tokens = source_tokens - 1",
+            "an earlier time": "since = since - 1",
+            "a later time": "until = until + 1",
+            "a later beginning": "since = since + 1",
+            "no time of the calendar": f"until = {ALIVE}",
+            "a parent that is not there": "parent = 'sum_0000000000000000'",
+            "itself as parent": "parent = id",
+            "another chat": "chat = 'tuesday'",
+            "a chat that is not there": "chat = 'friday'",
+            "an end": "ended = 1",
+        }.items()
+    },
+    **{f"no {row}": f"DELETE FROM summaries WHERE number = {number}" for row, number in ROWS.items()},
+    "a child that is of the frontier": f"UPDATE summaries SET parent = '' WHERE number = {LEAF}",
+    "a child of another": f"UPDATE summaries SET parent = (SELECT id FROM summaries WHERE number = {TOP}) WHERE number = {LEAF}",
+    "a frontier that is a child": f"UPDATE summaries SET parent = (SELECT id FROM summaries WHERE number = {NODE}) WHERE number = {LAST}",
+    "a cost of the frontier": f"UPDATE summaries SET tokens = tokens + 1 WHERE number = {LAST}",
+    "twice": f"UPDATE summaries SET ended = {ALIVE} WHERE {GROWN}",
+    "not any more": f"UPDATE summaries SET ended = 1 WHERE chat = 'tuesday' AND parent = '' AND ended = {ALIVE}",
+    "no summaries": "DELETE FROM summaries WHERE chat = 'monday'",
+    "no leaves": "DELETE FROM summaries WHERE chat = 'monday' AND depth = 0",
+    "no session": "DELETE FROM sessions WHERE chat = 'monday'",
+    "no message": "DELETE FROM messages WHERE chat = 'monday' AND seq = 3",
+    **{
+        f"{column} {change}": f"UPDATE sessions SET {column} = {column} {change} WHERE chat = 'monday'"
+        for column in ("covered", "covered_messages", "covered_tokens", "summary_tokens")
+        for change in ("+ 1", "- 1", "* 0")
+    },
+    "a session without a tree": "UPDATE sessions SET covered = 1 WHERE chat = 'wednesday'",
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a tree of three levels, a summary that has grown, and a session without any."""
+    file = tmp_path_factory.mktemp("whole") / "memory.db"
+    with Memory(file, user="ada") as memory:
+        chat = memory.chat("monday")
+        for n in range(120):
+            chat.append(role="user", content=f"{n}: the tulips bloom in the garden of Ada. " * 3)
+        policy = Lossless(500, Compaction(leaf_source=300, fan_in=(3, 2), leaf_target=40, tail=0.2))
+        chat.compact("full", policy=policy)
+        for n in range(9):
+            chat.append(role="user", content=f"{n}: the roses bloom in the garden of Ada. " * 3)
+        chat.compact(
+            "full", policy=Lossless(500, Compaction(leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
+        )
+        cumulative = memory.chat("tuesday")
+        for _ in range(4):
+            cumulative.append([Message("user", f"{n}: the daisies bloom. " * 9) for n in range(20)])
+            cumulative.compact("full", policy=SummaryBuffer(500))
+        memory.chat("wednesday").append(role="user", content="hello")
+        depths = [one.depth for one in chat.tree()]
+        assert max(depths) >= 2
+        assert len([one for one in chat.tree() if not one.parent]) >= 2
+        assert memory.verify().problems == ()
+        assert memory.verify().checked["summaries"] == len(chat.tree()) + len(cumulative.tree())
+        check_tree(memory, chat, chat.history())
+    return file
+
+
+@pytest.mark.parametrize("sql", DAMAGES.values(), ids=DAMAGES.keys())
+def test_damage_is_found(whole: Path, tmp_path: Path, sql: str) -> None:
+    file = tmp_path / "memory.db"
+    shutil.copy(whole, file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        assert connection.execute(sql).rowcount > 0, "the damage was not done"
+    with Memory(file, user="ada") as memory:
+        assert memory.verify().problems != ()

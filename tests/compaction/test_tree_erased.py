@@ -1,0 +1,224 @@
+"""The words of erased messages are in no summary, in no row and in no byte; what covers earlier ones only stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from tree_logs import check_tree, check_words, covered_by, frontier_of
+
+from holdfast import Memory, Message
+from holdfast.chat import Chat
+from holdfast.context.plan import Compaction
+from holdfast.context.window import Lossless, SummaryBuffer
+from holdfast.types import Summary
+
+TREE = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.1, previous=2, calls=1000))
+LEVELS: dict[str, Callable[[str], str] | None] = {
+    "without a model": None,
+    "a model that says all again": lambda prompt: " ".join(
+        [*dict.fromkeys(re.findall(r"zq\d+qz", prompt))][-15:]
+    ),
+    "a model that says all again at length": lambda prompt: prompt,
+}
+
+
+def word(number: int) -> str:
+    return f"zq{number:04}qz"
+
+
+def talk(chat: Chat, start: int, count: int, length: int = 6) -> None:
+    text = "The garden blooms. "
+    chat.append([Message("user", f"{word(n)} {text * length}") for n in range(start, start + count)])
+
+
+def stored(location: str) -> bytes:
+    """Give the bytes of the file and of those beside it; on a server, all rows of all tables."""
+    if not location.startswith("postgres"):
+        return b"".join(file.read_bytes() for file in sorted(Path(location).parent.glob("memory.db*")))
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast'"
+    with psycopg.connect(location, autocommit=True) as connection:
+        tables = [name for (name,) in connection.execute(query)]
+        assert "summaries" in tables
+        rows = [
+            row
+            for table in tables
+            for row in connection.execute(f"SELECT * FROM holdfast.{table}".encode()).fetchall()
+        ]
+    return b"\n".join(
+        value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row
+    )
+
+
+def words_in(content: bytes | str) -> set[str]:
+    text = content if isinstance(content, bytes) else content.encode()
+    return {found.decode() for found in re.findall(rb"zq\d{4}qz", text)}
+
+
+def without_parent(tree: list[Summary]) -> set[tuple[object, ...]]:
+    return {
+        (one.id, one.depth, one.first, one.last, one.text, one.tokens, one.messages, one.at) for one in tree
+    }
+
+
+@pytest.fixture
+def ada(shared_location: str) -> Iterator[Memory]:
+    with Memory(shared_location, user="ada") as memory:
+        yield memory
+
+
+@pytest.mark.parametrize("policy", [TREE, SummaryBuffer(600)], ids=["tree", "single"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_erased_words_are_in_no_summary_and_in_no_byte(
+    ada: Memory, shared_location: str, policy: Lossless | SummaryBuffer, level: str
+) -> None:
+    chat = ada.chat("monday")
+    for part in range(3):
+        talk(chat, part * 40 + 1, 40)
+        chat.compact("full", policy=policy, llm=LEVELS[level])
+    chat.search(word(33))
+    ada.recall(word(33))
+    before = chat.tree()
+    assert words_in(stored(shared_location)) == {word(n) for n in range(1, 121)}
+    receipt = ada.erase(chat="monday", messages=(60, 70))
+    after = chat.tree()
+    gone = {word(n) for n in range(60, 71)}
+    assert not words_in(stored(shared_location)) & gone
+    assert not words_in(" ".join(one.text for one in after)) & gone
+    stays = [one for one in before if one.last < 60]
+    assert without_parent(after) >= without_parent(stays)
+    assert receipt.counts["messages"] == 11
+    assert receipt.counts["summaries"] >= len(before) - len(stays) > 0
+    assert covered_by(chat) == max((one.last for one in after), default=0) < 60
+    check_tree(ada, chat, chat.history())
+    check_words(chat, chat.history())
+    assert chat.search(word(65)) == [] or all(hit.seq != 65 for hit in chat.search(word(65)))
+    again = chat.compact("full", policy=policy, llm=LEVELS[level])
+    assert covered_by(chat) > 70, again.why
+    check_tree(ada, chat, chat.history())
+    assert not words_in(stored(shared_location)) & gone
+
+
+@pytest.mark.parametrize("erased", [1, 8, 26, 51, 77, 99])
+def test_a_tree_is_true_wherever_it_is_erased(memory: Memory, erased: int) -> None:
+    chat = memory.chat("monday")
+    for part in range(4):
+        talk(chat, part * 25 + 1, 25)
+        chat.compact("full", policy=TREE)
+    memory.erase(chat="monday", messages=erased)
+    check_tree(memory, chat, chat.history())
+    check_words(chat, chat.history())
+    assert word(erased) not in " ".join(one.text for one in chat.tree())
+    memory.erase(chat="monday", messages=(max(1, erased - 20), erased + 1))
+    check_tree(memory, chat, chat.history())
+    chat.compact("full", policy=TREE)
+    check_tree(memory, chat, chat.history())
+
+
+def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    policy = SummaryBuffer(600)
+    states = []
+    for part in range(5):
+        talk(chat, part * 25 + 1, 25)
+        chat.compact("full", policy=policy)
+        states.append((without_parent(chat.tree()), frontier_of(chat.tree())[0], chat.stats().summarised))
+    identities = {state[1].id for state in states[1:]}
+    assert len(identities) == 1, "it has grown under one id"
+    for earlier, later in zip(states[-2::-1], states[:0:-1], strict=True):
+        first = earlier[1].last + 1
+        assert covered_by(chat) == later[1].last
+        memory.erase(chat="monday", messages=first)
+        assert without_parent(chat.tree()) == earlier[0]
+        assert frontier_of(chat.tree()) == [earlier[1]]
+        assert chat.stats().summarised == earlier[2]
+        check_tree(memory, chat, chat.history())
+    memory.erase(chat="monday", messages=1)
+    assert chat.tree() == []
+    chat.compact("full", policy=policy)
+    assert len(frontier_of(chat.tree())) == 1
+    check_tree(memory, chat, chat.history())
+
+
+@pytest.mark.parametrize("erased", ["first", "middle", "last"])
+def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_back(
+    memory: Memory, erased: str
+) -> None:
+    """After an import, or a long pause, it takes in more than one leaf; of these only some were erased."""
+    chat = memory.chat("monday")
+    policy = SummaryBuffer(1_000)
+    for _ in range(2):
+        talk(chat, 1, 40)
+        chat.compact("full", policy=policy)
+    grown = frontier_of(chat.tree())[0]
+    chat.append([Message("user", "The daisies bloom. " * 2_500) for _ in range(10)])
+    talk(chat, 1, 30)
+    chat.compact("full", policy=policy)
+    taken = [one for one in chat.tree() if not one.depth and one.first > grown.last]
+    assert len(taken) >= 3
+    leaf = {"first": taken[0], "middle": taken[1], "last": taken[-1]}[erased]
+    memory.erase(chat="monday", messages=leaf.last)
+    check_tree(memory, chat, chat.history())
+    check_words(chat, chat.history())
+    assert [one.id for one in chat.tree() if not one.depth][-1] != leaf.id
+    again = chat.compact("full", policy=policy)
+    assert len(frontier_of(chat.tree())) == 1, again.why
+    check_tree(memory, chat, chat.history())
+
+
+@pytest.mark.parametrize("budget", [200, 400, 800])
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: int) -> None:
+    """Where not even `pressed` summaries are side by side, the condensed one before them takes them in."""
+    policy = Lossless(budget, Compaction(leaf_source=150, fan_in=(4, 4), pressed=4, leaf_target=20, tail=0.1))
+    with Memory(":memory:", user="ada") as memory:
+        chat = memory.chat("monday")
+        taken: list[Summary] = []
+        while len(taken) < 2:
+            before = {one.id: one.last for one in chat.tree()}
+            assert len(before) < 500, "it never takes in two at once: the test is of no use"
+            talk(chat, 1, 9)
+            chat.compact("full", policy=policy)
+            tree = chat.tree()
+            taken = [one for one in tree if one.parent in before and one.first > before[one.parent]]
+        memory.erase(chat="monday", messages=taken[place].first)
+        check_tree(memory, chat, chat.history())
+        check_words(chat, chat.history())
+
+
+def test_a_whole_chat_leaves_no_summaries(ada: Memory, shared_location: str) -> None:
+    for name, start in (("monday", 1), ("tuesday", 2_001)):
+        talk(ada.chat(name), start, 60)
+        ada.chat(name).compact("full", policy=TREE)
+    count = len(ada.chat("monday").tree())
+    kept = ada.chat("tuesday").tree()
+    receipt = ada.erase(chat="monday")
+    assert receipt.counts["summaries"] >= count > 0
+    assert ada.chat("monday").tree() == []
+    assert ada.chat("monday").stats().summarised == 0
+    assert ada.chat("tuesday").tree() == kept
+    assert words_in(stored(shared_location)) == {word(n) for n in range(2_001, 2_061)}
+    assert ada.verify().problems == ()
+    talk(ada.chat("monday"), 4_001, 60)
+    assert not ada.chat("monday").compact("full", policy=TREE).noop
+    check_tree(ada, ada.chat("monday"), ada.chat("monday").history())
+
+
+def test_a_whole_user_leaves_no_summaries_and_others_keep_theirs(ada: Memory, shared_location: str) -> None:
+    bob = ada.scoped(user="bob")
+    for memory, start in ((ada, 1), (bob, 2_001)):
+        for name in ("monday", "tuesday"):
+            talk(memory.chat(name), start, 60)
+            memory.chat(name).compact("full", policy=SummaryBuffer(600))
+            talk(memory.chat(name), start + 100, 60)
+            memory.chat(name).compact("full", policy=SummaryBuffer(600))
+    kept = bob.chat("monday").tree()
+    receipt = ada.scoped(user="admin").erase(user="ada")
+    assert receipt.counts["summaries"] > 0
+    assert all(int(found[2:6]) > 2_000 for found in words_in(stored(shared_location)))
+    assert bob.chat("monday").tree() == kept != []
+    assert ada.verify().ok
+    assert bob.verify().ok
