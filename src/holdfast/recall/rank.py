@@ -43,7 +43,7 @@ class Weights:
     date: float = 0.5
     related: float = 0.5  # what words related to one of the question count, all together, against that word
     short: int = 6  # the number of words up to which they do: in longer questions they count for less
-    summary: float = 0.4  # what a summary counts against a turn that says the same
+    summary: float = 0.2  # what a summary counts against a turn that says the same
     substance: float = 2.0  # the number of words at which a turn counts half: "Thanks!" answers nothing
 
 
