@@ -57,7 +57,8 @@ class Digest:
 
         Args:
             budget: tokens of the window.
-            threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default.
+            threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default. An incremental
+                `compact` goes by that of its policy.
             policy: how the window is made, with its own budget, in place of `Lossless`.
 
         Raises:

@@ -245,7 +245,7 @@ def _written(messages: Iterable[Message]) -> Iterable[Part]:
 
 def _parts(window: Window) -> list[Part]:
     summaries = [
-        Part(hash((one.id, one.tokens)), one.tokens, summary_message(one), "summary")
+        Part(hash((one.id, one.last, one.tokens)), one.tokens, summary_message(one), "summary")
         for one in window.summaries
     ]
     return [*summaries, *_written(window.messages)]
