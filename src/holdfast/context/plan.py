@@ -95,6 +95,9 @@ def is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 
 
+DEFAULTS = Compaction()
+
+
 def share_of(budget: int, share: float) -> int:
     """Give the whole tokens of a share of a budget; 0.57 of 10,000 is 5,700, whatever a float makes of it."""
     return math.floor(share * budget + 1e-6)

@@ -7,13 +7,13 @@ All share one core, `context/reach.py`, that never splits a tool use. The three 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
-from itertools import takewhile, tee
+from dataclasses import dataclass, replace
+from itertools import tee
 from typing import TYPE_CHECKING
 
-from holdfast.context.plan import Compaction
+from holdfast.context.plan import DEFAULTS, Compaction
 from holdfast.context.reach import NO_BUDGET, Reach, choose
 from holdfast.errors import InvalidInput
 from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window, check_count
@@ -119,7 +119,7 @@ class Lossless:
     """
 
     budget: int = 8_000
-    compaction: Compaction = field(default_factory=Compaction)
+    compaction: Compaction = DEFAULTS
     user_first: bool = False
 
     def __post_init__(self) -> None:
@@ -135,10 +135,13 @@ class Lossless:
     ) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
         budget, turns = self.budget, self.compaction.turns
+        if not frontier:
+            reach = Reach(budget, min(1, turns), turns, budget, user_first=self.user_first)
+            return choose(newest_first, length, tokens, reach, erased)
         rest = _Rest(newest_first, length, tokens, erased, frontier)
         cap = budget
-        kept: Sequence[Summary] = frontier
-        if frontier and rest.tokens + _cost(frontier) > budget:
+        kept = frontier
+        if rest.tokens + _cost(frontier) > budget:
             cap = int(budget * self.compaction.tail)
             tail = rest.choose(Reach(0, min(1, turns), turns, cap))
             kept = _newest_within(frontier, budget - tail.tokens)
@@ -281,8 +284,7 @@ class _Rest:
         frontier: Sequence[Summary],
     ) -> None:
         self._start = frontier[-1].last if frontier else 0
-        fresh = takewhile(lambda message: message.seq > self._start, newest_first)
-        (self._read,) = tee(fresh, 1)
+        (self._read,) = tee(_after(self._start, newest_first), 1)
         self._length = length
         self.tokens = tokens - sum(one.source_tokens for one in frontier)
         there = length - erased - sum(one.messages for one in frontier)
@@ -290,6 +292,13 @@ class _Rest:
 
     def choose(self, reach: Reach) -> Window:
         return choose(copy(self._read), self._length, self.tokens, reach, self._erased, self._start)
+
+
+def _after(seq: int, newest_first: Iterable[Message]) -> Iterator[Message]:
+    for message in newest_first:
+        if message.seq <= seq:
+            return
+        yield message
 
 
 def _cost(summaries: Iterable[Summary]) -> int:
