@@ -390,3 +390,9 @@ def test_long_runs_cost_no_time(unit: str) -> None:
 def test_fillers_are_left_off() -> None:
     assert without_filler("Wow, Anna, I moved to Porto.") == "I moved to Porto."
     assert without_filler("No, we use Redis for that.") == "No, we use Redis for that."
+
+
+def test_the_steps_of_a_routine_do_not_crowd_out_what_was_decided() -> None:
+    steps = [Message("user", f"Step {n}: please move table_{n} from MySQL to PostgreSQL.") for n in range(200)]
+    steps.insert(120, Message("assistant", "We agreed to keep the old names because reports read them."))
+    assert "keep the old names because reports read them" in extract(passages(steps), 200)

@@ -117,8 +117,14 @@ _FIRST = 1.3
 _PASTED = 1_500  # characters; what is longer is mostly not the user's own
 
 
+_DIGITS = re.compile(r"\d+")
+
+
 class Unit(NamedTuple):
-    """Hold a sentence that can be taken: its turn, its text, its cost, what it speaks of, and what that counts."""
+    """Hold a sentence that can be taken: its turn, its text, its cost, what it speaks of, and what that counts.
+
+    `shape` is the text without its numbers: the steps of a routine differ in nothing else.
+    """
 
     turn: int
     text: str
@@ -126,6 +132,7 @@ class Unit(NamedTuple):
     concepts: tuple[int, ...]
     pairs: tuple[int, ...]
     factor: float
+    shape: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +257,15 @@ def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
 
 def _unit(turn: int, text: str, concepts: list[int], factor: float) -> Unit:
     pairs = tuple([(one << PAIR_BITS) | other for one, other in pairwise(concepts)])
-    return Unit(turn, text, estimate_tokens(text), tuple(dict.fromkeys(concepts)), pairs, factor)
+    return Unit(
+        turn,
+        text,
+        estimate_tokens(text),
+        tuple(dict.fromkeys(concepts)),
+        pairs,
+        factor,
+        _DIGITS.sub("#", text),
+    )
 
 
 def _weights(vocabulary: _Vocabulary, having: Counter[int]) -> list[float]:

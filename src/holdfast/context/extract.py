@@ -7,6 +7,7 @@ and is not taken.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
@@ -20,6 +21,7 @@ _TOPICS = 8  # that the last line names
 _ROOM_FOR_TOPICS = 80  # tokens of a summary that can spare some for that line
 _PAIR = 0.1  # of the weight of two words, that their standing side by side weighs again
 _LABEL = 3.0  # tokens for naming a speaker, and a share of the day
+_REPEATED = 0.5  # what a sentence counts after another one that differs in its numbers only
 _SAME_TURN = 0.5  # tokens of going on with what is already said
 _LONGEST_TOPIC = 40
 _SHORTEST_TOPIC = 4
@@ -64,6 +66,7 @@ class _Cover:
         self._units, self._weights = read.units, read.weights
         self._words: set[int] = set()
         self._pairs: set[int] = set()
+        self._shapes: Counter[str] = Counter()
         self.begun: set[int] = set()  # turns
 
     def cost(self, unit: Unit) -> float:
@@ -79,11 +82,12 @@ class _Cover:
         added = sum(words) + _PAIR * sum(
             [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
         )
-        return added * unit.factor / self.cost(unit)
+        return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
 
     def take(self, unit: Unit) -> None:
         self._words.update(unit.concepts)
         self._pairs.update(unit.pairs)
+        self._shapes[unit.shape] += 1
         self.begun.add(unit.turn)
 
 
