@@ -393,6 +393,10 @@ def test_fillers_are_left_off() -> None:
 
 
 def test_the_steps_of_a_routine_do_not_crowd_out_what_was_decided() -> None:
-    steps = [Message("user", f"Step {n}: please move table_{n} from MySQL to PostgreSQL.") for n in range(200)]
-    steps.insert(120, Message("assistant", "We agreed to keep the old names because reports read them."))
-    assert "keep the old names because reports read them" in extract(passages(steps), 200)
+    steps: list[Message] = []
+    for n in range(100):
+        steps.append(Message("user", f"Please move table_{n} to PostgreSQL."))
+        steps.append(Message("assistant", f"Moved table_{n}. The old name stays: reports read it."))
+    text = extract(passages(steps), 300)
+    assert text.count("Please move") < 20
+    assert "The old name stays: reports read it." in text
