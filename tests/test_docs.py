@@ -58,7 +58,7 @@ def test_the_example_runs_as_written(
     printed = capsys.readouterr().out
     assert "training for the Berlin marathon" in printed.splitlines()[0]
     assert "because words" in printed
-    assert [message["role"] for message in asked[0][1]] == ["user", "assistant"]
+    assert [message["role"] for message in asked[0][1]] == ["user", "assistant", "user"]
     memory = names["memory"]
     assert isinstance(memory, holdfast.Memory)
     with memory:

@@ -200,12 +200,10 @@ class AsyncChat(_Async[Chat]):
         on_thread = partial(_on, self._executor)
         policy = checked(policy, budget)
         model = await on_thread(partial(resolved, llm))
-        if model is None or not model.is_async:
-            whole = partial(
-                self._sync.compact, mode, budget=budget, llm=llm, progress=progress, policy=policy
-            )
-            return await on_thread(whole)
-        steps = self._sync._steps(mode, model, progress, policy, at_once=AT_ONCE)  # noqa: SLF001 - its twin
+        if model is None:
+            return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
+        at_once = AT_ONCE if model.is_async else 1
+        steps = self._sync._steps(mode, model, progress, policy, at_once=at_once)  # noqa: SLF001 - its twin
         return await _drive(steps, model, policy.compaction.patience, on_thread)
 
     compact.__doc__ = Chat.compact.__doc__

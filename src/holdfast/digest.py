@@ -56,7 +56,8 @@ class Digest:
         So it is False right after a compaction that could do no more. Costs one small read while there is room.
 
         Args:
-            budget: tokens of the window.
+            budget: tokens of the window: of a prompt, without what its system text and what is known take,
+                `prompt.tokens["room"]`.
             threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default. An incremental
                 `compact` goes by that of its policy.
             policy: how the window is made, with its own budget, in place of `Lossless`.
@@ -92,8 +93,9 @@ class Digest:
 
         Args:
             mode: "incremental" goes over the session once if it is crowded, which is what to call after each turn;
-                "full" goes on until the session is under its target, or nothing more can be done.
-            budget: tokens of the window that the session is to fit.
+                "full" goes on until the session is under its target, nothing more can be done, or a limit of the
+                policy is reached (24 calls of a model, 120 seconds); call it again then.
+            budget: tokens of the window that the session is to fit, as for `crowded`.
             llm: what writes the summaries: a function from text to text, synchronous or not, or, with the extra
                 `llm`, a model of pydantic-ai or its name. Without one, they are sentences of the messages.
             progress: is called after each summary with the account so far; of an awaited call, on another thread.
@@ -123,6 +125,8 @@ class Digest:
     ) -> Steps:
         from holdfast.context.compact import compact  # noqa: PLC0415 - as above
 
+        if progress is not None and not callable(progress):
+            raise InvalidInput(f"`progress` is {progress!r}.", "Pass a function of one account, or None.")
         return compact(
             self._session(), mode, policy.budget, policy.compaction, model, at_once=at_once, report=progress
         )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+Reason = Literal["authentication", "quota", "timeout", "answer", "error"]
+"""Why a model failed."""
+
 
 class HoldfastError(Exception):
     """Catch this to catch everything that Holdfast raises on purpose.
@@ -64,7 +67,7 @@ class ModelFailed(HoldfastError):
         what: str,
         todo: str,
         *,
-        reason: Literal["authentication", "quota", "timeout", "answer", "error"] = "error",
+        reason: Reason = "error",
     ) -> None:
         super().__init__(what, todo)
         self.reason = reason

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from inspect import isawaitable, isclass, iscoroutinefunction, signature
 from threading import Lock, Thread, get_ident
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar
 
-from holdfast.errors import InvalidInput, MissingExtra, ModelFailed
+from holdfast.errors import InvalidInput, MissingExtra, ModelFailed, Reason
 from holdfast.types import check_name
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
 
 T = TypeVar("T")
-Reason = Literal["authentication", "quota", "timeout", "answer", "error"]
 Complete: TypeAlias = Callable[[str], str] | Callable[[str], Awaitable[str]]
 
 
@@ -235,8 +234,10 @@ async def _entered(model: PydanticModel) -> AsyncIterator[None]:
 # Asking
 
 
-def complete(model: Model, prompt: str) -> str:
+def complete(model: Model, prompt: str, patience: float | None = None) -> str:
     """Ask a model and wait for its answer, also from within a running event loop (which waits as well).
+
+    An asynchronous model is waited for at most `patience` seconds; nothing can end the wait for another one.
 
     Raises:
         ModelFailed: it raised an error, or what it answered is not text.
@@ -248,7 +249,7 @@ def complete(model: Model, prompt: str) -> str:
                 f"The model {_shown(model.name)} was to be waited for on the event loop that it answers on.",
                 "Await `acomplete` there.",
             )
-        return run(lambda: acomplete(model, prompt))
+        return run(lambda: acomplete(model, prompt, patience))
     answer = _call(model, prompt)
     return run(lambda: _text(model, answer)) if isawaitable(answer) else _checked(model, answer)
 
@@ -396,7 +397,15 @@ def _begin() -> tuple[asyncio.AbstractEventLoop, Thread]:
         begun.set_result((asyncio.get_running_loop(), end))
         await end.wait()
 
-    thread = Thread(target=lambda: asyncio.run(live()), name="holdfast-llm", daemon=True)
+    def work() -> None:
+        try:
+            asyncio.run(live())
+        except Exception as error:
+            if begun.done():
+                raise
+            begun.set_exception(error)  # such as no file descriptor left for a loop
+
+    thread = Thread(target=work, name="holdfast-llm", daemon=True)
     thread.start()
     loop, end = begun.result()
 

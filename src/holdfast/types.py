@@ -499,7 +499,8 @@ class Window:
 class Prompt:
     """Hold a prompt ready to be sent: system text, messages in the OpenAI chat format, and an account of its tokens.
 
-    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts, and `unchanged` to
+    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `room` to what is
+    left of the budget to the session and to what was recalled, which is the budget to compact for; and `unchanged` to
     those that it begins with as the last prompt of this chat through the same open memory did.
     """
 

@@ -167,10 +167,10 @@ def test_exact_identifiers_are_found_in_messages_and_summaries(memory: Memory, i
     chat.append([Message("user", other, at=minute(6)) for other in others])
     tell(chat, 40, first=20)
     chat.compact(
-        "full", llm=Scribe(in_turn("Nothing.", f"Seen: {identifier}.", "More boxes.")), policy=policy()
+        "full", llm=Scribe(in_turn("Nothing.", f"They saw {identifier}.", "More boxes.")), policy=policy()
     )
     assert chat.search(identifier, "messages")[0].seq == 5
-    assert chat.search(identifier, "summaries")[0].text == f"Seen: {identifier}."
+    assert chat.search(identifier, "summaries")[0].text == f"They saw {identifier}."
 
 
 def test_every_hit_has_what_was_searched_for(memory: Memory) -> None:

@@ -242,7 +242,7 @@ def test_the_depth_of_a_summary_selects_the_prompt(chat: Chat) -> None:
         if one.depth:
             parts = [part.text for part in result.summaries if part.parent == one.id]
             children = [part.text for part in chat.expand(one.id, 10**9).children]
-            assert section(prompt, "summaries").splitlines() == children
+            assert section(prompt, "summaries").splitlines() == [f"- {child}" for child in children]
             assert len(children) >= 2
             assert not parts or parts == children
 

@@ -76,6 +76,7 @@ def test_without_hits_there_is_no_block() -> None:
         "total": 30,
         "unchanged": 0,
         "budget": 8_000,
+        "room": 8_000,
         "free": 7_970,
     }
     assert ask(parse("u"), [], system="Be brief.").system == "Be brief."

@@ -299,7 +299,7 @@ def test_the_account_of_tokens_adds_up(fixed: Memory) -> None:
         for query in (None, QUESTION):
             prompt = chat.prompt(query=query, system=system)
             tokens = prompt.tokens
-            keys = {"system", "known", "recalled", "window", "total", "unchanged", "budget", "free"}
+            keys = {"system", "known", "recalled", "window", "total", "unchanged", "budget", "room", "free"}
             assert set(tokens) == keys
             parts = tokens["system"] + tokens["known"] + tokens["recalled"] + tokens["window"]
             assert parts == tokens["total"] == 8_000 - tokens["free"]

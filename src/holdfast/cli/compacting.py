@@ -62,9 +62,10 @@ def compact(
     For example: holdfast compact porto-trip --full --budget 2000
     """
     from holdfast.cli.progress import Shrinking  # noqa: PLC0415 - only what takes a while needs a progress bar
+    from holdfast.context.plan import share_of  # noqa: PLC0415 - as below
 
     how = _POLICIES[policy](budget)
-    target = int(how.compaction.target * budget)
+    target = share_of(budget, how.compaction.target)
     try:
         with options.open() as memory:
             known = known_chats(memory)

@@ -65,7 +65,7 @@ class Task:
     tokens: int
     since: datetime
     until: datetime
-    epoch: int
+    erasures: int
     group: Group | None = None
     id: str = field(default_factory=lambda: f"sum_{os.urandom(8).hex()}")
 
@@ -120,7 +120,8 @@ def compact(
     except ModelFailed as error:
         if not work.made:
             raise
-        kept = f"{len(work.made)} summaries were stored before."
+        made = len(work.made)
+        kept = "1 summary was stored before." if made == 1 else f"{made} summaries were stored before."
         raise ModelFailed(f"{error.what} {kept}", error.todo, reason=error.reason) from error
     return work.account(
         "An incremental compaction goes over the session once."
@@ -222,7 +223,10 @@ class _Work:
             stopped = yield from self._make(batch)
             if stopped is not None:
                 return stopped
-            sources = sources[len(self.made) - made :]
+            done = len(self.made) - made
+            # If somebody else was at work as well, what was planned may begin elsewhere.
+            going_on = done and self._state.covered == some[done - 1][-1].seq
+            sources = sources[done:] if going_on else []
         return ""
 
     def leaves(self, need: float) -> list[list[Line]]:
@@ -249,7 +253,7 @@ class _Work:
             tokens,
             min(times),
             max(times),
-            self._state.epoch,
+            self._state.erasures,
         )
 
     def _latest(self, end: int) -> list[Summary]:
@@ -296,7 +300,7 @@ class _Work:
             sum(one.source_tokens for one in parts),
             min(one.since for one in parts),
             max(one.until for one in parts),
-            self._state.epoch,
+            self._state.erasures,
             group,
             group.into.id if group.into else f"sum_{os.urandom(8).hex()}",
         )
@@ -389,7 +393,7 @@ class _Work:
             text=written.text,
             level=written.level,
             model=task.group.parts[0].model if task.group and task.is_copy else model,
-            epoch=task.epoch,
+            erasures=task.erasures,
         )
 
     def _store(self, task: Task, draft: Draft) -> Summary | None:
@@ -431,12 +435,10 @@ def _written(asking: Asking, model: Model | None, patience: float) -> Written:
 
 
 def _ask(model: Model | None, prompt: str, patience: float) -> str:
-    from holdfast.llm import acomplete, complete, run  # noqa: PLC0415 - only for those who have a model
+    from holdfast.llm import complete  # noqa: PLC0415 - only for those who have a model
 
     assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
-    if model.is_async:
-        return run(partial(acomplete, model, prompt, patience))
-    return complete(model, prompt)
+    return complete(model, prompt, patience)
 
 
 def advance(step: Callable[[], Y]) -> Y | Any:

@@ -113,7 +113,7 @@ _ANNOUNCED = 0.4
 _GREETS = 0.3
 _ALONE = 0.5  # one word, and nothing said of it
 _ASKED = 1.4  # what the user of an agent says
-_FIRST = 1.3
+_FIRST = 2.5  # what the user asked for first: without it nobody knows what the rest was for
 _PASTED = 1_500  # characters; what is longer is mostly not the user's own
 
 
@@ -133,6 +133,7 @@ class Unit(NamedTuple):
     pairs: tuple[int, ...]
     factor: float
     shape: str
+    preview: bool  # of code or of the use of a tool, not something that was said
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
     by_role = _role_factors(passages, with_agent=with_agent)
     vocabulary = _Vocabulary()
     having: Counter[int] = Counter()
-    found: list[tuple[int, str, list[int], float]] = []
+    found: list[tuple[int, str, list[int], float, bool]] = []
     for turn, sentences_of_turn in groupby(said, key=itemgetter(0)):
         of_turn: set[int] = set()
         from_a_person = passages[turn].role == "user" or not with_agent
@@ -231,13 +232,16 @@ def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
             factor = by_role[turn] * _factor(text, hints, asks=asks, from_a_person=from_a_person)
             if len(concepts) < 2 and not asks:
                 factor *= _ALONE
-            found.append((turn, text, concepts, factor))
+            found.append((turn, text, concepts, factor, passages[turn].role == "tool" or _is_preview(text)))
         having.update(of_turn)
     speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
     weights = _weights(vocabulary, having)
     for number in speakers:  # the layout names them
         weights[number] = 0.0
-    units = [_unit(turn, text, about, factor * _says(about, weights)) for turn, text, about, factor in found]
+    units = [
+        _unit(turn, text, about, factor * _says(about, weights), preview)
+        for turn, text, about, factor, preview in found
+    ]
     return History(units, weights, vocabulary.names)
 
 
@@ -255,7 +259,11 @@ def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
     return max(map(weights.__getitem__, concepts), default=0.0) >= _NUMBER_WEIGHT
 
 
-def _unit(turn: int, text: str, concepts: list[int], factor: float) -> Unit:
+def _is_preview(text: str) -> bool:
+    return (text[0] == "`" and text[-1] == "`") or text[0] == "[" or text.startswith("calls ")
+
+
+def _unit(turn: int, text: str, concepts: list[int], factor: float, preview: bool) -> Unit:  # noqa: FBT001 - a column
     pairs = tuple([(one << PAIR_BITS) | other for one, other in pairwise(concepts)])
     return Unit(
         turn,
@@ -265,6 +273,7 @@ def _unit(turn: int, text: str, concepts: list[int], factor: float) -> Unit:
         pairs,
         factor,
         _DIGITS.sub("#", text),
+        preview,
     )
 
 

@@ -21,6 +21,8 @@ _TOPICS = 8  # that the last line names
 _ROOM_FOR_TOPICS = 80  # tokens of a summary that can spare some for that line
 _PAIR = 0.1  # of the weight of two words, that their standing side by side weighs again
 _LABEL = 3.0  # tokens for naming a speaker, and a share of the day
+_PREVIEWS = 0.25  # of a summary that may be previews of code and tools …
+_FEW_PREVIEWS = 200  # … or so many tokens of a short one
 _REPEATED = 0.5  # what a sentence counts after another one that differs in its numbers only
 _SAME_TURN = 0.5  # tokens of going on with what is already said
 _LONGEST_TOPIC = 40
@@ -102,6 +104,7 @@ def _rank(read: History, budget: float) -> list[int]:
         if unit.factor > 0:
             turns.setdefault(unit.turn, []).append(number)
     cover = _Cover(read)
+    room = max(budget * _PREVIEWS, _FEW_PREVIEWS)
     heap = [(-cover.gain(number), number) for of_turn in turns.values() for number in of_turn]
     heapify(heap)
     ranked: dict[int, None] = {}
@@ -114,6 +117,8 @@ def _rank(read: History, budget: float) -> list[int]:
             heappush(heap, (-now, number))
             continue
         unit = read.units[number]
+        if unit.preview and (room := room - cover.cost(unit)) < 0:
+            continue
         ranked[number] = None
         budget -= cover.cost(unit)
         anew = [] if unit.turn in cover.begun else turns[unit.turn]

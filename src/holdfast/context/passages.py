@@ -25,7 +25,7 @@ _FLAGS = frozenset(("instruction", "disguise", "invisible", "secret"))
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)\b[^<>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\[reasoning\]", re.IGNORECASE)
-_DATA_URI = re.compile(r"data:[\w.+-]{0,80}/?[\w.+-]{0,80}(?:;[\w=.-]{0,80})*,[A-Za-z0-9+/=_%-]*")
+_DATA_URI = re.compile(r"data:[\w.+-]{0,80}+/?+[\w.+-]{0,80}+(?:;[\w=.-]{0,80}+)*+,[A-Za-z0-9+/=_%-]*+")
 _BLOB = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{56,}={0,2}")
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _SHORTEST_BLOB = 56  # characters
@@ -38,7 +38,7 @@ _TOOL = r"<(tool[-_]use|tool[-_]call|tool[-_]result|function_calls|function_resu
 _TOOL_TAG = re.compile(rf"{_TOOL}|</([a-z_-]{{1,20}})>")
 _TOOL_MESSAGE = re.compile(rf"{_TOOL}(.*)</\1>", re.DOTALL)  # which may show a text that has such blocks
 _FENCE = re.compile(
-    r"^[ \t]{0,12}(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]{0,12}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+    r"^[ \t]{0,12}(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t]{0,12}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
 _TAG = re.compile(
     r"</?(?:[a-z]+(?:[-_][a-z]+)+|details|summary|div|span|p|br|b|i|em|strong|sub|sup|kbd|ul|ol|li)(?: [^<>\n]{0,300})?/?>"
@@ -68,7 +68,7 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
     for message in messages:
         text = _tool_result(message) if message.role == "tool" else _said(message)
         if text and not _FLAGS.isdisjoint(message.flags):
-            text = _harmless(text)
+            text = harmless(text)
         if text:
             made.append(Passage(text, _name(message.actor), message.at, message.role))
     return made
@@ -76,7 +76,8 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
 
 def _name(actor: str) -> str:
     """Bring a name to what cannot be taken for anything else in a line of a summary."""
-    return one_line(actor.translate(_MARKS))[:_LONGEST_NAME].strip(" -") or "unnamed"
+    name = one_line(actor.translate(_MARKS))[:_LONGEST_NAME].strip(" -") or "unnamed"
+    return f"_{name}" if f"{name}: " == EXPAND else name
 
 
 def _said(message: Message) -> str:
@@ -187,10 +188,10 @@ def _argument(value: object) -> str:
     return without_payloads(value[: 4 * PREVIEW])
 
 
-def _harmless(text: str) -> str:
-    """Drop the sentences of a flagged text in which the guard finds something grave, alone or beside the others."""
-    kept = [sentence for sentence in sentences(text) if not _grave(sentence)]
-    while spans := _grave("\n".join(kept)):
+def harmless(text: str) -> str:
+    """Drop the sentences of a text in which the guard finds something grave, alone or beside the others."""
+    kept = [sentence for sentence in sentences(text) if not grave(sentence)]
+    while spans := grave("\n".join(kept)):
         bad, start = set(), 0
         for number, sentence in enumerate(kept):
             if any(first <= start + len(sentence) and start <= last for first, last in spans):
@@ -202,7 +203,8 @@ def _harmless(text: str) -> str:
     return "\n".join(kept)
 
 
-def _grave(text: str) -> list[tuple[int, int]]:
+def grave(text: str) -> list[tuple[int, int]]:
+    """Give the first and the last position of each part of a text that may do grave harm."""
     return [(found.start, found.end) for found in guard.scan(text) if found.severity == "high"]
 
 

@@ -36,7 +36,7 @@ class Compaction:
         previous: how many preceding summaries a model is shown, for continuity.
         passes: how often a full compaction goes over the session, at most.
         seconds: for how long it begins new summaries.
-        patience: seconds that one answer of an asynchronous model is waited for.
+        patience: seconds that one answer of an asynchronous model is waited for, and of any model that is awaited.
         calls: how often it asks the model, at most.
         spend: how many tokens it spends on prompts and answers, at most; None for no limit but that of the calls.
         single: keep one summary that grows, instead of a tree whose upper levels are made when there is need.
@@ -120,8 +120,9 @@ def cuts(lines: Sequence[Line]) -> list[bool]:
         made.update((call, place) for call in line.calls)
         waiting.update((call, place) for call in line.calls)
     newest = next((place for place in range(len(lines) - 1, -1, -1) if lines[place].role == "assistant"), -1)
+    still = set(waiting.values())
     while newest >= 0 and lines[newest].role == "assistant":
-        if newest in waiting.values():
+        if newest in still:
             reach[newest] = len(lines) - 1
         newest -= 1
     allowed, furthest = [True], -1
@@ -185,8 +186,10 @@ def chunks(
         while end < until and size < wanted and not blocked:
             stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
             group = sum(line.tokens for line in lines[end:stop])
-            # What is too short for a leaf goes with what follows it, however large that is.
-            blocked = stop > until or (size >= worth and size + group > largest)
+            # What is too short for a leaf goes with what follows it, however large that is, and what is short with
+            # what is too large for any leaf, which is one by itself in any case.
+            least_alone = largest // 8 if group > largest else worth
+            blocked = stop > until or (size >= max(worth, least_alone) and size + group > largest)
             if not blocked:
                 end, size = stop, size + group
         if size < (worth if end < until else least):

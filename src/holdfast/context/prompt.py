@@ -65,7 +65,7 @@ def build(
     is always kept do, and then nothing is recalled.
 
     `tokens["known"]` and `tokens["recalled"]` are the cost of these two parts and `tokens["system"]` that of all other
-    system text. `unchanged` is given the fingerprint of the prompt, and its answer is `tokens["unchanged"]`. Calls
+    system text, and `tokens["room"]` what those leave to the session and to what was recalled. `unchanged` is given the fingerprint of the prompt, and its answer is `tokens["unchanged"]`. Calls
     `select` a few times.
 
     Raises:
@@ -91,6 +91,7 @@ def build(
         "total": total,
         "unchanged": unchanged(fingerprint),
         "budget": budget,
+        "room": max(0, budget - reserved),
         "free": max(0, budget - total),
     }
     found = tuple(entry.hit for entry in entries)
@@ -153,7 +154,9 @@ def _tail(select: Callable[[int], Window], room: int, share: float) -> Window:
         return near
     newest_turn = _newest_turn(near.messages)
     if near.summaries:
-        return near if newest_turn else select(room)
+        # Nothing of such a session is to be missing, if that leaves anything to what was recalled.
+        wider = select(int(room * (1 - LEAST)))
+        return wider if newest_turn or _newest_turn(wider.messages) else select(room)
     newest_turn = newest_turn or _newest_turn(select(room).messages)
     since_pause = _since_pause(near.messages, int(room * LEAST))
     return select(max(since_pause or _stepped(near, most, room), newest_turn))

@@ -12,7 +12,9 @@ LONGEST = (
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ITEM = re.compile(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")
 _SAYS_SOMETHING = re.compile(r"[^\W_]")
-_END = re.compile(r"[.!?…]+[\"'”’)\]*_]*(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+")
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+"
+)
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g|i\.e|cf|al|no|nos|"
     r"vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|bzw|ca|z\.b|d\.h|usw|nr)\.$",

@@ -15,7 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.context.extract import extract
-from holdfast.context.passages import Passage, without_payloads, without_reasoning
+from holdfast.context.passages import Passage, grave, harmless, without_payloads, without_reasoning
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _OVERAGE = 3  # times the target: what is longer is cut
 _SMALLEST = 4  # tokens that can say anything
 _NOTHING = "(nothing that can be put into words)"
+_MARKS = " .…-–_*#`\n\t"  # an answer of nothing else says nothing
 _CUT = " … [cut: the answer was too long]"
 
 
@@ -133,7 +134,7 @@ def prompt_for(source: Source, target: int, policy: str) -> str:
 def transcript(passages: Sequence[Passage]) -> str:
     """Write passages as lines of who said what and when; only a passage begins a line, so that none can pose as another."""
     return "\n".join(
-        _heading(passage) + "\n    ".join(escape(passage.text, quote=False).splitlines())
+        (_heading(passage) or "- ") + "\n    ".join(escape(passage.text, quote=False).splitlines())
         for passage in passages
     )
 
@@ -145,8 +146,13 @@ def _heading(passage: Passage) -> str:
 
 
 def cleaned(answer: str) -> str:
-    """Bring the answer of a model to what may stand in a summary: no reasoning, no payloads, no characters to hide with."""
-    return without_payloads(without_reasoning(clean(answer))).strip()
+    """Bring the answer of a model to what may stand in a summary: no reasoning, no payloads, no orders, no credentials.
+
+    What it was shown may have made it say them.
+    """
+    text = without_payloads(without_reasoning(clean(answer))).strip()
+    text = harmless(text) if grave(text) else text
+    return text if text.strip(_MARKS) else ""
 
 
 def cut(text: str, limit: int, count: CountTokens) -> str:

@@ -114,7 +114,7 @@ class Lossless:
     `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`.
 
     Raises:
-        InvalidInput: `budget` is not an int of 0 or more.
+        InvalidInput: `budget` is not an int of 0 or more, or `compaction` is none.
 
     """
 
@@ -124,6 +124,9 @@ class Lossless:
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
+        compaction: object = self.compaction
+        if not isinstance(compaction, Compaction):
+            raise InvalidInput(f"`compaction` is {compaction!r}.", "Pass a Compaction.")
 
     def select(
         self,

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 _PAGE = 64  # records read at once, at most
 
 
-def visible(columns: Versions, agent: str, version: int) -> NDArray[np.bool_]:
-    """Say which versions are alive and belong to an agent or to none; to an empty one, all do."""
+def visible(columns: Versions, agent: str, version: int, *, common: bool = True) -> NDArray[np.bool_]:
+    """Say which versions are alive and an agent's, to an empty one all; with `common`, those of none are everybody's."""
     alive = columns.alive(version)
     if agent and columns.chats:
-        allowed = np.fromiter((owner in ("", agent) for _, owner in columns.chats), bool, len(columns.chats))
+        allowed = np.fromiter(
+            (owner == agent or (common and not owner) for _, owner in columns.chats), bool, len(columns.chats)
+        )
         alive &= allowed.take(columns.chat[: columns.last + 1])
     return alive
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from holdfast.recall import condensed, known, rank, turns
 from holdfast.recall import question as questions
 from holdfast.recall.columns import Columns, Turns, Versions
@@ -15,7 +17,7 @@ from holdfast.recall.index import MESSAGES, RECORDS, SUMMARIES, Index, Indexed
 from holdfast.recall.match import Kept, Lists, Sought, hashes, match, matched
 from holdfast.recall.question import Question
 from holdfast.recall.wanted import Wanted
-from holdfast.store import log, segments
+from holdfast.store import log, segments, summaries
 from holdfast.store.records import NOW
 from holdfast.store.rows import EPOCH
 from holdfast.types import Hit, Message, Record, Scope, Source, Summary, Why
@@ -56,7 +58,8 @@ class Search:
 
         """
         asked = questions.parse(query)
-        spaces = dict.fromkeys((scope.space, scope.shared.space))
+        # A chat is one of its space; the shared one may have another of the same name.
+        spaces = dict.fromkeys((scope.space, scope.shared.space if wanted.chat is None else scope.space))
         found = [hit for space in spaces for hit in self._search(space, scope.agent, asked, wanted)]
         found.sort(key=lambda hit: -hit.score)
         return self._fetch(found[: wanted.limit])
@@ -72,12 +75,12 @@ class Search:
     def rebuild(self, space: str) -> int:
         """Make the indexes of a space anew; see `Memory.rebuild`."""
         segments.clear(self._database, space)
-        messages, summaries = self._index(space, MESSAGES), self._index(space, SUMMARIES)
+        messages, condensations = self._index(space, MESSAGES), self._index(space, SUMMARIES)
         records = self._index(space, RECORDS)
-        with messages.lock, summaries.lock, records.lock:
+        with messages.lock, condensations.lock, records.lock:
             state = segments.state(self._database, space)
             messages.refresh(state)
-            summaries.refresh(state)
+            condensations.refresh(state)
             records.refresh(state)
             return messages.covered
 
@@ -105,19 +108,19 @@ class Search:
     def _refresh(self, space: str, index: Index[C], state: segments.State) -> None:
         before = index.covered
         index.refresh(state)
-        if index.covered != before:
+        if index.covered != before or (space, index.source) not in self._sizes:
             self._account(space, index)
 
     def _search(self, space: str, agent: str, asked: Question, wanted: Wanted) -> list[_Found]:
         """Find the best of one space."""
         if not wanted.limit:
             return []
-        messages, summaries = self._index(space, MESSAGES), self._index(space, SUMMARIES)
+        messages, condensations = self._index(space, MESSAGES), self._index(space, SUMMARIES)
         records = self._index(space, RECORDS)
         with ExitStack() as locks:
             for is_wanted, lock in (
                 (wanted.messages, messages.lock),
-                (wanted.summaries, summaries.lock),
+                (wanted.summaries, condensations.lock),
                 (wanted.records, records.lock),
             ):
                 if is_wanted:
@@ -126,7 +129,7 @@ class Search:
             if wanted.messages:
                 self._refresh(space, messages, state)
             if wanted.summaries:
-                self._refresh(space, summaries, state)
+                self._refresh(space, condensations, state)
             if wanted.records:
                 self._refresh(space, records, state)
             found = self._find(
@@ -137,21 +140,24 @@ class Search:
                 messages if wanted.messages and messages.covered else None,
                 records if wanted.records and records.covered else None,
             )
-            if wanted.summaries and summaries.covered:
-                found += self._find_summaries(space, agent, asked, wanted, summaries)
+            if wanted.summaries and condensations.covered:
+                found += self._find_summaries(space, agent, asked, wanted, condensations)
             return found
 
     def _find_summaries(
         self, space: str, agent: str, asked: Question, wanted: Wanted, index: Index[Versions]
     ) -> list[_Found]:
         """Find summaries, by the rarity of the words among them: they repeat what messages say."""
-        alive = known.visible(index.columns, agent, NOW.version)
+        alive = known.visible(index.columns, agent, NOW.version, common=False)
         lists = Kept(index.look_up(hashes(asked)), alive)
         (sought,) = match(asked, [(lists, int(alive.sum()))], WEIGHTS)
         if not sought:
             return []
         scores = condensed.weighed(known.matching(index.columns, asked, sought, alive, WEIGHTS), WEIGHTS)
         places = known.ranked(self._database, space, index.columns, scores, wanted)
+        if wanted.chat is not None:
+            own = summaries.numbers(self._database, space, wanted.chat)
+            places = places[np.isin(scores.docs[places], own)]
         rows = list(condensed.read(self._database, space, scores, places, wanted))
         hits = _explained(space, scores, [place for place, _ in rows], sought)
         return [hit._replace(summary=row) for hit, (_, row) in zip(hits, rows, strict=True)]

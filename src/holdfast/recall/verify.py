@@ -97,6 +97,7 @@ def _check_tree(
     name = f"chat {session.chat!r}"
     try:
         nodes = summaries.all_of(db, space, session.chat)
+        said = {n.id: summaries.covered(db, space, session.chat, n.first, n.last) for n in nodes}
     except Damaged as error:
         yield f"{name}: {error.what}"
         return
@@ -110,8 +111,7 @@ def _check_tree(
             yield f"{name}: summary {node.id} is not made of summaries that follow each other, one level below it"
         elif children and not node.depth:
             yield f"{name}: summary {node.id} is a leaf and has children"
-        said = summaries.covered(db, space, session.chat, node.first, node.last)
-        if said != (node.messages, node.source_tokens, node.since, node.until):
+        if said[node.id] != (node.messages, node.source_tokens, node.since, node.until):
             yield f"{name}: summary {node.id} counts other messages than those from {node.first} to {node.last}"
     frontier = sorted(by_parent.pop("", []), key=lambda node: node.first)
     for parent in by_parent:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, Damaged
 from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
@@ -232,7 +232,12 @@ class Line(NamedTuple):
 
 
 def outline(db: Database, space: str, chat: str, after: int) -> list[Line]:
-    """Read the messages after a seq without their words: a few microseconds each."""
+    """Read the messages after a seq without their words: a few microseconds each.
+
+    Raises:
+        Damaged: the calls of one are not what was stored.
+
+    """
     with db.reading() as connection:
         rows = connection.all(
             "SELECT seq, tokens, role, calls, answers FROM messages "
@@ -241,16 +246,22 @@ def outline(db: Database, space: str, chat: str, after: int) -> list[Line]:
             chat=chat,
             after=after,
         )
-    return [
-        Line(
-            seq,
-            tokens,
-            role,
-            tuple(call[0] for call in json.loads(calls)) if calls else (),
-            tuple(json.loads(answers)) if answers else (),
-        )
-        for seq, tokens, role, calls, answers in rows
-    ]
+    try:
+        return [
+            Line(
+                seq,
+                tokens,
+                role,
+                tuple(call[0] for call in json.loads(calls)) if calls else (),
+                tuple(json.loads(answers)) if answers else (),
+            )
+            for seq, tokens, role, calls, answers in rows
+        ]
+    except (ValueError, TypeError, LookupError) as error:
+        raise Damaged(
+            f"A message of chat {chat!r} after {after} cannot be read ({error}).",
+            "Restore a backup of the database.",
+        ) from error
 
 
 def by_doc(db: Database, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:

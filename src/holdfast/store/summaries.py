@@ -39,7 +39,7 @@ class Progress(NamedTuple):
     length: int  # the newest seq
     covered: int  # the newest seq that a summary stands for
     tokens: int  # of the summaries of the frontier and the messages after them
-    epoch: int  # of the space: another one after each erasure
+    erasures: int  # in the space so far
 
 
 class Draft(NamedTuple):
@@ -57,7 +57,7 @@ class Draft(NamedTuple):
     text: str
     level: Level
     model: str
-    epoch: int  # of the space when it was planned
+    erasures: int  # in the space when it was planned
 
 
 def to_summary(row: Row) -> Summary:
@@ -86,9 +86,10 @@ def to_summary(row: Row) -> Summary:
     ) = row
     try:
         times = [from_micros(time) for time in (since, until, at)]
-    except OverflowError as error:
+    except (OverflowError, TypeError) as error:
         raise Damaged(
-            f"Summary {identity} has a time outside of the calendar.", "Restore a backup of the database."
+            f"Summary {identity} has a time that is none, or outside of the calendar.",
+            "Restore a backup of the database.",
         ) from error
     return Summary(
         identity,
@@ -114,7 +115,7 @@ def progress(db: Database, space: str, chat: str) -> Progress:
     with db.reading() as connection:
         rows = connection.all(
             "SELECT length, covered, tokens - covered_tokens + summary_tokens, "
-            "(SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) "
+            "(SELECT count(*) FROM erasures WHERE space = :space) "
             "FROM sessions WHERE space = :space AND chat = :chat",
             space=space,
             chat=chat,
@@ -161,19 +162,29 @@ def ancestors(db: Database, space: str, summary: Summary) -> list[str]:
 
 
 def by_numbers(db: Database, space: str, numbers: Sequence[int]) -> dict[int, Summary]:
-    """Read summaries by their numbers; those that were erased, or have grown since, are not among them."""
-    found: dict[int, Summary] = {}
-    for number in numbers:
-        with db.reading() as connection:
-            rows = connection.all(
-                f"SELECT {_COLUMNS} FROM summaries WHERE space = :space AND number = :number AND ended = :alive",  # noqa: S608 - as above
-                space=space,
-                number=number,
-                alive=MAX_COUNT,
-            )
-        if rows:
-            found[number] = to_summary(rows[0])
-    return found
+    """Read a few summaries by their numbers; those that were erased, or have grown since, are not among them."""
+    marks = {f"n{place}": number for place, number in enumerate(numbers)}
+    if not marks:
+        return {}
+    with db.reading() as connection:
+        rows = connection.all(
+            f"SELECT number, {_COLUMNS} FROM summaries WHERE space = :space AND ended = {MAX_COUNT} "  # noqa: S608 - as above
+            f"AND number IN ({', '.join(f':{mark}' for mark in marks)})",
+            space=space,
+            **marks,
+        )
+    return {row[0]: to_summary(row[1:]) for row in rows}
+
+
+def numbers(db: Database, space: str, chat: str) -> list[int]:
+    """Give the numbers of the summaries of a session."""
+    with db.reading() as connection:
+        rows = connection.all(
+            f"SELECT number FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT}",  # noqa: S608 - as above
+            space=space,
+            chat=chat,
+        )
+    return [row[0] for row in rows]
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
@@ -214,7 +225,13 @@ def covered(
             first=first,
             last=last,
         )[0]
-    return (count, int(tokens), from_micros(since), from_micros(until)) if count else None
+    try:
+        return (count, int(tokens), from_micros(since), from_micros(until)) if count else None
+    except (OverflowError, TypeError, ValueError) as error:
+        raise Damaged(
+            f"A message of {first} to {last} has a time or tokens that are none.",
+            "Restore a backup of the database.",
+        ) from error
 
 
 def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
@@ -339,8 +356,7 @@ def grow(
 def _begin(tx: Connection, space: str, draft: Draft) -> None:
     """Keep others from writing, and see that nothing was erased since the summary was planned: it may have those words."""
     tx.lock(space)
-    epoch = tx.all("SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=space)[0][0]
-    if epoch != draft.epoch:
+    if tx.all("SELECT count(*) FROM erasures WHERE space = :space", space=space)[0][0] != draft.erasures:
         raise _Lost
 
 

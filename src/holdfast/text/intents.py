@@ -17,7 +17,7 @@ from holdfast.text.fold import fold
 
 HEAD = 4  # letters of a word that is known by its beginning
 _LONGEST = 400  # characters of a sentence; what is longer is read in parts
-_END = re.compile(r"[.!?;]+(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
+_END = re.compile(r"(?<![.!?;])[.!?;]++(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
 _TOKEN = re.compile(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
 _REACH = 160  # characters from the first word of an intent to the last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from unicodedata import normalize
 
@@ -28,8 +29,11 @@ def snippet(text: str, words: Iterable[str], width: int) -> str:
         text = normalize("NFC", text)
         places = [first for first, _ in find(text[:_READ], words)]
     lead = min(_LEAD, width // 5)
-    starts = [max(0, place - lead) for place in sorted(places)] or [0]
-    best = max(starts, key=lambda start: sum(start <= place < start + width - lead for place in places))
+    places.sort()
+    starts = [max(0, place - lead) for place in places] or [0]
+    best = max(
+        starts, key=lambda start: bisect_left(places, start + width - lead) - bisect_left(places, start)
+    )
     start = max(0, min(best, len(text) - width))
     cut = text[start : start + width].strip()
     return f"{'…' if start else ''}{cut}{'…' if start + width < len(text) else ''}"
