@@ -11,7 +11,7 @@ from compaction_chats import policy, tell
 from holdfast import Damaged, InvalidInput, Memory, Message, ToolCall
 from holdfast.context.passages import passages
 from holdfast.context.ring import RingBuffer
-from holdfast.context.window import Lossless
+from holdfast.context.window import Lossless, SummaryBuffer
 from holdfast.text.snippet import snippet
 
 MEGABYTE = 1_000_000
@@ -156,3 +156,12 @@ def test_with_a_query_nothing_is_missing_of_a_session_that_is_compacted_for_its_
         room = prompt.tokens["room"]
         assert turn < 40 or prompt.window.omitted == ()
         assert turn < 40 or prompt.hits
+
+
+def test_a_call_that_waits_and_what_follows_it_stay_whatever_they_cost(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 20)
+    call = ToolCall("slow", "look")
+    chat.append([Message("assistant", "I look it up. " * 20, calls=(call,)), Message("user", "Hurry. " * 20)])
+    chat.compact("full", policy=SummaryBuffer(60, threshold=1.0, target=1.0, keep=0))
+    assert max(one.last for one in chat.tree()) == 20

@@ -123,7 +123,7 @@ def cuts(lines: Sequence[Line]) -> list[bool]:
     still = set(waiting.values())
     while newest >= 0 and lines[newest].role == "assistant":
         if newest in still:
-            reach[newest] = len(lines) - 1
+            reach[newest] = len(lines)
         newest -= 1
     allowed, furthest = [True], -1
     for place, end in enumerate(reach):
@@ -157,7 +157,9 @@ def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how:
             whole = 0  # all turns are kept, and with them what was said before the first
         if len(lines) <= how.keep:
             kept = 0
-    return min(whole, part if how.turns else whole, kept)
+    # What waits for the result of a call stays as well: it cannot be cut after the last line.
+    end = max(place for place, may in enumerate(allowed) if may)
+    return min(whole, part if how.turns else whole, kept, end)
 
 
 def chunks(
