@@ -12,10 +12,14 @@ from typing import Self
 
 Body = Mapping[str, object]
 Reply = Callable[[Body], tuple[int, str]]
+COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
-def completion(text: str | None, **more: object) -> str:
-    """Write the body of an answer; `more` goes into its message, as `reasoning_content` does."""
+def completion(text: str | None, *, tokens: tuple[int, int] | None = (1, 1), **more: object) -> str:
+    """Write the body of an answer; `more` goes into its message, as `reasoning_content` does.
+
+    `tokens` are those of the prompt and of the answer, None of a provider that does not count.
+    """
     message = {"role": "assistant", "content": text, **more}
     return json.dumps(
         {
@@ -24,7 +28,7 @@ def completion(text: str | None, **more: object) -> str:
             "created": 1,
             "model": "served",
             "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+            "usage": tokens and dict(zip(COUNTS, (*tokens, sum(tokens)), strict=True)),
         }
     )
 

@@ -89,6 +89,17 @@ def test_the_how_to_about_compaction_runs_as_written(tmp_path: Path, monkeypatch
         assert memory.verify().ok
 
 
+def test_the_how_to_about_learning_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "learning.md").read_text("utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        run(block, names)
+    with holdfast.Memory("agent.db", user="ada", agent="coach") as memory:
+        assert memory.verify().ok
+        assert {record.kind for record in memory.records()} >= {"episode", "finding"}
+
+
 def test_the_commands_that_the_documents_name_are_there() -> None:
     help_text = subprocess.run(
         [sys.executable, "-m", "holdfast", "--help"], capture_output=True, text=True, check=True

@@ -8,7 +8,10 @@ import pickle
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
+from copy import deepcopy
+from enum import Enum
 from functools import partial
 from threading import Barrier, Event, current_thread, main_thread
 from types import SimpleNamespace
@@ -20,10 +23,13 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import RequestUsage
 
 from holdfast import InvalidInput, MissingExtra, ModelFailed
-from holdfast.llm import LLM, Model, acomplete, complete, resolve, run
+from holdfast.llm import LLM, Answer, Model, acomplete, complete, hosted, resolve
+from holdfast.loop import run
 from llm_server import Body, Server, completion, prompt_of, refusal
 from programs import run as run_program
 
@@ -288,6 +294,36 @@ def test_an_answer_of_thoughts_alone_is_empty() -> None:
 
 def test_a_test_model_answers() -> None:
     assert complete(resolve(TestModel(custom_output_text="done")), "x") == "done"
+
+
+class Word(str, Enum):  # noqa: UP042 - a StrEnum prints as what it holds
+    YES = "yes"
+
+
+def test_an_answer_is_what_a_text_holds() -> None:
+    assert "".join(["oh ", complete(resolve(answering(Word.YES)), "x")]) == "oh yes"
+
+
+@pytest.mark.parametrize("tokens", [-5, 0, 10**30])
+def test_a_count_that_cannot_be_true_is_none(tokens: int) -> None:
+    usage = RequestUsage(input_tokens=tokens, output_tokens=5)
+    model = FunctionModel(lambda _, __: ModelResponse(parts=[TextPart("yes")], usage=usage))
+    answer = complete(resolve(model), "x")
+    assert (answer.prompt_tokens, answer.answer_tokens) == (None, 5)
+
+
+@pytest.mark.parametrize("llm", [shout, ashout, answering(Word.YES), lambda prompt: ashout(prompt.lower())])
+def test_nobody_counts_the_tokens_of_a_function(llm: LLM) -> None:
+    model = resolve(llm)
+    for answer in (complete(model, "x"), asyncio.run(acomplete(model, "x"))):
+        assert type(answer) is Answer
+        assert (answer.prompt_tokens, answer.answer_tokens) == (None, None)
+
+
+def test_an_answer_keeps_its_tokens_when_it_is_copied_or_pickled() -> None:
+    answer = Answer("yes", 5, 2)
+    for copied in (deepcopy(answer), pickle.loads(pickle.dumps(answer))):
+        assert (copied, copied.prompt_tokens, copied.answer_tokens) == ("yes", 5, 2)
 
 
 # From where it is asked
@@ -649,6 +685,176 @@ def test_cancelling_ends_the_call(where: str) -> None:
     assert ended.wait(10)
 
 
+# On the event loop of the caller
+
+
+async def from_a_thread(model: Model, prompt: str = "x", patience: float | None = None) -> Answer:
+    there = hosted(model, asyncio.get_running_loop())
+    return await asyncio.to_thread(complete, there, prompt, patience)
+
+
+def failure_from_a_thread(model: Model, patience: float | None = None) -> ModelFailed:
+    with pytest.raises(ModelFailed) as caught:
+        asyncio.run(from_a_thread(model, patience=patience))
+    return caught.value
+
+
+async def forever(started: Event) -> str:
+    started.set()
+    await asyncio.Event().wait()
+    return "never"
+
+
+def test_a_hosted_function_runs_on_the_loop_of_the_caller_and_in_the_context_of_who_asks() -> None:
+    asked = []
+
+    async def ask(prompt: str) -> str:
+        asked.append((asyncio.get_running_loop(), current_thread(), PERSON.get()))
+        return prompt.upper()
+
+    async def main() -> bool:
+        PERSON.set("ada")
+        assert await from_a_thread(resolve(ask)) == "X"
+        return asked == [(asyncio.get_running_loop(), main_thread(), "ada")]
+
+    assert asyncio.run(main())
+
+
+def test_a_hosted_model_is_synchronous_and_keeps_its_name() -> None:
+    async def main() -> Model:
+        return hosted(resolve(ashout), asyncio.get_running_loop())
+
+    model = asyncio.run(main())
+    assert (model.name, model.is_async) == ("ashout", False)
+
+
+@pytest.mark.parametrize("llm", [shout, TestModel(), lambda prompt: ashout(prompt.lower())])
+def test_what_needs_no_host_stays_as_it_is(llm: LLM) -> None:
+    async def main() -> bool:
+        return hosted(model, asyncio.get_running_loop()) is model
+
+    model = resolve(llm)
+    assert asyncio.run(main())
+
+
+def test_hosted_calls_of_several_threads_overlap() -> None:
+    async def main() -> list[Answer]:
+        barrier = asyncio.Barrier(4)
+
+        async def ask(prompt: str) -> str:
+            async with asyncio.timeout(10):
+                await barrier.wait()
+            return prompt
+
+        return await asyncio.gather(*(from_a_thread(resolve(ask), prompt) for prompt in "abcd"))
+
+    assert asyncio.run(main()) == list("abcd")
+
+
+def test_patience_ends_a_hosted_call() -> None:
+    ended = []
+
+    async def ask(_: str) -> str:
+        try:
+            return await forever(Event())
+        finally:
+            ended.append(True)
+
+    error = failure_from_a_thread(resolve(ask), patience=0.01)
+    assert error.reason == "timeout"
+    assert ended == [True]
+
+
+def test_a_hosted_failure_is_explained() -> None:
+    error = RateLimitError("x")
+    found = failure_from_a_thread(resolve(afailing(error)))
+    assert found.reason == "quota"
+    assert found.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit()])
+def test_an_interruption_of_a_hosted_call_passes_to_who_waits(error: BaseException) -> None:
+    async def main() -> str:
+        with pytest.raises(type(error)):
+            await from_a_thread(resolve(afailing(error)))
+        return "went on"
+
+    assert asyncio.run(main()) == "went on"
+
+
+def test_a_hosted_model_cannot_be_waited_for_on_the_loop_of_its_host_but_awaited() -> None:
+    async def main() -> Answer:
+        model = hosted(resolve(ashout), asyncio.get_running_loop())
+        assert "Await `acomplete` there." in str(failure(model))
+        return await acomplete(model, "x")
+
+    assert asyncio.run(main()) == "X"
+
+
+def test_a_hosted_model_is_awaited_from_another_loop() -> None:
+    loops = []
+
+    async def ask(prompt: str) -> str:
+        loops.append(asyncio.get_running_loop())
+        return prompt
+
+    async def main() -> bool:
+        model = hosted(resolve(ask), asyncio.get_running_loop())
+        assert await asyncio.to_thread(asyncio.run, acomplete(model, "x")) == "x"
+        return loops == [asyncio.get_running_loop()]
+
+    assert asyncio.run(main())
+
+
+def test_a_closed_loop_hosts_nobody() -> None:
+    loop = asyncio.new_event_loop()
+    loop.close()
+    assert "has ended" in failure(hosted(resolve(ashout), loop)).what
+
+
+def test_a_loop_that_stops_is_not_waited_for_any_longer() -> None:
+    loop, started = asyncio.new_event_loop(), Event()
+
+    async def ask(_: str) -> str:
+        loop.stop()
+        return await forever(started)
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(failure, hosted(resolve(ask), loop))
+        loop.run_forever()
+        assert "has ended" in asked.result().what
+    assert started.is_set()
+    loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(loop)))  # cancelled, it ends
+    loop.close()
+
+
+def test_a_call_that_the_end_of_its_loop_cancels_has_failed() -> None:
+    started = Event()
+
+    async def ask(_: str) -> str:
+        return await forever(started)
+
+    async def main() -> Future[ModelFailed]:
+        asked = pool.submit(failure, hosted(resolve(ask), asyncio.get_running_loop()))
+        assert await asyncio.to_thread(started.wait, 10)
+        return asked
+
+    with ThreadPoolExecutor(1) as pool:
+        assert "was cancelled on the event loop" in asyncio.run(main()).result().what
+
+
+def test_a_call_that_is_cancelled_before_it_begins_has_failed() -> None:
+    async def main() -> Future[ModelFailed]:
+        asked = pool.submit(failure, hosted(resolve(ashout), asyncio.get_running_loop()))
+        while not (others := asyncio.all_tasks() - {asyncio.current_task()}):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+        assert [task.cancel() for task in others] == [True]
+        return asked
+
+    with ThreadPoolExecutor(1) as pool:
+        assert "has ended" in asyncio.run(main()).result().what
+
+
 # Over the wire
 
 
@@ -706,6 +912,20 @@ def test_calls_over_the_wire_overlap(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tokens", "counted"),
+    [((12, 5), (12, 5)), ((12, 0), (12, None)), ((0, 0), (None, None)), (None, (None, None))],
+)
+def test_an_answer_says_what_its_provider_counted(
+    server: Server, tokens: tuple[int, int] | None, counted: tuple[int | None, int | None]
+) -> None:
+    server.reply = lambda _: (200, completion("yes", tokens=tokens))
+    model = served_by(server)
+    for answer in (complete(model, "x"), asyncio.run(acomplete(model, "x"))):
+        assert answer == "yes"
+        assert (answer.prompt_tokens, answer.answer_tokens) == counted
+
+
+@pytest.mark.parametrize(
     "body", [completion("yes", reasoning_content="hm"), completion("<think>hm</think>yes")]
 )
 def test_reasoning_is_left_out(server: Server, body: str) -> None:
@@ -735,6 +955,84 @@ def test_failures_over_the_wire_are_told_apart(server: Server, kind: str) -> Non
     assert ", status" not in error.what or f", status {status})" in error.what
     assert all(secret not in str(error) for secret in (KEY, "Ada", server.url))
     assert len(server.requests) == 1
+
+
+# Held to a schema
+
+FACTS = {"type": "object", "properties": {"facts": {"type": "array", "items": {"type": "string"}}}}
+ALL_FACTS = {**FACTS, "required": ["facts"], "additionalProperties": False}
+
+
+def able_to(server: Server, **profile: bool) -> Model:
+    provider = OpenAIProvider(base_url=server.url, api_key=KEY)
+    able = ModelProfile(
+        supports_json_schema_output=profile.get("schema", False),
+        supports_json_object_output=profile.get("json", False),
+    )
+    return resolve(OpenAIChatModel("served", provider=provider, profile=able))
+
+
+@pytest.mark.parametrize(("schema", "strict"), [(ALL_FACTS, True), (FACTS, False)])
+def test_a_provider_is_told_the_schema_and_is_strict_where_it_can_be(
+    server: Server, schema: dict[str, object], strict: bool
+) -> None:
+    before = deepcopy(schema)
+    model = served_by(server)
+    assert (
+        complete(model, "x", schema=schema) == asyncio.run(acomplete(model, "x", schema=schema)) == "served"
+    )
+    assert schema == before
+    for request in server.requests:
+        told = request["response_format"]
+        assert isinstance(told, dict)
+        assert told["type"] == "json_schema"
+        assert told["json_schema"]["schema"]["properties"] == schema["properties"]
+        assert told["json_schema"]["strict"] is strict
+        assert prompt_of(request) == "x"
+
+
+def test_a_model_is_held_for_one_call_only(server: Server) -> None:
+    model = served_by(server)
+    complete(model, "x", schema=FACTS)
+    complete(model, "x")
+    assert ["response_format" in request for request in server.requests] == [True, False]
+
+
+def test_a_provider_that_knows_no_schemas_is_held_to_json(server: Server) -> None:
+    assert complete(able_to(server, json=True), "x", schema=FACTS) == "served"
+    assert server.requests == [
+        {
+            "model": "served",
+            "messages": [{"role": "user", "content": "x"}],
+            "stream": False,
+            "response_format": {"type": "json_object"},
+        }
+    ]
+
+
+def test_a_provider_that_can_be_held_to_nothing_is_asked_as_ever(server: Server) -> None:
+    several = resolve(FallbackModel(model_object(server, "a"), model_object(server, "b")))
+    for model in (able_to(server), several):
+        assert complete(model, "x", schema=FACTS) == "served"
+    assert ["response_format" in request for request in server.requests] == [False, False]
+
+
+@pytest.mark.parametrize("kind", CALLABLES)
+def test_a_function_is_not_told_the_schema(kind: str) -> None:
+    model = resolve(CALLABLES[kind][0])
+    assert complete(model, "x", schema=FACTS) == asyncio.run(acomplete(model, "x", schema=FACTS)) == "X"
+
+
+def test_a_schema_that_a_provider_refuses_is_a_failure_and_not_tried_without(server: Server) -> None:
+    server.reply = lambda _: (400, refusal("invalid_request_error", f"response_format: {KEY}"))
+    with pytest.raises(ModelFailed) as caught:
+        complete(served_by(server), "x", schema=FACTS)
+    assert caught.value.reason == "error"
+    assert KEY not in str(caught.value)
+    assert len(server.requests) == 1
+
+
+# With its connections
 
 
 def test_a_model_object_may_have_been_used_on_a_loop_that_ended(server: Server) -> None:

@@ -1,5 +1,7 @@
 """Memory for LLM agents: nothing is lost, everything is found, every change is explained."""
 
+from typing import TYPE_CHECKING
+
 from holdfast.acting import acting
 from holdfast.chat import Chat
 from holdfast.errors import (
@@ -45,6 +47,12 @@ from holdfast.types import (
 )
 from holdfast.view import View
 
+if TYPE_CHECKING:
+    from holdfast.events import Event
+    from holdfast.learn.policy import Learning, Limit
+    from holdfast.learn.ranking import Ranking
+    from holdfast.learn.results import Extraction, Relearning, Spend, WorkResult
+
 __all__ = [
     "Change",
     "Chat",
@@ -57,13 +65,17 @@ __all__ = [
     "Denied",
     "Description",
     "Erasure",
+    "Event",
     "Expansion",
+    "Extraction",
     "Finding",
     "Hit",
     "HoldfastError",
     "InvalidInput",
     "Job",
     "Kind",
+    "Learning",
+    "Limit",
     "Memory",
     "Message",
     "MissingExtra",
@@ -72,10 +84,13 @@ __all__ = [
     "Omission",
     "Pad",
     "Prompt",
+    "Ranking",
     "Record",
+    "Relearning",
     "Role",
     "Run",
     "Scope",
+    "Spend",
     "Summary",
     "ToolCall",
     "Unavailable",
@@ -84,8 +99,31 @@ __all__ = [
     "View",
     "Why",
     "Window",
+    "WorkResult",
     "Writer",
     "acting",
 ]
 
 __version__ = "0.1.0"
+
+# What is about learning, which takes a fifth of the time of importing all the rest, is imported when it is first named.
+_LATE = {
+    "Event": "events",
+    "Extraction": "learn.results",
+    "Learning": "learn.policy",
+    "Limit": "learn.policy",
+    "Ranking": "learn.ranking",
+    "Relearning": "learn.results",
+    "Spend": "learn.results",
+    "WorkResult": "learn.results",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATE:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - as all that is imported here
+
+    value: object = getattr(import_module(f"holdfast.{_LATE[name]}"), name)
+    globals()[name] = value
+    return value

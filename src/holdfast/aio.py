@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
 
 from holdfast.chat import Chat
-from holdfast.digest import checked, resolved
+from holdfast.digest import asking, checked, resolved
 from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
 from holdfast.pad import Pad
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from holdfast.context.compact import Mode, Steps
     from holdfast.context.summarize import Asking, Written
     from holdfast.context.window import Lossless, SummaryBuffer
+    from holdfast.events import Event
+    from holdfast.learn.question import Question
     from holdfast.llm import LLM, Model
+    from holdfast.meter import Meter
     from holdfast.types import Scope
 
 T = TypeVar("T")
@@ -68,18 +71,21 @@ async def _on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
     return await result
 
 
+_AskAsync = Callable[[str], Awaitable[str]]
+
+
 class _OnThread(Protocol):
     def __call__(self, work: Callable[[], R], /) -> Awaitable[R]: ...
 
 
-async def _drive(steps: Steps, model: Model, patience: float, on_thread: _OnThread) -> CompactionResult:
+async def _drive(steps: Steps, ask: _AskAsync, on_thread: _OnThread) -> CompactionResult:
     """Run a compaction, awaiting the model for all summaries of a batch at once; `compact.drive` is its twin."""
     from holdfast.context.compact import advance  # noqa: PLC0415 - as in Chat.compact
 
     moved = await on_thread(partial(advance, partial(next, steps)))
     while not isinstance(moved, CompactionResult):
         try:
-            written = await _all_written(moved, model, patience, on_thread)
+            written = await _all_written(moved, ask, on_thread)
         except ModelFailed as error:
             moved = await on_thread(partial(advance, partial(steps.throw, error)))
         else:
@@ -87,11 +93,9 @@ async def _drive(steps: Steps, model: Model, patience: float, on_thread: _OnThre
     return moved
 
 
-async def _all_written(
-    batch: Sequence[Asking], model: Model, patience: float, on_thread: _OnThread
-) -> list[Written]:
+async def _all_written(batch: Sequence[Asking], ask: _AskAsync, on_thread: _OnThread) -> list[Written]:
     """Write all, or raise the first error and let the others go."""
-    tasks = [asyncio.ensure_future(_written(asking, model, patience, on_thread)) for asking in batch]
+    tasks = [asyncio.ensure_future(_written(asking, ask, on_thread)) for asking in batch]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -100,15 +104,49 @@ async def _all_written(
         await asyncio.gather(*tasks, return_exceptions=True)  # they close their connections
 
 
-async def _written(asking: Asking, model: Model, patience: float, on_thread: _OnThread) -> Written:
+async def _written(asking: Asking, ask: _AskAsync, on_thread: _OnThread) -> Written:
     from holdfast.context.compact import advance  # noqa: PLC0415 - as in Chat.compact
-    from holdfast.llm import acomplete  # noqa: PLC0415 - as above
 
     moved: str | Written = await on_thread(partial(advance, partial(next, asking)))
     while isinstance(moved, str):
-        answer = await acomplete(model, moved, patience)
-        moved = await on_thread(partial(advance, partial(asking.send, answer)))
+        moved = await on_thread(partial(advance, partial(asking.send, await ask(moved))))
     return moved
+
+
+async def _metered(
+    meter: Meter, model: Model, question: Question, patience: float, chat: str, on_thread: _OnThread
+) -> str:
+    """Ask a model and await its answer; `Meter.ask` is its twin."""
+    from holdfast.llm import acomplete  # noqa: PLC0415 - only for those who have a model
+
+    begin = partial(meter.begin, model, question.purpose, question.prompt, question.answer_tokens, chat=chat)
+    call = await on_thread(begin)
+    try:
+        answer = await acomplete(model, question.prompt, patience)
+    except BaseException as error:
+        await asyncio.shield(on_thread(partial(meter.end, call, error)))
+        raise
+    await on_thread(partial(meter.end, call, answer))
+    return answer
+
+
+def _asking(
+    method: Callable[Concatenate[T, P], R],
+) -> Callable[Concatenate[_Async[T], P], Coroutine[Any, Any, R]]:
+    """Make the awaited form of a method that asks a model: an asynchronous one answers on the loop of the caller."""
+
+    @wraps(method)
+    async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        on_thread = partial(_on, self._executor)
+        model = await on_thread(partial(resolved, cast("LLM | None", kwargs.get("llm"))))
+        given: dict[str, Any] = dict(kwargs)
+        if model is not None:
+            from holdfast.llm import hosted  # noqa: PLC0415 - only for those who have a model
+
+            given["llm"] = hosted(model, asyncio.get_running_loop())
+        return await on_thread(partial(method, self._sync, *args, **given))
+
+    return call
 
 
 class AsyncPad(_Async[Pad]):
@@ -204,9 +242,22 @@ class AsyncChat(_Async[Chat]):
             return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
         at_once = AT_ONCE if model.is_async else 1
         steps = self._sync._steps(mode, model, progress, policy, at_once=at_once)  # noqa: SLF001 - its twin
-        return await _drive(steps, model, policy.compaction.patience, on_thread)
+        patience, meter = policy.compaction.patience, self._sync._meter()  # noqa: SLF001 - as above
+
+        async def ask(prompt: str) -> str:
+            return await _metered(meter, model, asking(prompt), patience, self.id, on_thread)
+
+        try:
+            done = await _drive(steps, ask, on_thread)
+        except ModelFailed as error:
+            await on_thread(partial(self._sync._tell, error))  # noqa: SLF001 - as above
+            raise
+        await on_thread(partial(self._sync._tell, done))  # noqa: SLF001 - as above
+        return done
 
     compact.__doc__ = Chat.compact.__doc__
+    extract = _asking(Chat.extract)
+    end = _awaited(Chat.end)
 
     snapshot = _awaited(Chat.snapshot)
 
@@ -263,6 +314,10 @@ class AsyncMemory(_Async[Memory]):
         """Open a session, as `Memory.chat` does."""
         return AsyncChat(self._sync.chat(id), self._executor)
 
+    def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
+        """Call a function at each event of a name, as `Memory.on` does: on a thread, not on the loop."""
+        return self._sync.on(event, observer)
+
     version = _awaited(Memory.version)
     get = _awaited(Memory.get)
     records = _awaited(Memory.records)
@@ -279,7 +334,15 @@ class AsyncMemory(_Async[Memory]):
     quarantine = _awaited(Memory.quarantine)
     release = _awaited(Memory.release)
     discard = _awaited(Memory.discard)
+    work = _asking(Memory.work)
+    extract = _asking(Memory.extract)
+    reflect = _asking(Memory.reflect)
+    consolidate = _asking(Memory.consolidate)
+    relearn = _asking(Memory.relearn)
+    episodes = _asking(Memory.episodes)
     jobs = _awaited(Memory.jobs)
+    retry = _awaited(Memory.retry)
+    spend = _awaited(Memory.spend)
     erase = _awaited(Memory.erase)
     erasures = _awaited(Memory.erasures)
     chats = _awaited(Memory.chats)

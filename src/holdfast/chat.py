@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, overload
 
@@ -19,12 +20,12 @@ from holdfast.context.window import (
     selector,
     within,
 )
-from holdfast.digest import Digest
+from holdfast.digest import Digest, resolved
 from holdfast.errors import InvalidInput
 from holdfast.incoming import check_list, ready
 from holdfast.pad import Pad
 from holdfast.run import Run, current_run
-from holdfast.store import log, records, sessions, snapshots, summaries
+from holdfast.store import jobs, log, records, sessions, snapshots, summaries
 from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
@@ -33,6 +34,7 @@ from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
     Hit,
+    Job,
     Message,
     Prompt,
     Record,
@@ -45,9 +47,12 @@ from holdfast.types import (
     check_count,
     check_flag,
     check_name,
+    check_range,
 )
 
 if TYPE_CHECKING:
+    from holdfast.learn.results import Extraction
+    from holdfast.llm import LLM
     from holdfast.memory import Memory
     from holdfast.opened import Opened
 
@@ -139,6 +144,11 @@ class Chat(Digest):
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
         drafts = [ready(item) for item in messages]
         count = opened.count_tokens
+        if shown := opened.shown(self._memory.scope.space, self._id):
+            drafts = [
+                replace(one, shown=shown) if one.role == "assistant" and not one.shown else one
+                for one in drafts
+            ]
         tokens = [message_tokens(message, count) for message in drafts]
         if count is not estimate_tokens:
             tokens = [check_count(number, "count_tokens") for number in tokens]
@@ -254,7 +264,7 @@ class Chat(Digest):
         share = SUMMARISED_SHARE if frontier else SHARE
         expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
         newest_first = log.backward(opened.database, scope.space, self._id, expected)
-        return build_prompt(
+        prompt = build_prompt(
             selector(policy, newest_first, stats, frontier),
             hits,
             chat=self._id,
@@ -265,6 +275,8 @@ class Chat(Digest):
             share=share,
             unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
         )
+        opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
+        return prompt
 
     def _recalled(self, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
@@ -389,6 +401,67 @@ class Chat(Digest):
         """Say whether both are handles on the same session."""
         return self._id == other.id and self._memory.scope.space == other._memory.scope.space
 
+    def end(self) -> list[Job]:
+        """Say that the session has ended, and return the jobs that this leaves: to learn from it, to write its episode.
+
+        They are done by the next `Memory.work`, wherever that runs; this waits for nothing. The session may go on all
+        the same: then there will be more to learn, and the episode is written again. Without this, a session has
+        ended when nothing was said for `Learning.idle`.
+
+        Raises:
+            InvalidInput: the chat has no messages yet.
+
+        """
+        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
+        agent = sessions.agent(opened.database, scope.space, self._id)
+        kinds = [kind for kind in ("observe", "episode") if kind in opened.learning.kinds]
+        with opened.database.writing() as tx:
+            tx.lock(scope.space)
+            left = [
+                jobs.add(tx, scope.space, kind, now=opened.now(), agent=agent, chat=self._id, again=True)
+                for kind in kinds
+            ]
+        return jobs.by_ids(opened.database, scope.space, left)
+
+    def extract(
+        self,
+        *,
+        messages: int | tuple[int, int] | None = None,
+        step: str = "",
+        type: str = "",  # noqa: A002 - as in Memory.extract
+        llm: LLM | None = None,
+    ) -> Extraction:
+        """Extract findings, insights and lessons from the session, and remember them, each with the messages it came from.
+
+        As `Memory.extract`. What the agent recalled, and what its prompts showed it from memory, is not learned again.
+
+        Args:
+            messages: the `seq` of one, or of the first and the last; None for all since the last extraction.
+            step: the name of the step that gave them; the chat, by default.
+            type: its type; "session" by default.
+            llm: the model, as for `compact`; without one, the sentences that tell a decision are kept.
+
+        Raises:
+            InvalidInput: there are no such messages, or no such model.
+
+        """
+        for value, what in ((step, "step"), (type, "type")):
+            check_name(value, what, empty=True)
+        span, model = check_range(messages, self._id), resolved(llm)
+        database, space = self._memory._open.database, self._memory.scope.space  # noqa: SLF001 - as above
+        last, agent = sessions.length(database, space, self._id), sessions.agent(database, space, self._id)
+        if span is not None and span[1] > last:
+            raise InvalidInput(
+                f"The chat has no message {span[1]:,}; its last is {last:,}.", "Pass numbers of its messages."
+            )
+        said: dict[str, object] = {"step": step, "type": type or "session"}
+        key = self._id
+        if span is not None:
+            said["messages"] = list(span)
+            key = f"{self._id}#{span[0]}-{span[1]}"
+        memory = self._memory.scoped(agent=agent)
+        return memory._extract(key, self._id, said, model)  # noqa: SLF001 - as above
+
     def rename(self, title: str) -> None:
         """Give the session a title; until then it is the beginning of the first user message.
 
@@ -410,6 +483,11 @@ class Chat(Digest):
 
     def __repr__(self) -> str:
         return f"Chat({self._id!r})"
+
+
+def _reference(hit: Hit) -> str:
+    """Name what was recalled, as `Message.shown` does."""
+    return hit.id if hit.source == "record" else f"{hit.chat}#{hit.seq}"
 
 
 def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> str:

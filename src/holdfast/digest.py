@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from holdfast.context.plan import is_share
+from holdfast.context.plan import DEFAULTS, is_share
 from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.store import log, summaries
 from holdfast.types import (
     CompactionResult,
@@ -25,8 +25,10 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.context.compact import Mode, Session, Steps
+    from holdfast.learn.question import Question
     from holdfast.llm import LLM, Model
     from holdfast.memory import Memory
+    from holdfast.meter import Meter
 
 Item = TypeVar("Item", Message, Summary)
 Found = Literal["messages", "summaries", "both"]
@@ -112,7 +114,32 @@ class Digest:
         model = resolved(llm)
         policy = checked(policy, budget)
         steps = self._steps(mode, model, progress, policy)
-        return drive(steps, model, policy.compaction.patience)
+        patience, meter = policy.compaction.patience, self._meter()
+
+        def ask(prompt: str) -> str:
+            assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
+            return meter.ask(model, asking(prompt), patience, chat=self._id)
+
+        try:
+            done = drive(steps, ask)
+        except ModelFailed as error:
+            self._tell(error)
+            raise
+        self._tell(done)
+        return done
+
+    def _tell(self, ended: CompactionResult | ModelFailed) -> None:
+        """Tell of a compaction, or that it failed."""
+        from holdfast.events import Event  # noqa: PLC0415 - only for those who compact
+
+        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - a chat is a part of its memory
+        if isinstance(ended, ModelFailed):
+            opened.events.tell(Event("failed", scope, chat=self._id, error=str(ended)))
+        elif not ended.noop:
+            opened.events.tell(Event("compacted", scope, compaction=ended, chat=self._id))
+
+    def _meter(self) -> Meter:
+        return self._memory._open.meter(self._memory.scope)  # noqa: SLF001 - as above
 
     def _steps(
         self,
@@ -223,25 +250,42 @@ class Digest:
         hits = [hit for hit in near if hit.why.words][:limit]  # not those that only stand beside a match
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
 
-    def review(self, since: datetime | None = None, *, limit: int = 200) -> str:
+    def review(
+        self,
+        since: datetime | None = None,
+        *,
+        after: int | None = None,
+        limit: int = 200,
+        budget: int | None = None,
+    ) -> str:
         """Write the session as text for a reviewer: what was said since a time, with earlier summaries as background.
 
-        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since.
+        Everything in it is framed as data. "" for an unknown chat, and where nothing was said since. Where messages
+        between the summaries and those shown are left out, a line says how many.
 
         Args:
             since: the messages after this time; None for those of the whole session.
+            after: only messages with a larger `seq`.
             limit: the newest so many of them.
+            budget: of these, the newest that take about so many tokens as they are written here, and one at least; None
+                for all.
 
         Raises:
-            InvalidInput: `since` is no time, or a negative limit.
+            InvalidInput: `since` is no time, or a negative number.
 
         """
-        from holdfast.context.review import review  # noqa: PLC0415 - as above
+        from holdfast.context.review import Extent, review  # noqa: PLC0415 - as above
 
-        database, space = self._memory._open.database, self._memory.scope.space  # noqa: SLF001 - as above
-        frontier = summaries.frontier(database, space, self._id)
-        newest_first = log.backward(database, space, self._id)
-        return review(frontier, newest_first, as_time(since, "since"), check_count(limit, "limit"))
+        opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
+        extent = Extent(
+            as_time(since, "since"),
+            0 if after is None else check_count(after, "after"),
+            check_count(limit, "limit"),
+            None if budget is None else check_count(budget, "budget"),
+        )
+        frontier = summaries.frontier(opened.database, space, self._id)
+        newest_first = log.backward(opened.database, space, self._id)
+        return review(frontier, newest_first, extent, opened.count_tokens).text
 
 
 def checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:
@@ -261,7 +305,14 @@ def checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | 
     return policy
 
 
-def resolved(llm: LLM | None) -> Model | None:
+def asking(prompt: str) -> Question:
+    """Ask for a summary, as the meter wants it."""
+    from holdfast.learn.question import Question  # noqa: PLC0415 - only for those who have a model
+
+    return Question("compact", prompt, None, "", answer_tokens=DEFAULTS.leaf_target)
+
+
+def resolved(llm: LLM | Model | None) -> Model | None:
     """Give the model that was passed, ready to be asked; None for none."""
     if llm is None:
         return None

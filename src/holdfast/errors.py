@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Reason = Literal["authentication", "quota", "timeout", "answer", "error"]
+Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "error"]
 """Why a model failed."""
 
 
@@ -59,7 +59,8 @@ class ModelFailed(HoldfastError):
     """The language model raised an error or did not answer. What it was asked for was not written; mend the cause, try again.
 
     `reason` says which kind of failure it is: "quota" and "timeout" may pass, "authentication" needs another key,
-    "answer" is an answer that cannot be used, and "error" is everything else.
+    "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`), which let no more calls
+    through, and "error" is everything else.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from typing import Literal
 from holdfast.errors import InvalidInput
 from holdfast.types import WRITERS, Writer, check_count, check_flag, check_name
 
+FIL = ("finding", "insight", "lesson")  # what is observed; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text: beyond it is a document, to be kept as messages
 
 
@@ -72,10 +73,13 @@ def _is_cap(cap: object, targets: tuple[str, ...]) -> bool:
     return isinstance(cap, Mapping) and set(cap) <= set(targets)
 
 
+# What an agent is, is for those to say who made it and who work with it, not for what reflects on its sessions.
+_NOT_REFLECTION = tuple(writer for writer in WRITERS if writer != "reflect")
+
 # In the order in which prompts show them. Caps and lengths are those of the designs that these kinds come from.
 KINDS: tuple[Kind, ...] = (
     Kind("constraint", "Constraints", writers=("user",), longest=4_000),
-    Kind("soul", "Soul", one_per="agent", longest=20_000),
+    Kind("soul", "Soul", one_per="agent", longest=20_000, writers=_NOT_REFLECTION),
     Kind("profile", "Profile", one_per="agent", longest=20_000),
     Kind("fact", "Facts", targets=("user", "env"), cap={"user": 4_000, "env": 8_000}, merge=True),
     Kind(

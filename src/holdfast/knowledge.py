@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
 from holdfast.errors import InvalidInput
-from holdfast.kinds import LONGEST
+from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
-from holdfast.store import erasure, jobs, records, snapshots
+from holdfast.store import erasure, records, snapshots
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
 from holdfast.types import (
     Erasure,
-    Job,
     Record,
     Scope,
     Writer,
@@ -26,10 +25,11 @@ from holdfast.types import (
     check_range,
     is_whole,
 )
-from holdfast.view import FIL, View, place, selection
+from holdfast.view import View, place, selection
 
 if TYPE_CHECKING:
     from holdfast.learn.intake import Intake
+    from holdfast.store.records import Writing
 
 
 class Knowledge(View):
@@ -183,6 +183,7 @@ class Knowledge(View):
             what, draft, kind=kind, expected=expected_version, keep_priority=priority is None
         )
         self._wrote(draft.chat, self._writer(by, "agent"))
+        self._open.events.tell_of(self.scope, [record])
         return record
 
     def retract(
@@ -328,10 +329,6 @@ class Knowledge(View):
         done = revision.discard(self._intake(by, default="user"), check_name(id, "The id of a record"))
         self._wrote(self._chat(None), self._writer(by, "user"))
         return done
-
-    def jobs(self) -> list[Job]:
-        """List what is left to do later: to judge records that may say the same, or contradict each other."""
-        return jobs.read(self._open.database, self.scope.space)
 
     def erase(
         self,
@@ -482,9 +479,15 @@ class Knowledge(View):
         merge: bool | None = None,
         expected: int | None = None,
     ) -> list[Record]:
-        intake_ = self._intake(by)
-        written = intake_.remember(drafts, merge=merge, expected=expected)
+        intake_, before = self._intake(by), 0
+
+        def also(changes: Writing) -> None:
+            nonlocal before
+            before = changes.version
+
+        written = intake_.remember(drafts, merge=merge, expected=expected, also=also)
         self._wrote(drafts[0].chat, intake_.by)
+        self._open.events.tell_of(self.scope, [record for record in written if record.version > before])
         return written
 
     def _wrote(self, chat: str, by: Writer) -> None:
@@ -501,15 +504,4 @@ class Knowledge(View):
         return current().source or default if by is None else check_writer(by)
 
     def _intake(self, by: Writer | None, default: Writer = "agent") -> Intake:
-        from holdfast.learn.intake import Intake  # noqa: PLC0415 - loaded by the first write
-
-        scope, opened = self.scope, self._open
-        return Intake(
-            database=opened.database,
-            scope=scope,
-            kinds=opened.kinds,
-            now=opened.now(),
-            by=self._writer(by, default),
-            classify=opened.classify,
-            similar=lambda text, kind, limit: opened.search.similar(scope, text, kind, limit),
-        )
+        return self._open.intake(self.scope, self._writer(by, default))

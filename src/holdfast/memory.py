@@ -11,7 +11,7 @@ from holdfast.acting import current
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind, table
-from holdfast.knowledge import Knowledge
+from holdfast.learner import Learner
 from holdfast.opened import Opened
 from holdfast.pad import Pad
 from holdfast.store import sessions
@@ -23,6 +23,7 @@ from holdfast.view import At, View
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
+    from holdfast.learn.policy import Learning
 
 MERGES = ("fitted", "projection")
 
@@ -31,7 +32,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Memory(Knowledge):
+class Memory(Learner):
     """Remember conversations and what was learned from them, and find both again.
 
     Open one per database and share it between threads; handles for other scopes are cheap and use the same
@@ -50,6 +51,7 @@ class Memory(Knowledge):
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
         merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
             "projection", the similarity of words in random projections, which cannot tell another value from another wording.
+        learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -69,12 +71,18 @@ class Memory(Knowledge):
         clock: Callable[[], datetime] = _now,
         kinds: Iterable[Kind] = (),
         merge: str = "fitted",
+        learning: Learning | None = None,
     ) -> None:
         scope = Scope(tenant, user, agent)
         if merge not in MERGES:
             raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
         policy = table(kinds)
-        opened = Opened(open_database(location, durability), count_tokens, clock, policy, merge)
+        from holdfast.learn.policy import Learning  # noqa: PLC0415 - not needed to import all the rest
+
+        if learning is not None and not isinstance(learning, Learning):
+            raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
+        database = open_database(location, durability)
+        opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning())
         super().__init__(opened, scope, At())
         self._pinned = False
 

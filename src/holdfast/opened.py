@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,23 +12,30 @@ from typing import TYPE_CHECKING
 from holdfast.context.prefix import unchanged
 from holdfast.errors import Closed
 from holdfast.store import records
+from holdfast.store.jobs import finish
 from holdfast.store.rows import from_micros, to_micros
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from holdfast.context.prefix import Fingerprint
+    from holdfast.events import Events
     from holdfast.kinds import Kind
+    from holdfast.learn.intake import Intake
     from holdfast.learn.merge import Verdict
+    from holdfast.learn.policy import Learning
+    from holdfast.meter import Meter
     from holdfast.recall.search import Search
     from holdfast.store.database import Database
+    from holdfast.store.jobs import Held
     from holdfast.store.pads import Place
     from holdfast.store.snapshots import Snapshot
     from holdfast.text.tokens import CountTokens
-    from holdfast.types import Record, Scope
+    from holdfast.types import Record, Scope, Writer
 
 THREADS = 8  # that the awaited methods of one memory use at most
 FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
+PATIENCE = 15  # seconds that closing waits for workers
 PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
 
 
@@ -41,16 +49,24 @@ class Opened:
         clock: Callable[[], datetime],
         kinds: Mapping[str, Kind],
         merge: str,
+        learning: Learning,
     ) -> None:
         self.database = database
         self.count_tokens = count_tokens
         self.clock = clock
         self.kinds = kinds
+        self.learning = learning
+        self.events = _events()
+        self.closing = False
+        self._workers = 0
+        self._held: list[Held] = []
         self._merge = merge
         self.lock = threading.Lock()
+        self._ended = threading.Condition(self.lock)
         self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
         self._frozen: dict[tuple[Scope, Snapshot], str] = {}
         self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
+        self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
         self._executor: Executor | None = None
         self._search: Search | None = None
         self._closed = False
@@ -86,6 +102,49 @@ class Opened:
         from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
 
         return merge.classify(text, existing)
+
+    def intake(self, scope: Scope, by: Writer) -> Intake:
+        """Make what writes the records of a scope."""
+        from holdfast.learn.intake import Intake  # noqa: PLC0415 - loaded by the first write
+
+        return Intake(
+            database=self.database,
+            scope=scope,
+            kinds=self.kinds,
+            now=self.now(),
+            by=by,
+            classify=self.classify,
+            similar=lambda text, kind, limit: self.search.similar(scope, text, kind, limit),
+        )
+
+    def meter(self, scope: Scope) -> Meter:
+        """Make what notes the calls of models for a scope."""
+        from holdfast.meter import Meter  # noqa: PLC0415 - only for those who have a model
+
+        return Meter(self.database, scope, self.count_tokens, self.now, self.learning.limits, self.events)
+
+    @contextmanager
+    def busy(self, held: Held) -> Iterator[None]:
+        """Register jobs as long as they are worked on."""
+        with self.lock:
+            self._held.append(held)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._held.remove(held)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Register a worker, from its beginning to its account: closing waits for it."""
+        with self.lock:
+            self._workers += 1
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._workers -= 1
+                self._ended.notify_all()
 
     def now(self) -> int:
         """Give the time in microseconds since the epoch."""
@@ -124,6 +183,19 @@ class Opened:
             self._prompted[key] = prompt
         return unchanged(before, prompt)
 
+    def show(self, space: str, chat: str, what: tuple[str, ...]) -> None:
+        """Remember what was recalled for the last prompt of a chat: what is said next was said with it in view."""
+        with self.lock:
+            self._shown.pop((space, chat), None)
+            if what:
+                if len(self._shown) >= PROMPTED:
+                    self._shown.pop(next(iter(self._shown)))
+                self._shown[space, chat] = what
+
+    def shown(self, space: str, chat: str) -> tuple[str, ...]:
+        """Give what was recalled for the last prompt of a chat."""
+        return self._shown.get((space, chat), ())
+
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
         """Let go of what is kept in memory only of a run, of a chat, or of a whole space."""
         with self.lock:
@@ -133,12 +205,30 @@ class Opened:
             for scope, id in list(self._prompted) if run is None else ():  # noqa: A001
                 if scope.space == space and chat in (None, id):
                     del self._prompted[scope, id]
+            for key in list(self._shown) if run is None else ():
+                if key[0] == space and chat in (None, key[1]):
+                    del self._shown[key]
 
     def close(self) -> None:
-        """Wait for the calls that run, and close the connections."""
+        """Wait for the calls that run, and close the connections.
+
+        Workers end after the part of a job that they are at. One that takes longer than that loses its job, which is given back.
+        """
+        self.closing = True
+        with self._ended:
+            self._ended.wait_for(lambda: not self._workers, timeout=PATIENCE)
+            left = list(self._held)
+        for held in left:
+            finish(self.database, held, "open", now=self.now(), due=self.now(), counted=False)
         with self.lock:
             executor, self._executor, self._search = self._executor, None, None
             self._closed = True
         if executor is not None:
             executor.shutdown()
         self.database.close()
+
+
+def _events() -> Events:
+    from holdfast.events import Events  # noqa: PLC0415 - not needed to import all the rest
+
+    return Events()

@@ -16,6 +16,7 @@ WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "im
 Trust = Literal["trusted", "quarantined", "released"]
 Source = Literal["message", "summary", "record"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
+JobStatus = Literal["open", "running", "done", "failed"]
 Level = Literal["normal", "aggressive", "capped", "deterministic"]
 Range = tuple[int, int]  # the first and the last seq of some messages
 MAX_COUNT = 2**62  # beyond every number of things, and within the integers of both databases
@@ -129,6 +130,12 @@ def _escape(part: str) -> str:
     return part.replace("%", "%25").replace("/", "%2F")
 
 
+def scope_of(space: str) -> Scope:
+    """Give the tenant and the user of a space, as a scope of all their agents."""
+    tenant, _, user = space.partition("/")
+    return Scope(*(part.replace("%2F", "/").replace("%25", "%") for part in (tenant, user)))
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """Hold one call of a tool by an assistant; `arguments` is text when the model's JSON was not an object."""
@@ -146,7 +153,8 @@ class Message:
     append; the same id twice in one chat is one message. `at` is the moment it was said. `calls` are an assistant's
     tool calls, `call_id` the call that a tool message answers, `answers` all calls of this chat that it answers
     (resolved at append; empty when the call is not in the chat). `raw` is the payload it was made from, verbatim.
-    `flags` name what the guard found in the content when it was stored, such as "instruction" or "secret".
+    `flags` name what the guard found in the content when it was stored, such as "instruction" or "secret". `shown` names
+    what was recalled for the prompt that an assistant's message answers: ids of records, and `chat#seq` of messages.
 
     Raises:
         InvalidInput: an unknown role, text that is not text, blank content, or a part that does not fit the role.
@@ -166,6 +174,7 @@ class Message:
     raw: Mapping[str, object] | None = field(default=None, kw_only=True, hash=False)
     meta: Mapping[str, object] = field(default_factory=dict, kw_only=True, hash=False)
     flags: tuple[str, ...] = field(default=(), kw_only=True)
+    shown: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -297,12 +306,29 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Name something that is left to do: "judge" whether two records say the same."""
+    """Describe something that is left to do, or was done: what, for whom, how far it is, and what it has cost.
+
+    `kind` is "observe" or "episode" (of a `chat`), "judge" (whether two `records` say the same), "consolidate" (the
+    facts) or "reflect" (on the sessions of an agent). `status` is "open", "running", "done" or "failed"; an open job is
+    `due` from then on. `attempts` counts how often it was begun since it was last done. `reason` and `error` tell of the last failure in a
+    word and in a sentence. `calls` and tokens are what it has cost so far.
+    """
 
     id: str
     kind: str
     records: tuple[str, ...]
     at: datetime
+    status: JobStatus = field(default="open", kw_only=True)
+    agent: str = field(default="", kw_only=True)
+    chat: str = field(default="", kw_only=True)
+    due: datetime | None = field(default=None, kw_only=True)
+    attempts: int = field(default=0, kw_only=True)
+    ended: datetime | None = field(default=None, kw_only=True)
+    reason: str = field(default="", kw_only=True)
+    error: str = field(default="", kw_only=True)
+    calls: int = field(default=0, kw_only=True)
+    prompt_tokens: int = field(default=0, kw_only=True)
+    answer_tokens: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

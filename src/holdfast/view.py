@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
+from holdfast.kinds import FIL
 from holdfast.learn.draft import check_tags, no_version, policy
 from holdfast.store import records
 from holdfast.store.records import NOW, Moment, Wanted
@@ -28,8 +29,6 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.opened import Opened
-
-FIL = ("finding", "insight", "lesson")
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def test_show_as_json(cli: Cli) -> None:
     assert answer["total"] == 18
     call, result = answer["messages"][:2]
     assert set(call) == {
-        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta", "flags",
+        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta", "flags", "shown",
     }  # fmt: skip
     assert is_time(call["at"])
     assert call["calls"][0]["name"] == "run_shell"

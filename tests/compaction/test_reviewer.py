@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from compaction_chats import Scribe, in_turn, minute, policy, tell, words
 
 from holdfast import InvalidInput, Memory, Message
 from holdfast.chat import Chat
+from holdfast.text.tokens import estimate_tokens
 
 
 @pytest.fixture
@@ -154,3 +156,106 @@ def test_where_nothing_can_be_put_into_words_there_is_nothing_to_review(chat: Ch
     tell(chat, 3)
     chat.append(Message("user", f"data:image/png;base64,{'iVBORw0KGgoAAAANSUhEUgAA' * 40}", at=minute(4)))
     assert chat.review(minute(3)) == ""
+
+
+# After a message, and within a budget
+
+
+@pytest.mark.parametrize(
+    ("after", "shown"), [(None, [1, 2, 3, 4, 5]), (0, [1, 2, 3, 4, 5]), (3, [4, 5]), (5, []), (99, [])]
+)
+def test_a_seq_splits_what_was_said(memory: Memory, after: int | None, shown: list[int]) -> None:
+    chat = memory.chat("c")
+    tell(chat, 5)
+    assert said(chat.review(after=after)) == shown
+    assert (chat.review(after=after) == "") is (not shown)
+
+
+@pytest.mark.parametrize(("since", "after", "shown"), [(2, 3, [4, 5]), (4, 3, [5]), (2, 5, []), (5, 2, [])])
+def test_what_is_shown_is_after_the_time_and_after_the_seq(
+    chat: Chat, since: int, after: int, shown: list[int]
+) -> None:
+    tell(chat, 5)
+    assert said(chat.review(minute(since), after=after)) == shown
+
+
+def test_a_budget_keeps_the_newest_that_fit_as_they_are_written(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 12)
+    lines = conversation(chat.review()).splitlines()
+    cost = list(accumulate(estimate_tokens(f"{line}\n") for line in reversed(lines)))
+    for many in range(1, 12):
+        assert said(chat.review(budget=cost[many - 1])) == list(range(13 - many, 13))
+        assert said(chat.review(budget=cost[many] - 1)) == list(range(13 - many, 13))
+    assert said(chat.review(budget=cost[11])) == list(range(1, 13))
+    assert said(chat.review(budget=cost[11], limit=3)) == [10, 11, 12]
+    assert said(chat.review(after=9, budget=cost[1])) == [11, 12]
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_a_budget_leaves_one_message_at_least(chat: Chat, budget: int) -> None:
+    tell(chat, 3)
+    picture = f"data:image/png;base64,{'iVBORw0KGgoAAAANSUhEUgAA' * 40}"
+    chat.append(Message("user", picture, at=minute(4)))  # has no words, and so costs nothing
+    assert said(chat.review(budget=budget)) == [3]
+    assert chat.review(budget=budget, limit=0) == ""
+
+
+def test_a_budget_is_of_what_is_written_not_of_what_is_stored(chat: Chat) -> None:
+    tell(chat, 1)
+    chat.append(Message("tool", "a long result " * 5_000, at=minute(2)))
+    tell(chat, 1, first=3)
+    assert said(chat.review(budget=500)) == [1, 3]
+
+
+def test_the_counter_of_the_memory_counts() -> None:
+    with Memory(":memory:", user="ada", count_tokens=lambda text: text.count("Crane")) as memory:
+        chat = memory.chat("c")
+        tell(chat, 9)
+        assert said(chat.review(budget=4)) == [6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("name", ["after", "budget"])
+@pytest.mark.parametrize("value", [-1, 1.5, "5", True])
+def test_what_is_no_number_is_refused(chat: Chat, name: str, value: Any) -> None:
+    tell(chat, 1)
+    with pytest.raises(InvalidInput):
+        chat.review(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "line"),
+    [
+        ({}, ""),
+        ({"limit": 12}, ""),
+        ({"limit": 11}, "(1 message is left out here: neither shown below nor covered by a summary.)"),
+        ({"limit": 3}, "(9 messages are left out here: neither shown below nor covered by a summary.)"),
+        ({"after": 4, "limit": 3}, "(5 messages are left out"),
+        ({"after": 9, "limit": 3}, ""),
+        ({"after": 4, "budget": 1}, "(7 messages are left out"),
+        ({"since": minute(9)}, ""),
+        ({"since": minute(9), "limit": 3}, ""),
+        ({"since": minute(9), "after": 8, "limit": 2}, "(2 messages are left out"),
+    ],
+)
+def test_a_line_says_how_many_messages_are_left_out(chat: Chat, wanted: dict[str, Any], line: str) -> None:
+    tell(chat, 12)
+    before = chat.review(**wanted).partition("<conversation>")[0]
+    assert before.startswith(line)
+    assert bool(before) is bool(line)
+
+
+def test_messages_that_a_summary_covers_are_not_left_out(chat: Chat) -> None:
+    tell(chat, 40)
+    chat.compact("full", policy=policy())
+    last = chat.window().summaries[-1].last
+    assert "left out" not in chat.review(limit=40 - last)
+    background, told, conversation = chat.review(limit=39 - last).split("\n\n")
+    assert background.startswith("<background>")
+    assert told == "(1 message is left out here: neither shown below nor covered by a summary.)"
+    assert conversation.startswith("<conversation>")
+
+
+def conversation(text: str) -> str:
+    """Give the lines of what was said, without the frame."""
+    return "\n".join(text.rpartition("<conversation>\n")[2].splitlines()[1:-1])

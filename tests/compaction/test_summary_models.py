@@ -107,12 +107,16 @@ def test_leaves_are_written_at_the_same_time(memory: Memory) -> None:
 def test_no_more_than_four_are_written_at_the_same_time(chat: Chat) -> None:
     tell(chat, 200)
     running = most = 0
+    together = asyncio.Event()
 
     async def llm(prompt: str) -> str:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        for _ in range(20):
+        if most >= 4:
+            together.set()
+        await together.wait()
+        for _ in range(20):  # in which a fifth could begin
             await asyncio.sleep(0)
         running -= 1
         return "Cranes."

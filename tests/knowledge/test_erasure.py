@@ -23,7 +23,7 @@ from holdfast.store import database
 from programs import start
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-TABLES = "messages calls sessions segments records uses snapshots runs pads jobs spaces erasures".split()
+TABLES = "messages calls sessions segments records uses snapshots runs pads jobs watermarks spend spaces erasures".split()
 
 
 class Marks:
@@ -783,3 +783,41 @@ def test_what_is_not_there_cannot_be_erased(ada: Memory, nothing: dict[str, Any]
     with pytest.raises(InvalidInput, match="nothing of that name"):
         ada.erase(**nothing)
     assert (ada.chat("a").stats(), ada.erasures()) == (before, [])
+
+
+def test_what_was_read_before_an_erasure_is_not_learned_after_it(memory: Memory) -> None:
+    chat = memory.chat("a")
+    for text in (
+        "My boat is called Zephyr and lies in Kiel harbour.",
+        "I have two cats, Ada and Bo, in Kiel.",
+    ):
+        chat.append(role="user", content=text)
+
+    def llm(_: str) -> str:
+        memory.erase(chat="a", messages=1)
+        return json.dumps({"findings": [{"text": "The boat is called Zephyr.", "messages": [1, 1]}]})
+
+    result = chat.extract(llm=llm)
+    assert not result.records
+    assert "Zephyr" not in json.dumps([record.text for record in memory.records()])
+    assert memory.verify().ok
+
+
+def test_an_episode_is_written_again_of_what_an_erasure_leaves(memory: Memory) -> None:
+    chat = memory.chat("a")
+    for text in (
+        "Please fix the Zephyr parser.",
+        "Then the tests of it.",
+        "And the docs.",
+        "Thank you, all is well.",
+    ):
+        chat.append([Message("user", text), Message("assistant", f"I did what you asked: {text}")])
+    chat.end()
+    memory.work()
+    assert "Zephyr" in memory.episodes()[0].text
+    memory.erase(chat="a", messages=(1, 2))
+    assert len(memory.episodes()) == 0
+    chat.end()
+    memory.work()
+    (episode,) = memory.episodes()
+    assert "Zephyr" not in episode.text

@@ -249,3 +249,13 @@ def test_more_of_the_words_score_higher(memory: Memory) -> None:
         ["the red garden gate"], ["the garden gate of a neighbour"], ["the gate of the airport here"]
     )
     assert [hit.kind for hit in memory.recall("red garden gate")] == list(FIL)
+
+
+def test_a_text_that_is_known_stays_known_beside_one_like_it_in_the_same_call(memory: Memory) -> None:
+    alike = [
+        "In addition to the line by line review, suggest the 2-5 most important improvements for this code review.",
+        "In addition to the most important improvements, let's also think about new, updated or expanded unit tests.",
+    ]
+    memory.remember_fil(insights=alike, merge=True)
+    memory.remember_fil(insights=alike, merge=True)
+    assert [record.text for record in memory.records(kind="insight")] == alike

@@ -41,11 +41,28 @@ def calls(*works: Callable[[], object]) -> tuple[Callable[[], object], ...]:
 
 
 @pytest.mark.parametrize("by", WRITERS)
-def test_every_writer_may_write_every_kind_but_constraints(quick: Memory, by: Writer) -> None:
-    for kind in (*MANY_TEXTS, *ONE_TEXT, "episode", "note"):
+def test_every_writer_may_write_every_kind_but_constraints_and_the_soul(quick: Memory, by: Writer) -> None:
+    for kind in (*MANY_TEXTS, "profile", "episode", "note"):
         record = quick.chat("monday").remember(f"a {kind} about tea", kind, by=by)
         assert quick.replace(record.id, f"a {kind} about coffee", by=by).by == by
         assert quick.retract(record.id, by=by).by == by
+
+
+@pytest.mark.parametrize("by", WRITERS)
+def test_all_but_reflection_may_write_the_soul(quick: Memory, by: Writer) -> None:
+    soul = quick.remember("I am patient.", "soul", by="user")
+    if by != "reflect":
+        assert quick.remember("I am strict.", "soul", by=by).by == by
+        assert quick.retract(soul.id, by=by).by == by
+        return
+    for write in calls(
+        lambda: quick.remember("I am strict.", "soul", by=by),
+        lambda: quick.replace(soul.id, "I am strict.", by=by),
+        lambda: quick.retract(soul.id, by=by),
+    ):
+        with pytest.raises(Denied, match="not reflect"):
+            write()
+    assert quick.get("soul") == soul
 
 
 DOORS: dict[str, Door] = {

@@ -76,7 +76,7 @@ OUTSIDE: dict[str, Callable[[Memory], object]] = {
     "the user, elsewhere": lambda memory: memory.remember("marathons now", "soul", by="user"),
     "another chat": lambda memory: memory.chat("tuesday").remember("marathons now", merge=False),
     "reflection on this chat": lambda memory: memory.chat("monday").remember(
-        "marathons now", "soul", by="reflect"
+        "marathons now", "profile", by="reflect"
     ),
     "reflection in its name": lambda memory: memory.remember(
         "marathons now", "finding", by="reflect", chat="monday"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -233,3 +236,20 @@ def test_after_a_rebuild_the_index_is_sound(indexed: Memory, change: Damage) -> 
 def test_an_index_of_another_version_is_no_damage(indexed: Memory) -> None:
     damage(indexed, in_row(0, lambda row: row._replace(version=row.version + 1)))
     assert indexed.verify().ok
+
+
+def test_a_watermark_beyond_the_messages_is_found(tmp_path: Path) -> None:
+    location = tmp_path / "memory.db"
+    with Memory(location) as memory:
+        memory.chat("a").append(
+            role="user", content="We decided to keep the old names of all our tables in Kiel."
+        )
+        memory.chat("a").end()
+        memory.work()
+        assert memory.verify().ok
+        assert memory.verify().checked["watermarks"] == 2
+    with closing(sqlite3.connect(location, isolation_level=None)) as connection:
+        connection.execute("UPDATE watermarks SET seq = 7 WHERE kind = 'observe'")
+    with Memory(location) as memory:
+        (problem,) = memory.verify().problems
+        assert "'observe' has looked at 7 messages" in problem

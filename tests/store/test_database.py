@@ -309,7 +309,7 @@ from holdfast import Memory, Unavailable
 memory = Memory(sys.argv[1], user="ada")
 chat = memory.chat("monday")
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, hard))
 stored = 0
 try:
     while True:

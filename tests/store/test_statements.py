@@ -71,11 +71,18 @@ def problem(statement: str) -> str | None:
     return "is not portable" if NOT_PORTABLE.search(statement) else None
 
 
+# A worker has to find whom to work for: names of spaces, and nothing else.
+ACROSS_SPACES = (
+    "SELECT min(space) FROM ( "
+    "SELECT min(space) AS space FROM sessions WHERE space > :after "
+    "UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after ) AS nearest"
+)
 STATEMENTS = [
     pytest.param(text, id=f"{file.stem}: {' '.join(text.split())[:60]}")
     for file in sorted((ROOT / "store").glob("*.py"))
     for text in texts(file.read_text("utf-8"))
     if re.search(rf"\b(?:FROM|JOIN|INTO|UPDATE|USING)\s+(?:{OURS})\b", text)
+    and " ".join(text.split()) != ACROSS_SPACES
 ]
 
 

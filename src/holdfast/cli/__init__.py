@@ -19,10 +19,13 @@ from holdfast.cli import (
     guarding,
     history,
     knowing,
+    learning,
     noting,
+    queueing,
     reading,
     transfer,
     upkeep,
+    working,
 )
 from holdfast.cli.options import command
 
@@ -48,6 +51,15 @@ _commands: dict[str, Callable[..., None]] = {
     "constraints": knowing.constraints,
     "notes": noting.notes,
     "pad": noting.pad,
+    "work": working.work,
+    "jobs": queueing.jobs,
+    "end": queueing.end,
+    "extract": learning.extract,
+    "episodes": learning.episodes,
+    "reflect": learning.reflect,
+    "consolidate": learning.consolidate,
+    "relearn": learning.relearn,
+    "spend": queueing.spend,
     "changes": history.changes,
     "diff": history.diff,
     "undo": history.undo,
@@ -66,6 +78,7 @@ _bench.command("recall")(command(bench.recall))
 _bench.command("speed")(command(bench.speed))
 _bench.command("context")(command(bench.context))
 _bench.command("records")(command(bench.records))
+_bench.command("learn")(command(bench.learn))
 app.add_typer(_bench, name="bench")
 
 

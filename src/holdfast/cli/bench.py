@@ -113,6 +113,27 @@ def records(
     _show(report, options)
 
 
+def learn(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", exists=True, help="Logs of agent sessions, or folders of them."),
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
+    ] = None,
+) -> None:
+    """Measure what learning costs those who append, how fast it goes, and what it asks of models."""
+    from holdfast.bench.learning import MEASUREMENTS, run  # noqa: PLC0415 - loads numpy and more
+
+    _check_parts(only, MEASUREMENTS)
+    _show(run(data, only=only or (), folder=folder, progress=_progress), options)
+
+
 def _check_parts(only: Iterable[str] | None, known: Iterable[str]) -> None:
     unknown = [name for name in only or () if name not in known]
     if unknown:

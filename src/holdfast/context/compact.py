@@ -40,6 +40,7 @@ _LOST = "Somebody else changed the session first, so what was written for it was
 
 Steps = Generator[list[Asking], list[Written], CompactionResult]
 Report = Callable[[CompactionResult], None]
+Ask = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,12 +415,12 @@ def _copy(summary: Summary) -> Asking:
 # Drivers
 
 
-def drive(steps: Steps, model: Model | None, patience: float) -> CompactionResult:
-    """Run a compaction, writing one summary after the other; an asynchronous model is waited for with patience."""
+def drive(steps: Steps, ask: Ask) -> CompactionResult:
+    """Run a compaction, writing one summary after the other."""
     moved = advance(partial(next, steps))
     while not isinstance(moved, CompactionResult):
         try:
-            written = [_written(asking, model, patience) for asking in moved]
+            written = [_written(asking, ask) for asking in moved]
         except ModelFailed as error:
             moved = advance(partial(steps.throw, error))
         else:
@@ -427,18 +428,11 @@ def drive(steps: Steps, model: Model | None, patience: float) -> CompactionResul
     return moved
 
 
-def _written(asking: Asking, model: Model | None, patience: float) -> Written:
+def _written(asking: Asking, ask: Ask) -> Written:
     moved = advance(partial(next, asking))
     while not isinstance(moved, Written):
-        moved = advance(partial(asking.send, _ask(model, moved, patience)))
+        moved = advance(partial(asking.send, ask(moved)))
     return moved
-
-
-def _ask(model: Model | None, prompt: str, patience: float) -> str:
-    from holdfast.llm import complete  # noqa: PLC0415 - only for those who have a model
-
-    assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
-    return complete(model, prompt, patience)
 
 
 def advance(step: Callable[[], Y]) -> Y | Any:

@@ -63,9 +63,17 @@ class Intake:
         return (self.scope.agent, "") if self.scope.agent else None
 
     def remember(
-        self, drafts: Sequence[Record], *, merge: bool | None = None, expected: int | None = None
+        self,
+        drafts: Sequence[Record],
+        *,
+        merge: bool | None = None,
+        expected: int | None = None,
+        also: Callable[[Writing], None] | None = None,
     ) -> list[Record]:
         """Store new texts in one transaction, and return what they became.
+
+        `also` is called within the transaction, before anything is written: what it does is stored with the texts, and
+        what it raises lets nothing be stored.
 
         Raises:
             InvalidInput, Denied: one cannot be accepted; none was stored.
@@ -82,6 +90,8 @@ class Intake:
             with records.writing(self.database, self.space, self.now) as changes:
                 if any(merging) and changes.version != seen:
                     continue  # somebody wrote in between: what was compared may be no more
+                if also is not None:
+                    also(changes)
                 written: list[Record] = []
                 for draft, verdict in zip(ready, verdicts, strict=True):
                     compared = verdict and self._among(draft, written, verdict)
@@ -110,7 +120,9 @@ class Intake:
     def _among(
         self, draft: Record, written: Sequence[Record], before: tuple[Verdict, Record | None]
     ) -> tuple[Verdict, Record | None]:
-        """Compare a text with those of the same call as well; what they say of it counts more than what was there."""
+        """Compare a text that is not known with those of the same call: what they say of it counts more than what was there."""
+        if before[0].relation == "duplicate":
+            return before
         same = [one for one in written if (one.kind, one.target) == (draft.kind, draft.target)]
         verdict = self.classify(draft.text, [one.text for one in same]) if same else before[0]
         if not same or verdict.place is None:
@@ -132,6 +144,8 @@ class Intake:
         if draft.run:
             runs.check_run(changes.tx, self.space, draft.run)
         before = self.single(changes, draft) if rules.one_per else None
+        if self.by == "reflect" and (settled := self._settled_before(changes, draft)):
+            return settled
         if expected is not None:
             check_expected(before, expected)
         if draft.trust == "quarantined":
@@ -142,6 +156,8 @@ class Intake:
         verdict, other = compared or (None, None)
         if verdict is None or other is None or verdict.relation == "new":
             return self.put(changes, draft, None, "add")
+        if self._is_heard_again(changes, draft, other, verdict.relation):
+            return other
         if verdict.relation == "duplicate":
             return changes.put(
                 _confirmed(other, draft), other, by=self.by, action="duplicate", why=verdict.why
@@ -151,6 +167,40 @@ class Intake:
         added = self.put(changes, draft, None, "add", verdict.why)
         changes.leave("judge", added, other)
         return added
+
+    def _settled_before(self, changes: Writing, draft: Record) -> Record | None:
+        """Find what was learned from these words before and is in quarantine, or was taken back: it stays so."""
+        if draft.messages is None or self.kinds[draft.kind].one_per:
+            return None
+        return records.latest(
+            changes.tx,
+            self.space,
+            "r.kind = :kind AND r.ended = :open AND r.chat = :chat AND r.text = :text "
+            "AND r.first <= :last AND r.last >= :first AND (r.retracted = 1 OR r.trust = 'quarantined')",
+            kind=draft.kind,
+            open=MAX_COUNT,
+            first=draft.messages[0],
+            last=draft.messages[1],
+            chat=draft.chat,
+            text=draft.text,
+        )
+
+    def _is_heard_again(self, changes: Writing, draft: Record, other: Record, relation: str) -> bool:
+        """Say whether a text comes from words that were learned from before: that is no evidence, and no news.
+
+        Nor is what a session says in one place news after what it says in a later one.
+        """
+        if draft.messages is None and self.by != "reflect":
+            return False
+        same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
+        if relation == "duplicate":
+            return same_chat or draft.source in {other.source, *other.sources} - {""}
+        if relation != "update" or not same_chat or draft.messages is None or other.messages is None:
+            return False
+        if draft.messages[1] < other.messages[0]:
+            return True
+        former = records.versions_of(changes.tx, self.space, other.id)
+        return any(one.text == draft.text and one.chat == draft.chat for one in former)
 
     def _put_single(self, changes: Writing, draft: Record, before: Record) -> Record:
         # What two agents told of one chat belongs to both.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
 from holdfast.recall import segment as segments
 from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
 from holdfast.recall.segment import BadSegment, Segment
-from holdfast.store import erasure, log, records, sessions, summaries
+from holdfast.store import erasure, log, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
 from holdfast.store.rows import EPOCH, to_micros
 from holdfast.types import MAX_COUNT, Summary, Verification
@@ -23,7 +23,8 @@ _BATCH = 4096
 def verify(db: Database, space: str) -> Verification:
     """Check the log, the records and the index of a space; see `Memory.verify`."""
     checked = dict.fromkeys(
-        ("sessions", "messages", "tool results", "summaries", "records", "versions", "erased"), 0
+        ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
+        0,
     )
     indexes: dict[str, Indexed[Any]] = {
         "indexed messages": MESSAGES,
@@ -38,15 +39,28 @@ def verify(db: Database, space: str) -> Verification:
             f"{left} erasures were interrupted: the files may hold remains until the next erasure"
         )
     checked["erased"] = sum(last - first + 1 for first, last in (*docs, *versions))
+    lengths = {}
     for session in sessions.read_all(db, space):
+        lengths[session.chat] = session.length
         checked["sessions"] += 1
         problems += _check_session(db, space, session, checked)
         problems += _check_tree(db, space, session, checked)
+    problems += _check_watermarks(db, space, lengths, checked)
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
     for count, indexed in indexes.items():
         problems += _check_index(db, space, indexed, checked, count)
     return Verification(checked, tuple(problems))
+
+
+def _check_watermarks(
+    db: Database, space: str, lengths: Mapping[str, int], checked: dict[str, int]
+) -> Iterator[str]:
+    """Check that nothing was learned from messages that are not there: what is said next would never be learned."""
+    for chat, kind, seq in watermarks.read_all(db, space):
+        checked["watermarks"] += 1
+        if chat and seq > lengths.get(chat, 0):
+            yield f"chat {chat!r}: {kind!r} has looked at {seq} messages, and it has {lengths.get(chat, 0)}"
 
 
 def _check_session(

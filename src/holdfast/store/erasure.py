@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
-from holdfast.store import records, segments, summaries
+from holdfast.store import jobs, records, segments, summaries
 from holdfast.store.records import Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database
+    from holdfast.store.database import Database, Row
 
 _FILE = (
     "*"  # no name of a space; its row counts the erasures, and those after which the files were written anew
@@ -103,6 +103,7 @@ def _erase(
                 "There is nothing of that name to erase.", "Look at `chats()`, `records()` and `changes()`."
             )
         segments.clear_in(changes.tx, space)
+        jobs.take_away(changes.tx, space)
         return erasing.receipt(target, writer, now)
 
 
@@ -128,14 +129,20 @@ class _Erasing:
         texts = self._messages(chat, first, last)
         if messages is None:
             self.records("chat = :chat", chat=chat)
-            for table in ("sessions", "pads", "snapshots", "runs"):
-                self._count(table, self._tx.all(_OF_CHAT[table], space=self._space, chat=chat))
+            for table, statement in _OF_CHAT.items():
+                self._count(table, self._tx.all(statement, space=self._space, chat=chat))
         else:
             self.records(
                 "chat = :chat AND first <= :last AND last >= :first", chat=chat, first=first, last=last
             )
             if texts:
                 self._update_session(chat, texts)
+                # Its episode told of them and is gone: it is written again, of what is left.
+                self._tx.all(
+                    "DELETE FROM watermarks WHERE space = :space AND chat = :chat AND kind = 'episode'",
+                    space=self._space,
+                    chat=chat,
+                )
 
     def _keep_numbers(self) -> None:
         """See to it that no document number is used again, whatever becomes of the message that has it."""
@@ -197,12 +204,13 @@ class _Erasing:
         )
 
     def records(self, condition: str, **values: str | int) -> None:
-        """Take out versions of records, and what belongs to records of which none is left."""
-        rows = self._tx.all(
-            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted",  # noqa: S608 - made of constants
-            space=self._space,
-            **values,
-        )
+        """Take out versions of records, those made of their words, and what belongs to records of which none is left."""
+        rows = self._delete(condition, **values)
+        derived = self._derived(rows)
+        for version in derived:
+            rows += self._delete("version = :version", version=version)
+        if rows:
+            self._tx.all(_UNEXPLAIN, space=self._space, first=min(row[0] for row in rows))
         for kind in sorted({row[2] for row in rows}):
             self._allow(kind)
         self._versions += [row[0] for row in rows]
@@ -219,7 +227,32 @@ class _Erasing:
                 ),
             )
             gone = max(row for row in rows if row[1] == identity)
-            self._mend(identity, retracted=bool(gone[5]))
+            self._mend(identity, retracted=bool(gone[5]) and not derived.get(gone[0]))
+
+    def _delete(self, condition: str, **values: str | int) -> list[Row]:
+        return self._tx.all(
+            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted",  # noqa: S608 - made of constants
+            space=self._space,
+            **values,
+        )
+
+    def _derived(self, gone: Sequence[Row]) -> dict[int, bool]:
+        """Name the versions that reflection made of what is gone, and those by which a record went into one of them.
+
+        Of the latter it is true that the record is there again without them. What the user wrote afterwards stays; a
+        profile is made of the one before.
+        """
+        gone_from = {row[1]: row[0] for row in sorted(gone, reverse=True)}
+        found: dict[int, bool] = {}
+        rows = self._tx.all(_BY_REFLECTION, space=self._space, of='%"of":%', into='%"into":%')
+        for version, identity, kind, meta in rows:
+            own = [identity] if kind == "profile" else []
+            into = _named(meta, "into")
+            if any(gone_from.get(one, version) < version for one in (*own, *into, *_named(meta, "of"))):
+                found[version] = bool(into)
+                if not into:  # it has words
+                    gone_from[identity] = min(version, gone_from.get(identity, version))
+        return found
 
     def _mend(self, identity: str, *, retracted: bool) -> None:
         """Join the versions of a record that are left, as if the others had never been; what was retracted stays so."""
@@ -291,11 +324,21 @@ class _Erasing:
         return Erasure(identity, target.kind, counts, writer, from_micros(now), digest, self._key)
 
 
+# In order, since what is made of a version is later than it.
+_BY_REFLECTION = """
+    SELECT version, id, kind, meta FROM records WHERE space = :space AND (author = 'reflect' OR writer = 'reflect')
+    AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
+# The reasons of a model may repeat what it was shown.
+_UNEXPLAIN = "UPDATE records SET why = '' WHERE space = :space AND version > :first AND writer = 'reflect' AND why <> ''"
 _OF_CHAT = {
     "sessions": "DELETE FROM sessions WHERE space = :space AND chat = :chat RETURNING 1",
     "pads": "DELETE FROM pads WHERE space = :space AND chat = :chat RETURNING 1",
     "snapshots": "DELETE FROM snapshots WHERE space = :space AND chat = :chat RETURNING 1",
     "runs": "DELETE FROM runs WHERE space = :space AND chat = :chat RETURNING 1",
+    "jobs": "DELETE FROM jobs WHERE space = :space AND chat = :chat RETURNING 1",
+    "watermarks": "DELETE FROM watermarks WHERE space = :space AND chat = :chat RETURNING 1",
+    # What was spent was spent; only where is forgotten.
+    "spend": "UPDATE spend SET chat = '', job = '' WHERE space = :space AND chat = :chat RETURNING 1",
 }
 _OF_ALL = {
     "sessions": "DELETE FROM sessions WHERE space = :space RETURNING 1",
@@ -303,8 +346,17 @@ _OF_ALL = {
     "snapshots": "DELETE FROM snapshots WHERE space = :space RETURNING 1",
     "runs": "DELETE FROM runs WHERE space = :space RETURNING 1",
     "jobs": "DELETE FROM jobs WHERE space = :space RETURNING 1",
+    "watermarks": "DELETE FROM watermarks WHERE space = :space RETURNING 1",
+    "spend": "DELETE FROM spend WHERE space = :space RETURNING 1",
     "uses": "DELETE FROM uses WHERE space = :space RETURNING 1",
 }
+
+
+def _named(meta: str | None, key: str) -> list[str]:
+    """Give the ids of records that metadata has under a key, in whatever shape somebody wrote it."""
+    value = json.loads(meta).get(key) if meta else None
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if isinstance(name, str)]
 
 
 def _ranges(numbers: Iterable[int]) -> list[list[int]]:

@@ -97,7 +97,7 @@ class PostgreSQL(Database):
         """See `Database.purge`. The server's own logs and backups are its administrator's."""
         with self._connection() as connection:
             connection.execute(
-                "VACUUM messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs"
+                "VACUUM messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, spend"
             )
 
     def has_table(self, connection: Connection, table: str) -> bool:

@@ -180,6 +180,16 @@ def latest(tx: Connection, space: str, conditions: str, **values: Value) -> Reco
     return _to_record(rows[0]) if rows else None
 
 
+def is_current(tx: Connection, space: str, record: Record) -> bool:
+    """Say whether a version of a record is its newest one."""
+    rows = tx.all(
+        "SELECT ended FROM records WHERE space = :space AND version = :version",
+        space=space,
+        version=record.version,
+    )
+    return bool(rows) and rows[0][0] == MAX_COUNT
+
+
 def versions_of(db: Database | Connection, space: str, identity: str) -> list[Record]:
     """Read all versions of a record, the oldest first."""
     sql = f"{_READ} {_FROM} AND r.id = :id ORDER BY r.version"
@@ -269,11 +279,12 @@ class Writing:
     def leave(self, job: str, record: Record, other: Record) -> None:
         """Leave a job about two records for later."""
         self.tx.all(
-            "INSERT INTO jobs (space, id, kind, status, record, other, at) "
-            "VALUES (:space, :id, :kind, 'open', :record, :other, :at)",
+            "INSERT INTO jobs (space, id, kind, status, record, other, at, agent) "
+            "VALUES (:space, :id, :kind, 'open', :record, :other, :at, :agent)",
             space=self.space,
             id=f"job_{self.version:08x}{random.getrandbits(32):08x}",
             kind=job,
+            agent=record.agent,
             record=record.id,
             other=other.id,
             at=self.now,

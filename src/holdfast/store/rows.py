@@ -13,7 +13,7 @@ from holdfast.types import Message, ToolCall
 if TYPE_CHECKING:
     from holdfast.store.database import Row
 
-COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, flags"
+COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, flags, shown"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Times up to the year 2112, in microseconds: as seconds in a float they still round to themselves, and a timestamp is
 # made into a datetime twice as fast as by adding to the epoch.
@@ -55,6 +55,7 @@ class _Draft:
     raw: object
     meta: object
     flags: tuple[str, ...]
+    shown: tuple[str, ...]
 
 
 def to_messages(rows: Iterable[Row]) -> list[Message]:
@@ -81,6 +82,7 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
             raw,
             meta,
             flags,
+            shown,
         ) = row
         try:
             draft.at = _from_timestamp(at / 1_000_000, UTC) if 0 <= at < _EXACT else from_micros(at)
@@ -89,6 +91,7 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
             draft.raw = json.loads(raw) if raw else raw
             draft.meta = json.loads(meta) if meta else {}
             draft.flags = tuple(json.loads(flags)) if flags else ()
+            draft.shown = tuple(json.loads(shown)) if shown else ()
         except (ValueError, TypeError, OverflowError) as error:
             raise Damaged(
                 f"Message {draft.seq} cannot be read ({error}).", "Restore a backup of the database."
@@ -108,7 +111,7 @@ def stored(message: Message, row: dict[str, Any]) -> Message:
     draft.answers = tuple(json.loads(row["answers"])) if row["answers"] else ()
     draft.role, draft.content, draft.name = message.role, message.content, message.name
     draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
-    draft.meta, draft.flags = message.meta, message.flags
+    draft.meta, draft.flags, draft.shown = message.meta, message.flags, message.shown
     draft.__class__ = Message  # type: ignore[assignment]  # allowed - the slots are the same
     return cast("Message", draft)
 
@@ -139,6 +142,7 @@ def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
         else dump(dict(raw), "The payload of a message"),
         "meta": dump(dict(message.meta), "`meta` of a message") if message.meta else None,
         "flags": json.dumps(message.flags) if message.flags else None,
+        "shown": json.dumps(message.shown) if message.shown else None,
     }
 
 

@@ -50,6 +50,7 @@ CREATE TABLE messages (
     raw TEXT,                           -- the payload as JSON; '' when it is just {role, content}
     meta TEXT,                          -- JSON object
     flags TEXT,                         -- JSON list of what the guard found in the content
+    shown TEXT,                         -- JSON list of what was recalled for the prompt that an assistant answered here
     PRIMARY KEY (space, chat, seq)
 );
 CREATE UNIQUE INDEX messages_doc ON messages (space, doc);
@@ -184,17 +185,61 @@ CREATE TABLE pads (
     PRIMARY KEY (space, chat, run, name)
 );
 
--- What is left to do later. It names records, never their words.
+-- What is left to do later, and how that went: a durable queue. A job that is done stays, and is opened again when there
+-- is more of the same to do.
 CREATE TABLE jobs (
     space TEXT NOT NULL,
     id TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    status TEXT NOT NULL,
-    record TEXT NOT NULL,
+    kind TEXT NOT NULL,                 -- observe, episode, judge, consolidate, reflect
+    status TEXT NOT NULL,               -- open, running, done, failed
+    record TEXT NOT NULL,               -- the two records to judge; '' for other kinds
     other TEXT NOT NULL,
-    at BIGINT NOT NULL,
+    at BIGINT NOT NULL,                 -- when it was left
+    agent TEXT NOT NULL DEFAULT '',
+    chat TEXT NOT NULL DEFAULT '',
+    payload TEXT,                       -- JSON object: the text to learn from, where it is not in the log
+    due BIGINT NOT NULL DEFAULT 0,      -- not before this time
+    attempts BIGINT NOT NULL DEFAULT 0,
+    worker TEXT NOT NULL DEFAULT '',    -- who runs it, until `lease`; then it is anybody's again
+    lease BIGINT NOT NULL DEFAULT 0,
+    ended BIGINT NOT NULL DEFAULT 0,    -- when it was last done or given up; 0 for never
+    reason TEXT NOT NULL DEFAULT '',    -- of the last failure: a word, and a sentence
+    error TEXT NOT NULL DEFAULT '',
+    calls BIGINT NOT NULL DEFAULT 0,    -- what it has cost so far
+    prompt_tokens BIGINT NOT NULL DEFAULT 0,
+    answer_tokens BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (space, id)
 );
+CREATE INDEX jobs_due ON jobs (space, status, due);
+
+-- How far a session was learned from, by each kind of job. Moves in the transaction that stores what was learned.
+CREATE TABLE watermarks (
+    space TEXT NOT NULL,
+    chat TEXT NOT NULL,                 -- '' for what is not about one session
+    kind TEXT NOT NULL,
+    seq BIGINT NOT NULL,                -- the newest message that was looked at; of records, the newest version
+    at BIGINT NOT NULL,                 -- when
+    PRIMARY KEY (space, chat, kind)
+);
+
+-- Every call of a model: written before it is asked, with what it may cost, and once more when it has answered.
+CREATE TABLE spend (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    purpose TEXT NOT NULL,              -- the kind of job, or compact, relearn, …
+    model TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    job TEXT NOT NULL,
+    prompt_tokens BIGINT NOT NULL,
+    answer_tokens BIGINT NOT NULL,
+    counted BIGINT NOT NULL,            -- 1 if the provider counted these tokens, 0 if we did
+    micros BIGINT NOT NULL,             -- how long it took
+    outcome TEXT NOT NULL,              -- asked, answered, or why it failed
+    PRIMARY KEY (space, id)
+);
+CREATE INDEX spend_at ON spend (space, at);
 
 -- Receipts of erasures: what kind, how many, when, by whom; no words.
 CREATE TABLE erasures (

@@ -39,6 +39,46 @@ def _time(micros: int) -> datetime:
         ) from error
 
 
+def length(db: Database, space: str, chat: str) -> int:
+    """Give the newest seq of a session; 0 for an unknown one."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT length FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat
+        )
+    return int(rows[0][0]) if rows else 0
+
+
+def agent(db: Database, space: str, chat: str) -> str:
+    """Give the agent that a session belongs to.
+
+    Raises:
+        InvalidInput: there is no such session.
+
+    """
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT agent FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat
+        )
+    if not rows:
+        raise InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")
+    return str(rows[0][0])
+
+
+# The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
+_NEXT_SPACE = """
+    SELECT min(space) FROM (
+        SELECT min(space) AS space FROM sessions WHERE space > :after
+        UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after
+    ) AS nearest"""
+
+
+def next_space(db: Database, after: str) -> str | None:
+    """Give the first space after another one, in the order of the database, that has a session or a job; None for none."""
+    with db.reading() as connection:
+        rows = connection.all(_NEXT_SPACE, after=after)
+    return None if rows[0][0] is None else str(rows[0][0])
+
+
 class Session(NamedTuple):
     """What the row of a session says about its messages."""
 

@@ -1,0 +1,306 @@
+"""The commands that learn at once, and that show what was learned: extract, episodes, reflect, consolidate, relearn."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from holdfast.cli.given import text_of
+from holdfast.cli.options import Options
+from holdfast.cli.outcomes import (
+    Titles,
+    asked,
+    described,
+    fail,
+    interruptible,
+    learned,
+    show_cost,
+    show_dropped,
+    show_records,
+    show_work,
+)
+from holdfast.cli.reading import known_chats, missing_chat
+from holdfast.cli.records import flags
+from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.errors import InvalidInput
+from holdfast.learn.results import Extraction, Relearning, WorkResult
+from holdfast.memory import Memory
+from holdfast.types import Range, Record
+
+if TYPE_CHECKING:
+    from holdfast.learn.ranking import Strategy
+
+_Model = Annotated[
+    str, typer.Option("--llm", metavar="NAME", help="The model that is asked, such as openai:gpt-5-mini.")
+]
+
+
+# extract
+
+
+def extract(
+    options: Options,
+    *,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
+    ] = None,
+    chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
+    messages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|N-N", help="Only from these messages of the chat; otherwise from all new ones."
+        ),
+    ] = None,
+    step: Annotated[str, typer.Option(help="The name of the step that gave it.")] = "",
+    type_: Annotated[str, typer.Option("--type", help="The type of that step, such as GOAL.")] = "",
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The model that reads it; without one, the sentences that tell a decision are kept.",
+        ),
+    ] = None,
+) -> None:
+    """Learn findings, insights and lessons from a text, or from a chat, and say where each came from.
+
+    What is known already is not stored again. What fails is tried again by `holdfast work`, and exits with 1.
+    For example: holdfast extract --chat porto-trip --messages 3-40 --llm openai:gpt-5-mini
+    """
+    if (text is None) == (chat is None):
+        raise InvalidInput("It is not clear what to learn from.", "Pass a text, or --chat.")
+    if messages is not None and chat is None:
+        raise InvalidInput("Messages belong to a chat.", "Pass --chat as well.")
+    span = None if messages is None else _span(messages)
+    said = "" if text is None else text_of(text)
+    with interruptible(), options.open(create=chat is None) as memory:
+        if chat is None:
+            done = memory.extract(said, step=step, type=type_, llm=llm)
+        else:
+            _check_chat(memory, chat)
+            done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
+    _report_extraction(options, done, llm)
+    fail([done.job] if done.job else [])
+
+
+def _span(text: str) -> Range:
+    """Read the numbers of messages: 3, or 3-7."""
+    first, dash, last = text.partition("-")
+    try:
+        return int(first), int(last if dash else first)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is neither a number nor a range such as 3-7.", param_hint="--messages"
+        ) from error
+
+
+def _check_chat(memory: Memory, chat: str) -> None:
+    known = known_chats(memory)
+    if chat not in known:
+        what, todo = missing_chat(chat, known)
+        raise InvalidInput(what, todo)
+
+
+def _report_extraction(options: Options, done: Extraction, llm: str | None) -> None:
+    if options.json:
+        answer(plain(done))
+        return
+    screen = Screen()
+    if number := learned(done.records):
+        screen.say((f"Learned {count(number, 'record')}:", "bold"))
+    else:
+        screen.say(("Nothing new was learned.", "bold"), f" {done.why}" if done.why and not done.job else "")
+    show_records(screen, done.records)
+    show_dropped(screen, done.dropped)
+    if done.job:
+        screen.say((done.why, "red"))
+        again = options.line("work", *(("--llm", llm) if llm else ()))
+        screen.say(f"→ It is left to be done, as job {done.job}: {again}")
+    if done.calls:
+        screen.facts(("model", asked([done], llm)))
+
+
+# episodes
+
+
+def episodes(
+    options: Options,
+    *,
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
+        ),
+    ] = None,
+    strategy: Annotated[
+        str,
+        typer.Option(
+            metavar="index|projection|recency|llm",
+            help="How to rank: as recall does, by similar words, the newest first, or by a model.",
+        ),
+    ] = "index",
+    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,
+    llm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
+    ] = None,
+) -> None:
+    """Find what was done in earlier sessions: their episodes, the one that answers best first.
+
+    For example: holdfast episodes which migration went wrong
+    """
+    question = " ".join(query) if query else None
+    with interruptible(), options.open() as memory:
+        found = memory.episodes(question, strategy=cast("Strategy", strategy), limit=limit, llm=llm)
+        known = known_chats(memory)
+        held = [one for one in memory.quarantine() if one.kind == "episode"]
+    if options.json:
+        answer({"query": question, **plain(found), "quarantined": len(held)})
+        return
+    screen = Screen()
+    for record in found:
+        _show_episode(screen, record, known)
+    if not found:
+        screen.say(f"No episodes{options.whose()} {'that answer this' if question else 'yet'}.")
+        if question:
+            screen.say("→ Try other words, or none.")
+        else:
+            screen.say(f"→ Have one written: {options.line('end', 'CHAT')}, then {options.line('work')}")
+    if found.why:
+        screen.say((f"Ranked by {found.strategy}: {found.why}", "yellow"))
+    if held:
+        look = options.line("quarantine")
+        screen.say(
+            (
+                f"In quarantine, since their sessions used what is not trusted: {len(held):,}. See: {look}",
+                "yellow",
+            )
+        )
+
+
+def _show_episode(screen: Screen, record: Record, titles: Titles) -> None:
+    title = titles[record.chat].title if record.chat in titles else ""
+    screen.say(
+        (f"{when(record.at)}  ", "dim"),
+        (title or record.chat, "bold"),
+        (f"  ({record.chat}, {record.id})", "dim"),
+        (f"  {', '.join(marks)}" if (marks := flags(record)) else "", "dim"),
+    )
+    screen.say(record.text, indent=4)
+    screen.say("")
+
+
+# reflect and consolidate
+
+
+def reflect(options: Options, *, llm: _Model) -> None:
+    """Let a model reflect now on the sessions with news, as a worker does every hour, and say what changed.
+
+    It may rewrite the profile and add observations. Exits with 1 if it failed.
+    For example: holdfast reflect --llm openai:gpt-5-mini
+    """
+    with interruptible(), options.open() as memory:
+        _report_now(options, memory.reflect(llm=llm), llm, known_chats(memory))
+
+
+def consolidate(options: Options, *, llm: _Model) -> None:
+    """Let a model keep the facts tidy now: join those that say the same, and say what changed.
+
+    Each decision is a change with its reason, which `holdfast undo` takes back. Exits with 1 if it failed.
+    For example: holdfast consolidate --llm openai:gpt-5-mini
+    """
+    with interruptible(), options.open() as memory:
+        _report_now(options, memory.consolidate(llm=llm), llm, known_chats(memory))
+
+
+def _report_now(options: Options, done: WorkResult, llm: str, titles: Titles) -> None:
+    if options.json:
+        answer(described(done))
+    else:
+        screen = Screen()
+        show_work(screen, options, done, titles)
+        if done.noop:
+            screen.say("Nothing was done: another worker is at it.")
+        else:
+            screen.say("")
+            show_cost(screen, [done], llm)
+        if done.records:
+            screen.say((f"See the changes with their reasons: {options.line('changes')}", "dim"))
+    fail((*done.postponed, *done.failed))
+
+
+# relearn
+
+
+def relearn(
+    options: Options,
+    *,
+    llm: _Model,
+    kind: Annotated[str, typer.Option(help="What is learned anew: observations.")] = "observations",
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION|PATH", help="A version of the prompt, such as v1, or a file; else the newest."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show the difference; the model is asked all the same.")
+    ] = False,
+) -> None:
+    """Learn anew from past sessions, with another prompt or model, and show how that differs from what is stored.
+
+    What the user wrote or changed is left alone. Exits with 1 if a session could not be done.
+    For example: holdfast relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
+    """
+    with interruptible(), options.open() as memory:
+        found = memory.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
+        known = known_chats(memory)
+    if options.json:
+        answer(plain(found))
+    else:
+        given = {"--kind": kind if kind != "observations" else None, "--prompt": prompt, "--llm": llm}
+        again = [part for name, value in given.items() if value is not None for part in (name, value)]
+        _show_relearning(options, found, llm, known, options.line("relearn", *again))
+    fail(found.failed)
+
+
+def _show_relearning(options: Options, found: Relearning, llm: str, titles: Titles, again: str) -> None:
+    screen = Screen()
+    if not (found.chats or found.failed):
+        screen.say(f"Nothing was learned from sessions yet{options.whose()}.")
+        screen.say(f"→ Learn from one: {options.line('extract', '--chat', 'CHAT', '--llm', llm)}")
+        return
+    for chat in (*found.chats, *found.failed):
+        removed, added = _of(chat, found.removed), _of(chat, found.added)
+        error = found.failed.get(chat, "")
+        if removed or added or error:
+            _show_session(screen, chat, titles)
+            _show_difference(screen, removed, added)
+            if error:
+                screen.say((error, "red"), indent=4)
+            screen.say("")
+    sessions = count(len(found.chats), "session")
+    adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")
+    screen.say(
+        (f"{adds} {len(found.added):,}, {removes} {len(found.removed):,}", "bold"),
+        f", kept {found.kept:,}: {sessions}, with {found.prompt}.",
+    )
+    screen.facts(("model", asked([found], llm)))
+    if found.applied:
+        screen.say((f"Take back what was changed last, a session each time: {options.line('undo')}", "dim"))
+    elif found.added or found.removed:
+        screen.say(f"→ Apply it: {again}")
+
+
+def _of(chat: str, records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.chat == chat]
+
+
+def _show_session(screen: Screen, chat: str, titles: Titles) -> None:
+    title = titles[chat].title if chat in titles else ""
+    screen.say((title or chat, "bold"), (f"  ({chat})", "dim"))
+
+
+def _show_difference(screen: Screen, removed: Sequence[Record], added: Sequence[Record]) -> None:
+    for sign, style, records in (("−", "red", removed), ("+", "green", added)):
+        for record in records:
+            screen.say((f"{sign} {record.kind}  {record.text}", style), indent=4, hang=2)

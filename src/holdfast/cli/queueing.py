@@ -1,0 +1,214 @@
+"""The commands for what is left to learn and what it costs: jobs, end, spend."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, cast, get_args
+
+import typer
+from rich.cells import cell_len, set_cell_size
+
+from holdfast.cli.options import Options
+from holdfast.cli.outcomes import Titles
+from holdfast.cli.reading import ChatId, known_chats, missing_chat
+from holdfast.cli.screen import Screen, answer, count, plain, read_time, safe, when
+from holdfast.cli.summaries import fitted
+from holdfast.errors import InvalidInput
+from holdfast.learn.results import Spend
+from holdfast.memory import Memory
+from holdfast.types import Job, JobStatus
+
+_STATUSES: tuple[str, ...] = get_args(JobStatus)
+_STYLES = {"failed": "bold red", "running": "bold green"}
+_TITLE = 40  # columns of a title in a table
+_SUMMED = ("calls", "prompt_tokens", "answer_tokens", "seconds", "counted")
+_AGO = re.compile(r"([0-9]{1,4})([mhd])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+
+
+# jobs and end
+
+
+def _status(text: str) -> str:
+    if text not in _STATUSES:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(_STATUSES)}.")
+    return text
+
+
+def jobs(
+    options: Options,
+    *,
+    status: Annotated[
+        str | None,
+        typer.Option(parser=_status, metavar="|".join(_STATUSES), help="Only those that are so."),
+    ] = None,
+    retry: Annotated[
+        str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
+    ] = None,
+) -> None:
+    """List what is left to learn, what runs, and what has failed for good and why, the oldest first.
+
+    For example: holdfast jobs --status failed, or holdfast jobs --retry observe:porto-trip
+    """
+    if status is not None and retry is not None:
+        raise typer.BadParameter("list some or retry one, not both at once.", param_hint="--retry")
+    with options.open() as memory:
+        if retry is not None:
+            _report_retry(options, _retried(memory, retry))
+            return
+        found = memory.jobs(status=cast("JobStatus | None", status))
+        titles = known_chats(memory)
+    if options.json:
+        answer({"jobs": plain(found)})
+        return
+    screen = Screen()
+    if not found:
+        screen.say(f"No {status or 'unfinished'} jobs{options.whose()} here.")
+        screen.say(f"→ Leave some when a session has ended: {options.line('end', 'CHAT')}")
+        return
+    _show_table(screen, found, titles)
+    statuses = {job.status for job in found}
+    if "open" in statuses:
+        screen.say(f"→ Do what is due: {options.line('work')}")
+    if "failed" in statuses:
+        screen.say(f"→ Try one again: {options.line('jobs', '--retry', 'ID')}")
+
+
+def _retried(memory: Memory, identity: str) -> Job:
+    try:
+        return memory.retry(identity)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, "`holdfast jobs` lists those there are, with their ids.") from error
+
+
+def _report_retry(options: Options, job: Job) -> None:
+    if options.json:
+        answer({"job": plain(job)})
+        return
+    screen = Screen()
+    if job.status == "running":
+        screen.say(f"{job.id} runs at the moment.")
+        screen.say(f"→ See what becomes of it: {options.line('jobs')}")
+        return
+    screen.say(("Open again: ", "bold"), job.id)
+    screen.say(f"→ Do it: {options.line('work')}")
+
+
+def _show_table(screen: Screen, found: Sequence[Job], titles: Titles) -> None:
+    """Print jobs in columns, each with its last error below it."""
+    names = ("id", "kind", "about", "status", "when", "tries", "cost")
+    rows = [[" ".join(safe(cell).split()) for cell in _row(job, titles)] for job in found]
+    widths = [max(map(cell_len, cells)) for cells in zip(names, *rows, strict=True)]
+    screen.say((_aligned(names, widths), "bold"))
+    for job, row in zip(found, rows, strict=True):
+        screen.say((_aligned(row, widths), _STYLES.get(job.status, "")))
+        if job.error:
+            screen.say((job.error, "dim"), indent=4)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (set_cell_size(cell, width) for cell, width in zip(cells, widths, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def _row(job: Job, titles: Titles) -> tuple[str, ...]:
+    title = titles[job.chat].title if job.chat in titles else ""
+    about = title or job.chat or ", ".join(job.records)
+    tokens = job.prompt_tokens + job.answer_tokens
+    return (
+        job.id,
+        job.kind,
+        fitted(about, _TITLE),
+        job.status,
+        f"due {when(job.due)}" if job.status == "open" and job.due else when(job.ended or job.at),
+        str(job.attempts),
+        f"{count(job.calls, 'call')}, {count(tokens, 'token')}" if job.calls else "",
+    )
+
+
+def end(options: Options, *, chat: ChatId) -> None:
+    """Say that a session has ended, so that the next worker learns from it; it may go on all the same.
+
+    For example: holdfast end porto-trip
+    """
+    with options.open() as memory:
+        known = known_chats(memory)
+        if chat not in known:
+            what, todo = missing_chat(chat, known)
+            raise InvalidInput(what, todo)
+        left = memory.chat(chat).end()
+    title = known[chat].title
+    if options.json:
+        answer({"chat": chat, "title": title, "jobs": plain(left)})
+        return
+    screen = Screen()
+    screen.say((title or chat, "bold"), f"  ({chat})")
+    screen.say(f"Left {count(len(left), 'job')}: {', '.join(job.id for job in left)}.")
+    screen.say(f"→ Do them: {options.line('work')}, with a model by --llm NAME.")
+
+
+# spend
+
+
+def _read_since(text: str) -> datetime:
+    """Read how long ago, as 7d or 24h, or a date or a time."""
+    ago = _AGO.fullmatch(text)
+    try:
+        return datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]] if ago else read_time(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is neither a time such as 7d or 24h nor a date.") from error
+
+
+def spend(
+    options: Options,
+    *,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=_read_since, metavar="7d|24h|DATE", help="Only from so long ago, or this date or time, on."
+        ),
+    ] = None,
+) -> None:
+    """Sum up what models were asked: what for, which model, how it ended, and the tokens and the time it took.
+
+    For example: holdfast spend --since 7d
+    """
+    with options.open() as memory:
+        found = memory.spend(since)
+    if options.json:
+        summed = {name: getattr(found, name) for name in _SUMMED}
+        answer({**plain(found), **summed})
+        return
+    screen = Screen()
+    begins = f" since {when(found.since)}" if found.since else ""
+    if not found.calls:
+        screen.say(f"No model was asked{options.whose()}{begins}.")
+        return
+    _show_spend(screen, found)
+    screen.say("")
+    screen.say(
+        ("Total: ", "bold"),
+        f"{count(found.calls, 'call')}, {count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of "
+        f"answers, {found.seconds:,.1f} s{begins}.",
+    )
+    screen.say(
+        (f"The provider counted the tokens of {found.counted:,} of them; the others are estimated.", "dim")
+    )
+
+
+def _show_spend(screen: Screen, found: Spend) -> None:
+    screen.table(
+        ["purpose", "model", "outcome", "calls", "prompts", "answers", "seconds"],
+        [
+            (
+                line.purpose,
+                line.model,
+                line.outcome,
+                f"{line.calls:,}",
+                f"{line.prompt_tokens:,}",
+                f"{line.answer_tokens:,}",
+                f"{line.seconds:,.1f}",
+            )
+            for line in found.lines
+        ],
+    )

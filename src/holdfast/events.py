@@ -1,0 +1,111 @@
+"""Events: what happens to what is known, told to those who asked to hear of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from holdfast.errors import InvalidInput
+from holdfast.types import CompactionResult, Job, Record, Scope
+
+Name = Literal["learned", "merged", "superseded", "quarantined", "compacted", "failed", "spent"]
+NAMES: tuple[Name, ...] = get_args(Name)
+
+# What a new version of a record means to somebody who watches; other actions are the user's own.
+_OF_ACTION: dict[str, Name] = {
+    "add": "learned",
+    "replace": "learned",
+    "duplicate": "merged",
+    "merge": "merged",
+    "update": "superseded",
+    "quarantine": "quarantined",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Account for one call of a model: what for, what it took, and whether it "answered" or why not."""
+
+    purpose: str
+    model: str
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+    outcome: str
+    chat: str = ""
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Tell of something that happened: after it was stored, and with what it happened to.
+
+    `name` is "learned", "merged", "superseded" or "quarantined" (with the `record`), "compacted" (with the account of
+    the `compaction` and its `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the
+    `call` of a model).
+    """
+
+    name: Name
+    scope: Scope
+    record: Record | None = field(default=None, kw_only=True)
+    compaction: CompactionResult | None = field(default=None, kw_only=True)
+    job: Job | None = field(default=None, kw_only=True)
+    call: Call | None = field(default=None, kw_only=True)
+    chat: str = field(default="", kw_only=True)
+    error: str = field(default="", kw_only=True)
+
+
+Observer = Callable[[Event], object]
+
+
+class Events:
+    """The observers of one open database."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._observers: dict[Name, tuple[tuple[object, Observer], ...]] = {}
+
+    def on(self, name: str, observer: Observer) -> Callable[[], None]:
+        """Call an observer at each event of a name from now on, and return what ends that.
+
+        Raises:
+            InvalidInput: there is no such event, or what was passed cannot be called.
+
+        """
+        known = next((one for one in NAMES if one == name), None)
+        if known is None:
+            raise InvalidInput(f"There is no event {name!r}.", f"Use one of {', '.join(NAMES)}.")
+        if not callable(observer):
+            raise InvalidInput(f"{observer!r} cannot be called.", "Pass a function of one event.")
+        entry = (object(), observer)
+        with self._lock:
+            self._observers[known] = (*self._observers.get(known, ()), entry)
+
+        def off() -> None:
+            with self._lock:
+                self._observers[known] = tuple(
+                    one for one in self._observers.get(known, ()) if one is not entry
+                )
+
+        return off
+
+    def tell(self, event: Event) -> None:
+        """Call the observers of an event, one after the other. One that raises is reported and disturbs nothing."""
+        for _, observer in self._observers.get(event.name, ()):
+            try:
+                observer(event)
+            except Exception:
+                import logging  # noqa: PLC0415 - only those whose observer raises need it
+
+                logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
+
+    def tell_of(self, scope: Scope, records: Iterable[Record]) -> None:
+        """Tell of records that were written."""
+        if not self._observers:
+            return
+        for record in records:
+            name = _OF_ACTION.get(record.action)
+            if name is not None:
+                self.tell(Event(name, scope, record=record))

@@ -1,0 +1,187 @@
+"""Extraction: from a session, or a text, to findings, insights and lessons, with the words that each came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.kinds import FIL
+from holdfast.learn import observe, origin
+from holdfast.learn.decisions import decisions
+from holdfast.learn.prompting import load
+from holdfast.learn.setting import Mark, Outcome, Setting, Unit
+from holdfast.learn.told import Told
+from holdfast.store import log, records, sessions, watermarks
+from holdfast.store.records import NOW, Wanted
+from holdfast.text.shorten import shorten_line
+from holdfast.types import Message, Record
+
+if TYPE_CHECKING:
+    from holdfast.learn.decisions import Decision
+    from holdfast.learn.observe import Part
+    from holdfast.learn.prompting import Prompt
+    from holdfast.types import Job
+
+KIND = "observe"
+_WITHOUT_A_MODEL = "decisions"  # how observations were learned that no model made
+_INSTRUCTIONS = ("system", "developer")  # are no history
+_KNOWN = 20  # of the observations of a session that goes on, the newest: what a model need not find again
+_LONGEST_SOURCE = 120  # characters
+
+
+class Source(NamedTuple):
+    """What is extracted from: a text, or messages of a chat; and what step of what type it was, for the records."""
+
+    chat: str
+    first: int
+    last: int
+    text: str
+    step: str
+    type: str
+    is_news: bool  # what the watermark has not passed, and is to pass
+
+    @property
+    def name(self) -> str:
+        """Say where observations come from, as "{type}:{name}"."""
+        return shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_SOURCE)
+
+
+def source_of(setting: Setting, job: Job, payload: Mapping[str, object]) -> Source:
+    """Say what a job is about: what its payload names, or all that is new in its chat."""
+    step, kind = str(payload.get("step", "")), str(payload.get("type", ""))
+    text, span = payload.get("text"), payload.get("messages")
+    if isinstance(text, str):
+        return Source("", 0, 0, text, step, kind, is_news=False)
+    if isinstance(span, list | tuple) and len(span) == 2:
+        return Source(job.chat, int(span[0]), int(span[1]), "", step, kind, is_news=False)
+    seen = watermarks.read(setting.database, setting.space, job.chat, KIND)
+    last = sessions.length(setting.database, setting.space, job.chat)
+    return Source(job.chat, seen + 1, last, "", step, kind, is_news=True)
+
+
+def plan(setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]) -> Iterator[Unit]:
+    """Plan an extraction: a unit for each part that fits one prompt; without a model, one for the decisions."""
+    source = source_of(setting, jobs[0], payload)
+    if source.text:
+        return _of_text(setting, source)
+    return _of_messages(setting, source)
+
+
+def _of_text(setting: Setting, source: Source) -> Iterator[Unit]:
+    if not setting.model:
+        said = [decision.text for decision in decisions([Message("user", source.text, seq=1)])]
+        drafts = [_draft(setting, "insight", text, source, None, _WITHOUT_A_MODEL) for text in said]
+        yield Unit(None, lambda _: Outcome(setting.commit(drafts)))
+        return
+    prompt = load(KIND, setting.prompts.get(KIND))
+    for part in observe.text_parts(source.text, setting.count, setting.learning.tokens):
+        question = observe.question(part, prompt, step=source.step, type=source.type)
+        yield Unit(question, partial(_learn, setting, source, part, [], prompt))
+
+
+def _of_messages(setting: Setting, source: Source) -> Iterator[Unit]:
+    messages = log.read(
+        setting.database, setting.space, source.chat, after=source.first - 1, before=source.last + 1
+    )
+    end = _mark(source, source.last)
+    if not setting.model:
+        recalled = origin.recalled_seqs(messages)
+        said = decisions([message for message in messages if message.seq not in recalled])
+        yield Unit(None, partial(_decide, setting, source, messages, said, end), source.chat)
+        return
+    prompt = load(KIND, setting.prompts.get(KIND))
+    wanted = Wanted(kinds=FIL, chat=source.chat)
+    known = records.read(setting.database, setting.space, NOW.version, wanted) if source.first > 1 else []
+    texts = [record.text for record in known[-_KNOWN:]]
+    for part, own in parts_of(setting, messages):
+        question = observe.question(part, prompt, step=source.step, type=source.type, known=texts)
+        yield Unit(question, partial(_learn, setting, source, part, own, prompt), source.chat)
+    if end:
+        yield Unit(None, lambda _: Outcome(setting.commit([], *end)), source.chat)
+
+
+def parts_of(setting: Setting, messages: Sequence[Message]) -> Iterator[tuple[Part, list[Message]]]:
+    """Split messages into parts that fit one prompt each, with the messages of each; what is too short is left out."""
+    told = [message for message in messages if message.role not in _INSTRUCTIONS]
+    for part in observe.parts(told, setting.count, setting.learning.tokens):
+        own = [message for message in told if part.first <= message.seq <= part.last]
+        if sum(len(message.content.strip()) for message in own) >= observe.SHORTEST:
+            yield part, own
+
+
+def _mark(source: Source, seq: int) -> tuple[Mark, ...]:
+    return (Mark(source.chat, KIND, seq),) if source.is_news and source.last else ()
+
+
+def _decide(
+    setting: Setting,
+    source: Source,
+    messages: Sequence[Message],
+    said: Sequence[Decision],
+    end: tuple[Mark, ...],
+    _: str | None,
+) -> Outcome:
+    dropped: Counter[str] = Counter()
+    told = Told(setting, messages)
+    drafts = []
+    for decision in said:
+        if told.says(decision.text, (decision.seq, decision.seq), decision.speaker):
+            dropped["recalled"] += 1
+            continue
+        span = (decision.seq, decision.seq)
+        drafts.append(_draft(setting, "insight", decision.text, source, span, _WITHOUT_A_MODEL))
+    return Outcome(setting.commit(drafts, *end), dropped)
+
+
+def _learn(
+    setting: Setting,
+    source: Source,
+    part: Part,
+    messages: Sequence[Message],
+    prompt: Prompt,
+    answer: str | None,
+) -> Outcome:
+    drafts, dropped = understood(setting, source, part, messages, prompt, answer or "")
+    return Outcome(setting.commit(drafts, *_mark(source, part.last)), dropped)
+
+
+def understood(
+    setting: Setting, source: Source, part: Part, messages: Sequence[Message], prompt: Prompt, answer: str
+) -> tuple[list[Record], Mapping[str, int]]:
+    """Make drafts of what a model found in a part, but for what the agent was told by its own memory.
+
+    Raises:
+        Unreadable: the answer is not what was asked for.
+
+    """
+    reading = observe.read(answer, part, messages)
+    dropped = Counter(reading.dropped)
+    classify = setting.intake(setting.scope).classify
+
+    def conflicts(one: str, other: str) -> bool:
+        return classify(other, [one]).relation != "new"
+
+    settled = observe.settle(reading.observations, conflicts)
+    dropped["said otherwise by the user"] += len(reading.observations) - len(settled)
+    told = Told(setting, messages)
+    fresh = [one for one in settled if not told.says(one.text, one.messages, one.speaker)]
+    dropped["recalled"] += len(settled) - len(fresh)
+    drafts = [_draft(setting, one.kind, one.text, source, one.messages, prompt.label) for one in fresh]
+    return drafts, +dropped
+
+
+def _draft(
+    setting: Setting, kind: str, text: str, source: Source, span: tuple[int, int] | None, how: str
+) -> Record:
+    return Record(
+        "",
+        kind,
+        text,
+        agent=setting.scope.agent,
+        source=source.name,
+        chat=source.chat,
+        messages=span if source.chat else None,
+        meta=setting.signed(how),
+    )

@@ -1,0 +1,372 @@
+"""Observations: what a model is shown of a session or a text, what it is asked, and what is read out of its answer.
+
+All is pure: who asks the model and who stores what it found is elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from functools import cache
+from html import escape
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+from holdfast.context.passages import grave, harmless, passages, without_payloads, without_reasoning
+from holdfast.context.sentences import one_line
+from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
+from holdfast.learn.origin import recalled_seqs, without_injected
+from holdfast.learn.question import Question, Unreadable
+from holdfast.text.clean import clean
+
+if TYPE_CHECKING:
+    from holdfast.learn.prompting import Prompt
+    from holdfast.text.tokens import CountTokens
+    from holdfast.types import Message, Range, Role
+
+T = TypeVar("T")
+ObservationKind = Literal["finding", "insight", "lesson"]
+KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")
+
+SHORTEST = 50  # characters, without white space around them: in less there is nothing to learn
+LONGEST = 1_000  # characters of an observation and of a quote
+_SHORTEST_QUOTE = 6  # characters; fewer are in every text
+_ANSWER = 1_500  # tokens, about
+_QUOTES = " \t\n\"'“”‘’«»„…"
+# Where a text is parted, what is left around the parts, and by what they are joined again.
+_BREAKS = (
+    (re.compile(r"\n\s*\n"), "\n\n"),
+    (re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n"), "\n"),
+    (re.compile(r"\s+"), " "),
+)
+_ITEM = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "One sentence that stands alone."},
+        "messages": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "The numbers of the first and the last message.",
+        },
+        "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
+    },
+    "required": ["text", "messages", "quote"],
+    "additionalProperties": False,
+}
+SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {f"{kind}s": {"type": "array", "items": _ITEM} for kind in KINDS},
+    "required": [f"{kind}s" for kind in KINDS],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Hold one thing that was learned, in one line.
+
+    `messages` are the seqs of the first and the last message that it was learned from, None for a text. `quote` are the
+    words that it rests on, "" where none were found, and `speaker` is the role of the message that they are in, "" if
+    that is unknown.
+    """
+
+    kind: ObservationKind
+    text: str
+    messages: Range | None = None
+    quote: str = ""
+    speaker: Role | Literal[""] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Hold what a model is shown at once: the seqs of its first and last message, or 0 for a text, and what it costs.
+
+    The transcript is escaped: it cannot leave a frame of tags, and in it no text can pose as a line of ours.
+    """
+
+    first: int
+    last: int
+    transcript: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Hold what was read out of an answer, and how many of its items were dropped, by reason."""
+
+    observations: tuple[Observation, ...]
+    dropped: Mapping[str, int] = field(hash=False)
+
+
+class _Line(NamedTuple):
+    """A message as it is shown, and its words as quotes are looked up in them."""
+
+    seq: int
+    role: Role
+    written: str
+    said: str
+
+
+# What is shown -------------------------------------------------------------------------------------------------------
+
+
+def parts(messages: Sequence[Message], count: CountTokens, limit: int) -> list[Part]:
+    """Part messages of one chat, in their order, into transcripts of at most `limit` tokens.
+
+    A message that alone takes more stands alone. A call stays with its results where all of them fit. What was recalled
+    or injected is left out, as is what says nothing.
+    """
+    size = cache(lambda line: count(f"{line.written}\n"))
+
+    def sizes(lines: Iterable[_Line]) -> int:
+        return sum(map(size, lines))
+
+    told = recalled_seqs(messages)
+    groups = (_lines(group, told) for group in _with_results(messages))
+    fitting = (piece for group in groups for piece in _packed(group, size, limit))
+    together = (list(chain.from_iterable(pieces)) for pieces in _packed(fitting, sizes, limit))
+    return [_part(lines, count) for lines in together]
+
+
+def text_parts(text: str, count: CountTokens, limit: int) -> list[Part]:
+    """Part a text without messages into transcripts of at most `limit` tokens.
+
+    It is parted between paragraphs, where one is too long between its sentences, and never within a word: one that
+    alone takes more stands alone. Reasoning, payloads, orders, and what was injected are left out.
+    """
+    said = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
+    said = harmless(said) if grave(said) else said
+    pieces = _pieces(escape(said, quote=False), count, limit, _BREAKS) if said else ()
+    return [Part(0, 0, piece, count(piece)) for piece in pieces]
+
+
+def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """Group each call with all up to its last result; every other message is a group of its own."""
+    made: dict[str, int] = {}
+    reach = list(range(len(messages)))
+    for place, message in enumerate(messages):
+        for call in message.answers:
+            if call in made:
+                reach[made[call]] = place
+        made.update((call.id, place) for call in message.calls)
+    group: list[Message] = []
+    furthest = 0
+    for place, message in enumerate(messages):
+        group.append(message)
+        furthest = max(furthest, reach[place])
+        if furthest <= place:
+            yield group
+            group = []
+
+
+def _lines(messages: Iterable[Message], told: Container[int]) -> list[_Line]:
+    """Write the messages that say anything and are not among those that only repeat what the memory told."""
+    return [line for one in messages if one.seq not in told and (line := _line(one))]
+
+
+def _line(message: Message) -> _Line | None:
+    """Write a message; only its first line begins at the margin, so that no text can pose as another message."""
+    content = without_injected(message.content)
+    if not content.strip() and not message.calls:
+        return None
+    said = passages([replace(message, content=content)])
+    if not said:
+        return None
+    (passage,) = said
+    name = f" ({escape(passage.speaker, quote=False)})" if message.name else ""
+    at = f", {passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
+    text = "\n    ".join(escape(passage.text, quote=False).splitlines())
+    written = f"[{message.seq}] {message.role}{name}{at}: {text}"
+    return _Line(message.seq, message.role, written, _folded(passage.text))
+
+
+def _part(lines: Sequence[_Line], count: CountTokens) -> Part:
+    transcript = "\n".join(line.written for line in lines)
+    return Part(lines[0].seq, lines[-1].seq, transcript, count(transcript))
+
+
+def _pieces(
+    text: str, count: CountTokens, limit: int, breaks: Sequence[tuple[re.Pattern[str], str]]
+) -> list[str]:
+    if not breaks or count(text) <= limit:
+        return [text]
+    (pattern, joint), *finer = breaks
+    small = [
+        piece for some in pattern.split(text) if some.strip() for piece in _pieces(some, count, limit, finer)
+    ]
+    return [joint.join(some) for some in _packed(small, lambda piece: count(f"{piece}{joint}"), limit)]
+
+
+def _packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    """Put neighbours together as far as they fit a limit; what alone is larger stands alone."""
+    taken: list[T] = []
+    used = 0
+    for item in items:
+        size = cost(item)
+        if taken and used + size > limit:
+            yield taken
+            taken, used = [], 0
+        taken.append(item)
+        used += size
+    if taken:
+        yield taken
+
+
+# What is asked -------------------------------------------------------------------------------------------------------
+
+
+def question(
+    part: Part,
+    prompt: Prompt,
+    *,
+    step: str,
+    type: str,  # noqa: A002 - the word of the agents that ask for it
+    known: Sequence[str] = (),
+) -> Question:
+    """Ask what can be learned from a part of a step of a type, "" for a session; `known` need not be found again.
+
+    Raises:
+        InvalidInput: the prompt has other places than `$step`, `$type`, `$known` and `$transcript`.
+
+    """
+    filled = prompt.fill(
+        step=_escaped(step) or "unnamed",
+        type=_escaped(type) or "session",
+        known="\n".join(f"- {_escaped(text)}" for text in known) or "(nothing)",
+        transcript=part.transcript,
+    )
+    return Question("observe", filled, SCHEMA, prompt.label, _ANSWER)
+
+
+def _escaped(text: str) -> str:
+    return escape(one_line(text), quote=False)
+
+
+# What is answered ----------------------------------------------------------------------------------------------------
+
+
+def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
+    """Read the observations in the answer of a model that was shown a part; `messages` are those it was made of, or more.
+
+    Each is one line. What is blank, too long, repeated, or no text is dropped. A quote that is in none of the messages
+    is no quote; one that a user and another said is the user's, and its message is the range then. A range that is not
+    within the part gives way to the message of the quote, or to the whole part.
+
+    Raises:
+        Unreadable: there are no lists of observations in it.
+
+    """
+    within = (one for one in messages if part.first <= one.seq <= part.last)
+    said = _lines(within, recalled_seqs(messages))
+    found: dict[str, Observation] = {}
+    dropped: Counter[str] = Counter()
+    for kind, item in _items(parse(answer)):
+        try:
+            text = _plain(text_of(item, kind))
+        except Unreadable:
+            dropped["no text"] += 1
+            continue
+        reason = _flaw(text, found)
+        if reason:
+            dropped[reason] += 1
+        else:
+            found[text.casefold()] = _observation(kind, text, item, part, said)
+    return Reading(tuple(found.values()), dict(dropped))
+
+
+def settle(observations: Sequence[Observation], conflicts: Callable[[str, str], bool]) -> list[Observation]:
+    """Let the user's words win: drop what only the assistant said where the user said the same or another value of it.
+
+    `conflicts` is given what was learned from the user and what was learned from the assistant, and says whether it is
+    so.
+    """
+    quoted = [one.text for one in observations if one.speaker == "user"]
+    return [
+        one
+        for one in observations
+        if one.speaker != "assistant" or not any(conflicts(text, one.text) for text in quoted)
+    ]
+
+
+def _items(value: object) -> Iterator[tuple[ObservationKind, object]]:
+    """Give the items of an answer with their kinds; those of a bare list are findings."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _items(one) if _has_kinds(one) else (("finding", one),)
+        return
+    given = table(value, "the answer")
+    if given and not _has_kinds(given):
+        raise Unreadable("it has none of the lists findings, insights and lessons.")
+    for kind in KINDS:
+        yield from ((kind, item) for item in listed(picked(given, kind)))
+
+
+def _has_kinds(value: object) -> bool:
+    return isinstance(value, Mapping) and any(has(value, kind) for kind in KINDS)
+
+
+def _flaw(text: str, found: Mapping[str, Observation]) -> str:
+    if not text:
+        return "blank"
+    if len(text) > LONGEST:
+        return "too long"
+    return "repeated" if text.casefold() in found else ""
+
+
+def _observation(
+    kind: ObservationKind, text: str, item: object, part: Part, said: Sequence[_Line]
+) -> Observation:
+    quote = _quote(item)
+    if not part.last:
+        return Observation(
+            kind, text, None, quote if _is_in(quote, _folded(_unescaped(part.transcript))) else ""
+        )
+    source = _source(quote, said)
+    given = _range(item, part)
+    if source is None:
+        return Observation(kind, text, given or (part.first, part.last))
+    own = (source.seq, source.seq)
+    return Observation(kind, text, own if source.role == "user" else given or own, quote, source.role)
+
+
+def _quote(item: object) -> str:
+    if not isinstance(item, Mapping):
+        return ""
+    try:
+        return _plain(text_of(picked(item, "quote"))).strip(_QUOTES)
+    except Unreadable:  # an observation is worth keeping without one
+        return ""
+
+
+def _source(quote: str, said: Sequence[_Line]) -> _Line | None:
+    """Find the message that a quote is in, a user's before all others."""
+    lines = [line for line in said if _is_in(quote, line.said)]
+    return min(lines, key=lambda line: line.role != "user", default=None)
+
+
+def _is_in(quote: str, text: str) -> bool:
+    return _SHORTEST_QUOTE <= len(quote) <= LONGEST and _folded(quote) in text
+
+
+def _folded(text: str) -> str:
+    """Bring a text to what quotes are compared in: white space and case do not matter."""
+    return one_line(text).casefold()
+
+
+def _range(item: object, part: Part) -> Range | None:
+    numbers = numbers_of(picked(item, "messages")) if isinstance(item, Mapping) else []
+    if not numbers or numbers[0] < part.first or numbers[-1] > part.last or numbers[0] > numbers[-1]:
+        return None
+    return (numbers[0], numbers[-1])
+
+
+def _plain(text: str) -> str:
+    return one_line(_unescaped(text))
+
+
+def _unescaped(text: str) -> str:
+    """Undo what transcripts are escaped with, which models repeat, and nothing else."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

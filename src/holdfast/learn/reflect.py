@@ -1,0 +1,355 @@
+"""Reflection: what is new in the sessions of an agent, merged into the profile of its user, and what else they teach.
+
+It may rewrite the profile and add observations. Whatever else a model offers, constraints and souls above all, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.context.review import Extent, Review, review
+from holdfast.context.sentences import one_line
+from holdfast.context.summarize import cleaned
+from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.learn import observe, origin
+from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
+from holdfast.learn.draft import prepare
+from holdfast.learn.prompting import load
+from holdfast.learn.question import Question, Unreadable
+from holdfast.learn.setting import Mark, Outcome, Setting, Unit
+from holdfast.store import log, records, summaries, watermarks
+from holdfast.store.records import NOW, Wanted
+from holdfast.text.shorten import shorten_line
+from holdfast.types import Message, Record
+
+if TYPE_CHECKING:
+    from holdfast.learn.prompting import Prompt
+    from holdfast.store.database import Connection, Database
+    from holdfast.store.records import Writing
+    from holdfast.store.watermarks import News
+    from holdfast.types import Job, Range
+
+KIND = "reflect"
+MOST = 5  # observations of one session
+_PROFILE = "profile"
+_ASKED_FOR = (_PROFILE, "observations", "why")
+_KEPT = 0.5  # the share of its characters that a profile keeps at least
+_ANSWER = 1_500  # tokens, about, beside those of the profile
+_LONGEST_REASON = 200  # characters
+_NOTHING = re.compile(r"\bnothing (?:new )?to save\b", re.IGNORECASE)
+_NO_PROFILE = frozenset({"null", "none", "unchanged", "nothing to save"})
+_SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {
+        "profile": {"type": ["string", "null"], "description": "The full new text, or null."},
+        "observations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "kind": {"type": "string", "enum": list(observe.KINDS)},
+                    "text": {"type": "string", "description": "One sentence that stands alone."},
+                    "messages": {
+                        "type": "array",
+                        "items": {"type": "integer"},
+                        "description": "The numbers of the first and the last message.",
+                    },
+                },
+                "required": ["kind", "text", "messages"],
+                "additionalProperties": False,
+            },
+        },
+        "why": {"type": "string"},
+    },
+    "required": list(_ASKED_FOR),
+    "additionalProperties": False,
+}
+
+
+def due(setting: Setting) -> list[str]:
+    """List the agents that have sessions with news, the one whose session waits longest first; "" is no agent."""
+    agent = setting.scope.agent or None
+    found = watermarks.news(setting.database, setting.space, KIND, agent=agent, archived=False)
+    return list(dict.fromkeys(news.agent for news in found))
+
+
+def plan(
+    setting: Setting,
+    jobs: Sequence[Job],  # noqa: ARG001 - every plan is called like this
+    payload: Mapping[str, object],  # noqa: ARG001 - as above
+) -> Iterator[Unit]:
+    """Plan a reflection: a unit for each session of the agent with news, the one that waits longest first."""
+    prompt = load(KIND, setting.prompts.get(KIND))
+    batch = watermarks.news(
+        setting.database,
+        setting.space,
+        KIND,
+        agent=setting.scope.agent,
+        archived=False,
+        limit=setting.learning.batch,
+    )
+    for news in batch:
+        shown = _review(setting, news)
+        if shown.text:
+            asked = _Asked(news, shown, _profile(setting, setting.database), prompt)
+            yield Unit(_question(setting, asked), partial(_learn, setting, asked), news.chat)
+        else:
+            yield Unit(None, partial(_pass_over, setting, news), news.chat)
+
+
+class _Asked(NamedTuple):
+    """What a model is asked about: the news of a session, and the review and the profile that it was shown."""
+
+    news: News
+    review: Review
+    profile: Record | None
+    prompt: Prompt
+
+
+# What is shown
+
+
+def _review(setting: Setting, news: News) -> Review:
+    """Write what is new in a session, without what the memory itself brought into it."""
+    learning = setting.learning
+    read = log.read(
+        setting.database,
+        setting.space,
+        news.chat,
+        after=news.seen,
+        before=news.length + 1,
+        limit=learning.messages,
+    )
+    recalled = origin.recalled_seqs(read)
+    own = [said for one in read if one.seq not in recalled and (said := _without_injected(one))]
+    frontier = summaries.frontier(setting.database, setting.space, news.chat)
+    extent = Extent(after=news.seen, limit=learning.messages, budget=learning.tokens)
+    return review(frontier, reversed(own), extent, setting.count, numbered=True)
+
+
+def _without_injected(message: Message) -> Message | None:
+    content = origin.without_injected(message.content)
+    if content == message.content:
+        return message
+    return replace(message, content=content) if content.strip() or message.calls else None
+
+
+def _profile(setting: Setting, source: Database | Connection) -> Record | None:
+    """Read the profile that prompts show: the agent's own, or the one for all agents, or the one that the tenant shares."""
+    scope = setting.scope
+    wanted = Wanted(kinds=(_PROFILE,), agents=tuple(dict.fromkeys((scope.agent, ""))))
+    for space in dict.fromkeys((scope.space, scope.shared.space)):
+        if found := records.read(source, space, NOW.version, wanted):
+            return min(found, key=lambda one: one.agent != scope.agent)
+    return None
+
+
+def _question(setting: Setting, asked: _Asked) -> Question:
+    profile = asked.profile
+    text = profile.text if profile else ""
+    filled = asked.prompt.fill(
+        version=str(profile.version if profile else 0),
+        profile=escape(text, quote=False) or "(none yet)",
+        review=asked.review.text,
+    )
+    return Question(KIND, filled, _SCHEMA, asked.prompt.label, setting.count(text) + _ANSWER)
+
+
+# What is answered
+
+
+class _Observation(NamedTuple):
+    kind: str
+    text: str
+    messages: Range
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """What a model would have stored: a profile, None for none, and observations; and what was refused already."""
+
+    profile: str | None = None
+    observations: Sequence[_Observation] = ()
+    why: str = ""
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def _read(answer: str, span: Range, kinds: Collection[str]) -> _Offer:
+    """Read an answer about some messages.
+
+    Raises:
+        Unreadable: it is neither what was asked for nor says that there is nothing to save.
+
+    """
+    if "{" not in answer and _NOTHING.search(answer):
+        return _Offer()
+    given = table(parse(answer), "the answer")
+    dropped = _refused(given, kinds)
+    if not (dropped or any(has(given, name) for name in (_PROFILE, "observations", *observe.KINDS))):
+        raise Unreadable("it has neither `profile` nor `observations`.")
+    dropped["not asked for"] = sum(
+        not any(has({key: None}, name) for name in (*_ASKED_FOR, *kinds)) for key in given
+    )
+    found: dict[str, _Observation] = {}
+    for kind, item in _items(given):
+        try:
+            text = one_line(_unescaped(text_of(item)))
+        except Unreadable:
+            dropped["no text"] += 1
+            continue
+        if flaw := _flaw(kind, text, found, kinds):
+            dropped[flaw] += 1
+        else:
+            found[text.casefold()] = _Observation(kind, text, _range(item, span))
+    return _Offer(_new_profile(given), tuple(found.values()), _reason(given), dropped)
+
+
+def _refused(given: Mapping[str, object], kinds: Collection[str]) -> Counter[str]:
+    """Count what stands beside what was asked for and is of a kind that reflection does not write."""
+    refused = (kind for kind in kinds if kind not in (_PROFILE, *observe.KINDS))
+    offered = {f"{kind} not allowed": len(listed(picked(given, kind))) for kind in refused}
+    return +Counter(offered)
+
+
+def _items(given: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Give the observations with their kinds, also those in a list of their kind; one that has none is a finding."""
+    for item in listed(picked(given, "observations")):
+        kind = picked(item, "kind") if isinstance(item, Mapping) else None
+        yield str(kind or "finding").strip().casefold().removesuffix("s"), item
+    for name in observe.KINDS:
+        yield from ((name, item) for item in listed(picked(given, name)))
+
+
+def _flaw(kind: str, text: str, found: Mapping[str, _Observation], kinds: Collection[str]) -> str:
+    if kind not in observe.KINDS:
+        return f"{kind} not allowed" if kind in kinds else "unknown kind"
+    if not text:
+        return "blank"
+    if len(text) > observe.LONGEST:
+        return "too long"
+    if text.casefold() in found:
+        return "repeated"
+    return f"more than {MOST} observations" if len(found) == MOST else ""
+
+
+def _range(item: object, span: Range) -> Range:
+    """Take the messages that an observation names, or all that were shown if it names others."""
+    numbers = numbers_of(picked(item, "messages")) if isinstance(item, Mapping) else []
+    if not numbers or not span[0] <= numbers[0] <= numbers[-1] <= span[1]:
+        return span
+    return (numbers[0], numbers[-1])
+
+
+def _new_profile(given: Mapping[str, object]) -> str | None:
+    value = picked(given, _PROFILE)
+    if value is None:
+        return None
+    text = _unescaped(text_of(value, _PROFILE)).strip()
+    return None if text.rstrip(".").casefold() in _NO_PROFILE else text
+
+
+def _reason(given: Mapping[str, object]) -> str:
+    value = picked(given, "why")
+    # A reason is no reason to hold the profile back: what of it may do harm is left out.
+    return shorten_line(cleaned(_unescaped(value)), _LONGEST_REASON) if isinstance(value, str) else ""
+
+
+def _unescaped(text: str) -> str:
+    """Undo what a review is escaped with, which models repeat, and nothing else."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+# What is stored
+
+
+def _pass_over(setting: Setting, news: News, _: str | None) -> Outcome:
+    setting.commit([], _mark(news))
+    return Outcome(note=f"chat {news.chat}: nothing to read")
+
+
+def _learn(setting: Setting, asked: _Asked, answer: str | None) -> Outcome:
+    """Store what a model offers, as far as reflection may write it, unless somebody changed the profile meanwhile."""
+    offer = _read(answer or "", asked.review.messages, setting.kinds)
+    dropped = Counter(offer.dropped)
+    offered = [_observed(setting, asked, one) for one in offer.observations]
+    if offer.profile is not None and _loses_too_much(offer.profile, asked.profile):
+        dropped["profile would lose too much"] += 1
+    elif offer.profile and _says_more(offer.profile, asked.profile):
+        offered.append(_rewritten(setting, asked, offer.profile, offer.why))
+    drafts = []
+    for draft in offered:
+        try:
+            prepare(draft, setting.kinds, "reflect")
+        except Denied:
+            dropped[f"{draft.kind} not allowed"] += 1
+        except InvalidInput:
+            dropped[f"{draft.kind} that cannot be kept"] += 1
+        else:
+            drafts.append(draft)
+    rewrites = any(draft.kind == _PROFILE for draft in drafts)
+    check = partial(_check_profile, setting, asked.profile) if rewrites else None
+    written = setting.commit(drafts, _mark(asked.news), check=check)
+    return Outcome(written, +dropped, f"chat {asked.news.chat}: {_note(written, +dropped)}")
+
+
+def _mark(news: News) -> Mark:
+    return Mark(news.chat, KIND, news.length)
+
+
+def _loses_too_much(text: str, shown: Record | None) -> bool:
+    return shown is not None and len(text) < _KEPT * len(shown.text)
+
+
+def _says_more(text: str, shown: Record | None) -> bool:
+    return shown is None or text.split() != shown.text.split()
+
+
+def _check_profile(setting: Setting, shown: Record | None, changes: Writing) -> None:
+    """Raise Conflict unless the profile is still the one that the model was shown."""
+    there = _profile(setting, changes.tx)
+    if (there and (there.id, there.version)) != (shown and (shown.id, shown.version)):
+        raise Conflict(
+            "The profile was changed while a model read the former one.",
+            "Try again, so that the session is merged into what it says now.",
+        )
+
+
+def _observed(setting: Setting, asked: _Asked, one: _Observation) -> Record:
+    return _draft(setting, asked, one.kind, one.text, one.messages)
+
+
+def _rewritten(setting: Setting, asked: _Asked, text: str, why: str) -> Record:
+    draft = _draft(setting, asked, _PROFILE, text, asked.review.messages)
+    return replace(draft, meta={**draft.meta, "why": why}) if why else draft
+
+
+def _draft(setting: Setting, asked: _Asked, kind: str, text: str, messages: Range) -> Record:
+    return Record(
+        "",
+        kind,
+        text,
+        agent=setting.scope.agent,
+        source=f"session:{asked.news.chat}",
+        chat=asked.news.chat,
+        messages=messages,
+        meta=setting.signed(asked.prompt.label),
+    )
+
+
+def _note(written: Sequence[Record], dropped: Mapping[str, int]) -> str:
+    kept = [record for record in written if record.trust != "quarantined"]
+    rewritten = any(record.kind == _PROFILE for record in kept)
+    observations = sum(record.kind != _PROFILE for record in kept)
+    held = len(written) - len(kept)
+    parts = (
+        "profile rewritten" if rewritten else "",
+        f"{observations} observation{'s' if observations > 1 else ''}" if observations else "",
+        f"{held} in quarantine" if held else "",
+    )
+    return ", ".join(filter(None, parts)) or ("nothing saved" if dropped else "nothing to save")

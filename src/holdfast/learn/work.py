@@ -1,0 +1,331 @@
+"""The worker: finds what is to be done, leases it, does it a unit at a time, and says what became of it.
+
+A unit is stored in one transaction together with its watermark, and only while its job is leased: a worker that is killed
+anywhere leaves whole units behind, and whoever takes the job over goes on after them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
+from holdfast.events import Call, Event
+from holdfast.learn import agenda, consolidate, episodes, extraction, judge, reflect
+from holdfast.learn.question import Unreadable
+from holdfast.learn.results import WorkResult
+from holdfast.learn.setting import Outcome, Setting, Unit
+from holdfast.store import jobs
+from holdfast.store.jobs import Held, Lost
+from holdfast.types import Job, JobStatus
+
+if TYPE_CHECKING:
+    from holdfast.llm import Model
+    from holdfast.meter import Meter
+
+LONGEST_WAIT = timedelta(hours=1)  # between two tries
+NEED_A_MODEL = ("judge", "consolidate", "reflect")
+FOR_ALL = ("limit", "authentication", "quota")  # reasons for which a model would fail again at once
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Plan(Protocol):
+    """Say of what units a job is made; reads, and writes nothing."""
+
+    def __call__(
+        self, setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]
+    ) -> Iterator[Unit]:
+        """Yield the units; of a batch of jobs, those for all of them together."""
+
+
+PLANS: dict[str, Plan] = {
+    "observe": extraction.plan,
+    "episode": episodes.plan,
+    "judge": judge.plan,
+    "consolidate": consolidate.plan,
+    "reflect": reflect.plan,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a worker works with: the setting, a model and its meter if there is one, and when to stop.
+
+    `busy` registers the jobs that are held, so that closing the memory can wait for them, or give them back.
+    """
+
+    setting: Setting
+    model: Model | None
+    meter: Meter
+    stopped: Callable[[], str]
+    busy: Callable[[Held], AbstractContextManager[None]]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of jobs that can be done."""
+        wanted = self.setting.learning.kinds
+        return wanted if self.model else tuple(kind for kind in wanted if kind not in NEED_A_MODEL)
+
+    @property
+    def lease(self) -> int:
+        """Microseconds that a job is held: longer than a unit that asks twice can take."""
+        learning = self.setting.learning
+        return max(learning.lease, timedelta(seconds=2 * learning.patience + 60)) // _MICROSECOND
+
+
+def estimate(desk: Desk) -> WorkResult:
+    """Say what the work that is due would ask models for; nothing is asked, and nothing written."""
+    setting = desk.setting
+    due = agenda.due(setting, desk.kinds)
+    calls = prompts = answers = 0
+    notes = []
+    for batch in _batches(due, setting.learning.pairs):
+        own = _own(desk, batch[0])
+        payload = jobs.payload(setting.database, setting.space, batch[0].id)
+        questions = [unit.question for unit in PLANS[batch[0].kind](own, batch, payload) if unit.question]
+        tokens = sum(setting.count(question.prompt) for question in questions)
+        calls, prompts = calls + len(questions), prompts + tokens
+        answers += sum(question.answer_tokens for question in questions)
+        notes.append(f"{batch[0].id}: {len(questions)} calls, {tokens:,} tokens of prompts")
+    return WorkResult(
+        done=tuple(due),
+        notes=tuple(notes),
+        calls=calls,
+        prompt_tokens=prompts,
+        answer_tokens=answers,
+        why="A dry run: nothing was asked, and nothing written.",
+        dry_run=True,
+    )
+
+
+def _batches(due: Sequence[Job], pairs: int) -> Iterator[list[Job]]:
+    """Put what is judged together into batches, as `jobs.claim` does; all other jobs stand alone."""
+    judged: dict[str, list[Job]] = {}
+    for job in due:
+        if job.kind == "judge":
+            judged.setdefault(job.agent, []).append(job)
+        else:
+            yield [job]
+    for several in judged.values():
+        for start in range(0, len(several), pairs):
+            yield several[start : start + pairs]
+
+
+def _own(desk: Desk, job: Job, held: Held | None = None) -> Setting:
+    """Give the setting of a job: that of its agent, with the model that will be asked."""
+    model = desk.model.name if desk.model else ""
+    return replace(desk.setting.of(job.agent), held=held, model=model)
+
+
+# Doing it
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.done: list[Job] = []
+        self.postponed: list[Job] = []
+        self.failed: list[Job] = []
+        self.outcomes: list[Outcome] = []
+        self.notes: list[str] = []
+        self.calls: list[Call] = []
+        self.limited: dict[
+            str, str
+        ] = {}  # kinds of jobs that a limit allows no call for now, and what it says
+
+    @property
+    def count(self) -> int:
+        return len(self.done) + len(self.postponed) + len(self.failed)
+
+
+def work(desk: Desk, limit: int | None = None, ids: Sequence[str] | None = None) -> WorkResult:
+    """Do what is due, or of that only the jobs with some ids, until nothing is, or until it is to stop."""
+    began, tally = time.monotonic(), _Tally()
+    setting = desk.setting
+    if ids is None:
+        agenda.leave(setting, agenda.wanted(setting, desk.kinds))
+    why = ""
+    while not why:
+        if limit is not None and tally.count >= limit:
+            why = f"The limit of {limit:,} jobs is reached."
+        elif not (why := desk.stopped()):
+            held = jobs.claim(
+                setting.database,
+                setting.space,
+                now=setting.now(),
+                lease=setting.now() + desk.lease,
+                kinds=[kind for kind in desk.kinds if kind not in tally.limited],
+                most=setting.learning.attempts,
+                batches={"judge": setting.learning.pairs},
+                ids=ids,
+                agent=setting.scope.agent or None,
+            )
+            if held is None:
+                why = next(iter(tally.limited.values()), "Nothing more is due.")
+            else:
+                with desk.busy(held):
+                    why = _run(desk, held, tally)
+    return _result(desk, tally, why, time.monotonic() - began)
+
+
+def _run(desk: Desk, held: Held, tally: _Tally) -> str:
+    """Run a job, note what became of it, whatever happens, and say what keeps the next ones from being run, if anything."""
+    job = held.jobs[0]
+    setting = _own(desk, job, held)
+    try:
+        if why := _units(desk, held, setting, tally):
+            _end(desk, held, tally, "open", due=setting.now(), counted=False, error=why)
+        else:
+            _end(desk, held, tally, "done")
+    except Lost:
+        tally.notes.append(f"{job.id}: another worker took it over, so nothing more was stored for it")
+    except Closed:
+        raise  # `close` has given it back
+    except ModelFailed as error:
+        if error.reason not in FOR_ALL:
+            _fail(desk, held, tally, error.reason, str(error))
+            return ""
+        limited = error.reason == "limit"
+        due = setting.now() + setting.learning.backoff // _MICROSECOND
+        due = desk.meter.free_at() if limited else due
+        _end(desk, held, tally, "open", due=due, counted=False, reason=error.reason, error=str(error))
+        if not limited:
+            return error.what
+        tally.limited[job.kind] = error.what
+    except HoldfastError as error:
+        _fail(desk, held, tally, type(error).__name__, str(error))
+    except Exception as error:
+        import logging  # noqa: PLC0415 - only for what should not happen
+
+        logging.getLogger("holdfast").exception("The job %s raised.", job.id)
+        what = f"{type(error).__name__} was raised by Holdfast or a plug-in. The log says where."
+        _fail(desk, held, tally, type(error).__name__, what)
+    except BaseException:  # such as KeyboardInterrupt
+        jobs.finish(setting.database, held, "open", now=setting.now(), due=setting.now(), counted=False)
+        raise
+    return ""
+
+
+def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
+    """Do the units of a job, and say why it was stopped in the middle, if it was.
+
+    A session that fails does not keep the others of the job from being done; what follows in the same session waits, as
+    its watermark must not pass what failed. At the end the first failure is raised.
+    """
+    job, failed = held.jobs[0], dict[str, HoldfastError]()
+    for unit in PLANS[job.kind](setting, held.jobs, held.payload):
+        if unit.chat in failed:
+            continue
+        if why := desk.stopped():
+            return why
+        jobs.renew(setting.database, held, setting.now() + desk.lease)
+        try:
+            outcome = apply(desk, unit, setting, tally.calls, job)
+        except (ModelFailed, Conflict) as error:
+            if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
+                raise
+            failed[unit.chat] = error
+            continue
+        tally.outcomes.append(outcome)
+        if outcome.note:
+            tally.notes.append(f"{job.id}: {outcome.note}")
+    for first in failed.values():
+        raise first
+    return ""
+
+
+def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job | None = None) -> Outcome:
+    """Do a unit: ask, if there is a question, once more if the answer cannot be read, and store what comes of it.
+
+    What was asked is added to `calls`, also when it failed.
+
+    Raises:
+        ModelFailed: the model failed, a limit does not allow asking it, or it answered twice what cannot be read.
+
+    """
+    if unit.question is None:
+        return unit.apply(None)
+    assert desk.model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
+    patience, chat, name = setting.learning.patience, unit.chat, job.id if job else ""
+    meter = replace(desk.meter, scope=setting.scope, calls=calls)
+    answer = meter.ask(desk.model, unit.question, patience, chat=chat, job=name)
+    try:
+        return unit.apply(answer)
+    except Unreadable as why:
+        answer = meter.ask(desk.model, unit.question.again(answer, why), patience, chat=chat, job=name)
+    try:
+        return unit.apply(answer)
+    except Unreadable as why:
+        raise ModelFailed(
+            f"The model {desk.model.name} answered twice what cannot be used: {why}",
+            "Try again, or use another model.",
+            reason="answer",
+        ) from why
+
+
+def _fail(desk: Desk, held: Held, tally: _Tally, reason: str, error: str) -> None:
+    """Have jobs tried again later, each time after a longer while; or say that they have failed for good."""
+    learning, attempts = desk.setting.learning, max(job.attempts for job in held.jobs)
+    if attempts >= learning.attempts:
+        _end(desk, held, tally, "failed", reason=reason, error=error)
+        return
+    wait = min(learning.backoff * 2 ** min(attempts - 1, 20), LONGEST_WAIT)
+    due = desk.setting.now() + wait // _MICROSECOND
+    _end(desk, held, tally, "open", due=due, reason=reason, error=error)
+
+
+def _end(
+    desk: Desk,
+    held: Held,
+    tally: _Tally,
+    status: JobStatus,
+    *,
+    due: int = 0,
+    reason: str = "",
+    error: str = "",
+    counted: bool = True,
+) -> None:
+    setting = desk.setting
+    jobs.finish(
+        setting.database,
+        held,
+        status,
+        now=setting.now(),
+        due=due,
+        reason=reason,
+        error=error,
+        counted=counted,
+    )
+    ended = jobs.by_ids(setting.database, setting.space, [job.id for job in held.jobs])
+    noted = {"done": tally.done, "open": tally.postponed, "failed": tally.failed}
+    noted[status].extend(ended)
+    if reason:
+        for job in ended:
+            setting.events.tell(Event("failed", setting.scope, job=job, chat=job.chat, error=error))
+
+
+def _result(desk: Desk, tally: _Tally, why: str, seconds: float) -> WorkResult:
+    setting = desk.setting
+    dropped: Counter[str] = Counter()
+    for outcome in tally.outcomes:
+        dropped.update(outcome.dropped)
+    asked = tally.calls
+    agents = None if not setting.scope.agent else (setting.scope.agent,)
+    return WorkResult(
+        done=tuple(tally.done),
+        postponed=tuple(tally.postponed),
+        failed=tuple(tally.failed),
+        records=tuple(record for outcome in tally.outcomes for record in outcome.records),
+        dropped=dict(+dropped),
+        notes=tuple(tally.notes),
+        calls=len(asked),
+        prompt_tokens=sum(call.prompt_tokens for call in asked),
+        answer_tokens=sum(call.answer_tokens for call in asked),
+        seconds=seconds,
+        waiting=len(jobs.read(setting.database, setting.space, ("open",), agents)),
+        why=why,
+    )

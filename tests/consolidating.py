@@ -1,0 +1,45 @@
+"""What learning has for a memory, and answers of a model to what it is asked about pairs and facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from holdfast import Memory, Record
+from holdfast.events import Events
+from holdfast.learn.policy import Learning
+from holdfast.learn.setting import Outcome, Setting, Unit
+from holdfast.types import Job
+
+OWN = "the user's own words"
+
+
+def setting_of(memory: Memory, events: Events | None = None, **policy: int) -> Setting:
+    """Give what learning has for a memory."""
+    opened = memory._open
+    return Setting(
+        opened.database,
+        memory.scope,
+        opened.kinds,
+        lambda text: len(text) // 4,
+        opened.now,
+        Learning(**policy),  # type: ignore[arg-type]  # only whole numbers are passed
+        events or Events(),
+        lambda scope: opened.intake(scope, "reflect"),
+        model="tiny",
+    )
+
+
+def answered(unit: Unit, *items: Mapping[str, object], name: str = "changes") -> Outcome:
+    """Answer a question with items."""
+    assert unit.question is not None
+    return unit.apply(json.dumps({name: items}))
+
+
+def job(new: Record, old: Record) -> Job:
+    return Job(f"job_{new.id}", "judge", (new.id, old.id), datetime(2026, 3, 1, tzinfo=UTC))
+
+
+def texts(memory: Memory, kind: str = "fact") -> list[str]:
+    return [one.text for one in memory.records(kind=kind)]

@@ -1,0 +1,139 @@
+"""What tests of learning are made of: a clock that is set by hand, a session, and a model that follows a script."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from holdfast import Memory, Message, Record
+from holdfast.bench.scripted import Scripted, lines
+from holdfast.chat import Chat
+from holdfast.context.sentences import sentences
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+SESSION = (
+    "We keep the sessions of the shop in Redis, and they are lost at every restart.",
+    "I looked at src/shop/cache.py: Redis runs without persistence, so a restart empties it.",
+    "We decided to move the sessions to PostgreSQL, because Redis loses them at every restart.",
+    "I moved the sessions to PostgreSQL in src/shop/sessions.py, and all 42 tests of the shop pass now.",
+    "Write down in docs/migration.md how the sessions are copied, please.",
+    "I wrote docs/migration.md: it tells how to copy the sessions, and how to roll back if the copy fails halfway.",
+)
+"""Three turns of a user and an assistant."""
+
+# A key of the answer that each prompt names, and what the prompt is for.
+_PURPOSES = {
+    "findings": "observe",
+    "summary": "episode",
+    "verdicts": "judge",
+    "changes": "consolidate",
+    "profile": "reflect",
+    "episodes": "rank",
+}
+_FRAME = re.compile(r"^<(\w+)[^<>\n]*>\n(.*?)\n</\1>$", re.DOTALL | re.MULTILINE)
+_SHORTEST = 12  # characters of a sentence that a naive model reports
+
+Answer = Callable[[str], object]
+
+
+class Clock:
+    """Say what time it is; it stands still until it is moved."""
+
+    def __init__(self, now: datetime = START) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **by: float) -> None:
+        """Let time pass, such as `minutes=30`."""
+        self.now += timedelta(**by)
+
+
+@dataclass
+class Model:
+    """Answer every question by its purpose, as `answers` say or else as `Scripted` does, and keep what was asked."""
+
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    prompts: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, prompt: str) -> str:
+        purpose = purpose_of(prompt)
+        self.prompts.append((purpose, prompt))
+        answer = self.answers.get(purpose)
+        if answer is None:
+            return Scripted()(prompt)
+        given = answer(prompt)
+        return given if isinstance(given, str) else json.dumps(given)
+
+    def asked(self, purpose: str) -> list[str]:
+        """Give the prompts of a purpose, in their order."""
+        return [prompt for one, prompt in self.prompts if one == purpose]
+
+
+def purpose_of(prompt: str) -> str:
+    """Say what a prompt is for, by the answer that it asks for."""
+    asked = _FRAME.sub("", prompt)
+    return next(purpose for key, purpose in _PURPOSES.items() if f'"{key}"' in asked)
+
+
+def framed(prompt: str, name: str) -> str:
+    """Read what stands in a frame of a prompt, "" if there is no such frame."""
+    return next((frame[2] for frame in _FRAME.finditer(prompt) if frame[1] == name), "")
+
+
+def everything(prompt: str) -> object:
+    """Answer as a naive model would: every sentence of the transcript, whoever said it, is a finding."""
+    return {
+        "findings": [
+            {"text": sentence, "messages": [line.seq, line.seq] if line.seq else [], "quote": sentence[:60]}
+            for line in lines(framed(prompt, "conversation"))
+            for sentence in sentences(line.text)
+            if len(sentence) >= _SHORTEST
+        ],
+        "insights": [],
+        "lessons": [],
+    }
+
+
+def finds(*found: str | tuple[str, Sequence[int], str], kind: str = "finding") -> Answer:
+    """Answer with some texts of a kind, each with its messages and its quote if they are given."""
+    items = [
+        {"text": one, "messages": [], "quote": ""}
+        if isinstance(one, str)
+        else {"text": one[0], "messages": list(one[1]), "quote": one[2]}
+        for one in found
+    ]
+    return lambda _: {"findings": [], "insights": [], "lessons": [], f"{kind}s": items}
+
+
+def offers(profile: str | None = None, *found: str, why: str = "The user said so.") -> Answer:
+    """Answer a reflection with a profile, None for none, and findings."""
+    observations = [{"kind": "finding", "text": text, "messages": []} for text in found]
+    return lambda _: {"profile": profile, "observations": observations, "why": why}
+
+
+def failing(_: str) -> object:
+    """Fail as a model may, with words that nobody may read again."""
+    raise RuntimeError("the secret words of a provider")
+
+
+def hold(memory: Memory, chat: str = "shop", texts: Sequence[str] = SESSION) -> Chat:
+    """Hold a session of a user and an assistant in turn."""
+    session = memory.chat(chat)
+    roles = ("user", "assistant")
+    session.append([Message(roles[place % 2], text) for place, text in enumerate(texts)])  # type: ignore[arg-type]  # one of the roles
+    return session
+
+
+def learned(memory: Memory) -> list[Record]:
+    """Give all that is known but for episodes, the oldest first."""
+    return [record for record in memory.records(kind=None) if record.kind != "episode"]
+
+
+def known(memory: Memory) -> list[tuple[str, str]]:
+    """Give the kinds and texts of all that is known, sorted."""
+    return sorted((record.kind, record.text) for record in memory.records())
