@@ -116,6 +116,11 @@ def offers(profile: str | None = None, *found: str, why: str = "The user said so
     return lambda _: {"profile": profile, "observations": observations, "why": why}
 
 
+def says(answer: str) -> Answer:
+    """Answer with a text, whatever is asked."""
+    return lambda _: answer
+
+
 def failing(_: str) -> object:
     """Fail as a model may, with words that nobody may read again."""
     raise RuntimeError("the secret words of a provider")

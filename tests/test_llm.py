@@ -13,8 +13,10 @@ from contextvars import ContextVar
 from copy import deepcopy
 from enum import Enum
 from functools import partial
-from threading import Barrier, Event, current_thread, main_thread
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Barrier, Event, Thread, current_thread, main_thread
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from pydantic_ai import Agent
@@ -1059,12 +1061,48 @@ def test_a_model_object_with_connections_of_another_loop_is_refused() -> None:
     assert found.__cause__ is error
 
 
-def test_a_server_that_is_not_there_is_an_error() -> None:
+def test_a_server_that_is_not_there_is_said_to_be_unavailable() -> None:
     with Server() as gone:
         pass
     client = OpenAIProvider(base_url=gone.url, api_key=KEY).client.with_options(max_retries=0)
     model = resolve(OpenAIChatModel("served", provider=OpenAIProvider(openai_client=client)))
-    assert failure(model).reason == "error"
+    assert failure(model).reason == "unavailable"
+
+
+class Overloaded(BaseHTTPRequestHandler):
+    """Refuse every request, and leave it to the client whether it tries again."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.asked.append(self.path)
+        self.send_error(503)
+
+    def log_message(self, *_: object) -> None:
+        """Write no log."""
+
+
+def test_a_model_that_is_given_by_its_name_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    Overloaded.asked.clear()
+    with HTTPServer(("127.0.0.1", 0), Overloaded) as http:
+        thread = Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{http.server_port}/v1")
+        try:
+            for name in ("openai-chat:gpt-5-mini", "openai:gpt-5-mini"):
+                assert failure(resolve(name)).reason == "unavailable"
+            assert Overloaded.asked == ["/v1/chat/completions", "/v1/responses"]
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+def test_a_model_object_tries_again_as_often_as_it_was_made_to(server: Server) -> None:
+    used = model_object(server)
+    before = used.client.max_retries
+    complete(resolve(used), "x")
+    assert used.client.max_retries == before > 0
 
 
 def test_a_slow_answer_is_given_up(server: Server) -> None:

@@ -144,7 +144,8 @@ def _asking(
             from holdfast.llm import hosted  # noqa: PLC0415 - only for those who have a model
 
             given["llm"] = hosted(model, asyncio.get_running_loop())
-        return await on_thread(partial(method, self._sync, *args, **given))
+        # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
+        return await asyncio.to_thread(partial(method, self._sync, *args, **given))
 
     return call
 

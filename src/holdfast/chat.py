@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -142,6 +143,7 @@ class Chat(Digest):
 
     def _store(self, messages: Sequence[Message | Mapping[str, object]]) -> list[Message]:
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
+        opened.appended = time.monotonic()  # workers give way
         drafts = [ready(item) for item in messages]
         count = opened.count_tokens
         if shown := opened.shown(self._memory.scope.space, self._id):
@@ -455,12 +457,12 @@ class Chat(Digest):
                 f"The chat has no message {span[1]:,}; its last is {last:,}.", "Pass numbers of its messages."
             )
         said: dict[str, object] = {"step": step, "type": type or "session"}
-        key = self._id
+        job = None
         if span is not None:
             said["messages"] = list(span)
-            key = f"{self._id}#{span[0]}-{span[1]}"
+            job = f"observe {span[0]}-{span[1]}:{self._id}"
         memory = self._memory.scoped(agent=agent)
-        return memory._extract(key, self._id, said, model)  # noqa: SLF001 - as above
+        return memory._extract(job, self._id, said, model)  # noqa: SLF001 - as above
 
     def rename(self, title: str) -> None:
         """Give the session a title; until then it is the beginning of the first user message.

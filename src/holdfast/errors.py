@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "error"]
+Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "unavailable", "error"]
 """Why a model failed."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Literal, get_args
 
 from holdfast.errors import InvalidInput
@@ -77,8 +78,10 @@ class Events:
         known = next((one for one in NAMES if one == name), None)
         if known is None:
             raise InvalidInput(f"There is no event {name!r}.", f"Use one of {', '.join(NAMES)}.")
-        if not callable(observer):
-            raise InvalidInput(f"{observer!r} cannot be called.", "Pass a function of one event.")
+        if iscoroutinefunction(observer) or not callable(observer):
+            raise InvalidInput(
+                f"{observer!r} cannot be called by who works.", "Pass a synchronous function of one event."
+            )
         entry = (object(), observer)
         with self._lock:
             self._observers[known] = (*self._observers.get(known, ()), entry)

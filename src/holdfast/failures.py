@@ -15,12 +15,17 @@ _WORDS: dict[Reason, tuple[str, ...]] = {
     ),
     "quota": ("ratelimit", "quota", "toomanyrequests", "resourceexhausted", "throttl", "billing"),
     "timeout": ("timeout", "timedout", "deadlineexceeded"),
+    "unavailable": (
+        *("connecterror", "connectionerror", "connectionrefused", "connectionreset", "apiconnection"),
+        *("serviceunavailable", "overloaded", "badgateway"),
+    ),
     "answer": ("unexpectedmodelbehavior", "decodeerror"),
 }
 _STATUSES: dict[Reason, tuple[int, ...]] = {
     "authentication": (401, 403),
     "quota": (402, 429),
     "timeout": (408, 504),
+    "unavailable": (502, 503, 529),
 }
 _SAID: dict[Reason, tuple[str, str]] = {
     "authentication": (
@@ -31,10 +36,17 @@ _SAID: dict[Reason, tuple[str, str]] = {
         "refused to answer because a rate limit or a quota is used up",
         "Wait and try again, or raise the limit at the provider.",
     ),
+    "unavailable": ("cannot be reached", "Try again when its provider is there again."),
     "timeout": ("did not answer in time", "Try again, or allow more time."),
     "answer": ("gave an answer that cannot be read", "Try again, or use another model."),
     "error": ("failed", "The exception that this was raised from says more: mend its cause and try again."),
 }
+
+_NOT_FOUND = 404
+_NOT_THERE = (
+    "Check the name of the model and the address of its provider. 'openai:' speaks OpenAI's newer protocol; a server that "
+    "has only the older one wants 'openai-chat:'."
+)
 
 
 @contextmanager
@@ -54,6 +66,8 @@ def _failed(name: str, error: Exception) -> ModelFailed:
     reason: Reason = next((found for each in chain if (found := _reason(each))), "error")
     status = next((f", status {code}" for each in chain if (code := _status(each))), "")
     said, todo = _SAID[reason]
+    if any(_status(each) == _NOT_FOUND for each in chain):
+        todo = _NOT_THERE
     return ModelFailed(
         f"The model {shown(name)} {said} ({type(error).__name__}{status}).", todo, reason=reason
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.digest import resolved
-from holdfast.errors import InvalidInput
+from holdfast.errors import Damaged, InvalidInput
 from holdfast.knowledge import Knowledge
 from holdfast.store import jobs, spend
 from holdfast.store.rows import to_micros
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 UNFINISHED: tuple[JobStatus, ...] = ("open", "running", "failed")
 _EARLIER = 3  # turns that are looked at, to tell what was said before
+_FOR_EVERYONE = ("authentication", "quota", "unavailable")  # reasons for which a model fails whoever asks
 SHORTEST = 50  # characters of what is worth extracting from
 
 
@@ -52,6 +54,7 @@ class Learner(Knowledge):
         everyone: bool = False,
         dry_run: bool = False,
         prompts: Mapping[str, str] | None = None,
+        progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
         """Do what is due: learn from the sessions that have ended, reflect, keep the facts tidy.
 
@@ -59,7 +62,8 @@ class Learner(Knowledge):
         With a model, agents reflect on their sessions, and what merging left unsure is judged. Nothing of it happens
         elsewhere: call this from a thread, a schedule, or leave it to `holdfast work --watch`. Any number of workers
         may do so at once; a job is done by one of them. A job that fails is tried again later, after `Learning.backoff`
-        and twice as long each time; what became of it is in the result and in `jobs`, and nothing is raised.
+        and twice as long each time; what became of it is in the result and in `jobs`, and not raised. One that failed
+        with a model waits for one. A worker whose awaiting is cancelled goes on to the end of what it began.
 
         Args:
             llm: the model, as for `Chat.compact`; without one, what needs none is done.
@@ -67,30 +71,33 @@ class Learner(Knowledge):
             until: begin none at this time or later.
             everyone: for all users of this tenant, not only this one.
             dry_run: only say what it would ask the model, and how many tokens that is.
+            progress: is called after each job with the account of it; of an awaited call, on another thread.
             prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file, as for `relearn`.
 
         Raises:
             InvalidInput: no model, a negative limit, or no time.
             MissingExtra: the model needs a package that is not installed.
+            Unavailable: the database cannot be written at the moment.
 
         """
         model, stop_at = resolved(llm), as_time(until, "until")
         most = None if limit is None else check_count(limit, "limit")
         check_flag(dry_run, "dry_run")
         if not check_flag(everyone, "everyone"):
-            return self._work(model, most, stop_at, prompts, dry_run=dry_run)
-        from holdfast.learn.results import together  # noqa: PLC0415 - not needed to import all the rest
+            return self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress)
+        from holdfast.learn.results import WorkResult, together  # noqa: PLC0415 - not needed to import all the rest
 
         results: list[WorkResult] = []
         for scope in self._everyone():
             left = None if most is None else most - sum(one.count for one in results)
-            if left == 0:
+            if left == 0 or (results and any(job.reason in _FOR_EVERYONE for job in results[-1].postponed)):
                 break
-            results.append(
-                Learner(self._open, scope, self._at)._work(  # noqa: SLF001 - our own
-                    model, left, stop_at, prompts, dry_run=dry_run
-                )
-            )
+            self._open.served = scope.space
+            one = Learner(self._open, scope, self._at)
+            try:
+                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run))
+            except Damaged as error:  # of one user, which must not keep the others from being served
+                results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
         return together(results)
 
     def _work(
@@ -102,21 +109,30 @@ class Learner(Knowledge):
         *,
         dry_run: bool = False,
         ids: Sequence[str] | None = None,
+        progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
         from holdfast.learn import work  # noqa: PLC0415 - what learns is loaded by those who work
+        from holdfast.learn.pace import giving_way  # noqa: PLC0415 - as above
 
         desk = self._desk(model, until, prompts)
         if dry_run:
             return work.estimate(desk)
-        with self._open.working():
-            return work.work(desk, limit, ids)
+        # What was appended before is no reason to wait: often it is this thread that did so.
+        is_in_the_way = partial(self._open.is_appended_to, time.monotonic())
+        with self._open.working(), giving_way(is_in_the_way):
+            return work.work(desk, limit, ids, progress)
 
     def _everyone(self) -> Iterator[Scope]:
         """Give the users of this tenant that have sessions, and the tenant itself."""
         from holdfast.store import sessions  # noqa: PLC0415 - only for those who work for everyone
 
-        own, after = self.scope, ""
-        while (space := sessions.next_space(self._open.database, after)) is not None:
+        own, last = self.scope, self._open.served  # so that a limit does not always serve the same ones
+        after, rounds = last, 2 if last else 1
+        while rounds:
+            space = sessions.next_space(self._open.database, after)
+            if space is None or (rounds == 1 and last and space > last):
+                after, rounds = "", rounds - 1
+                continue
             after, scope = space, scope_of(space)
             if scope.tenant == own.tenant:
                 yield Scope(scope.tenant, scope.user, own.agent)
@@ -140,6 +156,8 @@ class Learner(Knowledge):
         from holdfast.learn.setting import Setting  # noqa: PLC0415 - as above
 
         opened = self._open
+        if prompts is not None and not isinstance(prompts, Mapping):
+            raise InvalidInput("`prompts` is no dict.", 'Pass {"observe": "v1"} or the like.')
         for name, version in (prompts or {}).items():
             load(name, version)
 
@@ -209,21 +227,25 @@ class Learner(Knowledge):
 
         named = "\0".join((self.scope.agent, type, step, text))  # noqa: FLY002 - a line of it would be too long
         key = sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
-        return self._extract(key, "", {"text": text, "step": step, "type": type or "text"}, resolved(llm))
+        return self._extract(
+            f"observe text:{key}", "", {"text": text, "step": step, "type": type or "text"}, resolved(llm)
+        )
 
     def _extract(
-        self, key: str, chat: str, payload: Mapping[str, object] | None, model: Model | None
+        self, job: str | None, chat: str, payload: Mapping[str, object] | None, model: Model | None
     ) -> Extraction:
         """Leave a job for an extraction, do it at once, and say what it gave."""
         from holdfast.learn.results import Extraction  # noqa: PLC0415 - as above
 
-        job = self._leave("observe", chat=chat, key=key, payload=payload)
-        done = self._work(model, None, None, None, ids=[job])
+        left_job = self._leave("observe", chat=chat, id=job, payload=payload)
+        done = self._work(model, None, None, None, ids=[left_job])
         left = next(iter((*done.postponed, *done.failed)), None)
         dropped = {why: number for why, number in done.dropped.items() if number}
         why = left.error if left else ""
         if not why and not done.done:
             why = "Another worker is at it."
+        if not why and not done.records:
+            why = "; ".join(note.removeprefix(f"{left_job}: ") for note in done.notes)
         return Extraction(
             done.records,
             dropped,
@@ -239,7 +261,8 @@ class Learner(Knowledge):
         kind: str,
         *,
         chat: str = "",
-        key: str | None = None,
+        agent: str | None = None,
+        id: str | None = None,  # noqa: A002 - the field
         payload: Mapping[str, object] | None = None,
     ) -> str:
         """Leave a job that is due now, and return its id."""
@@ -251,15 +274,15 @@ class Learner(Knowledge):
                 scope.space,
                 kind,
                 now=opened.now(),
-                agent=scope.agent,
+                agent=scope.agent if agent is None else agent,
                 chat=chat,
-                key=key,
+                id=id,
                 payload=payload,
                 again=True,
             )
 
     def reflect(self, *, llm: LLM, prompts: Mapping[str, str] | None = None) -> WorkResult:
-        """Reflect now on the sessions with news, those of this agent, as the worker does every hour.
+        """Reflect now on the sessions with news, of this agent or of all, as the worker does every hour.
 
         The model reads a batch of them, the one that was reflected on longest ago first, and may rewrite the profile and
         add observations. It has no way to constraints and soul. What changed is in `records`; running sessions keep the
@@ -289,7 +312,13 @@ class Learner(Knowledge):
         model = resolved(llm)
         if model is None:
             raise InvalidInput("There is no model.", "Pass llm=.")
-        return self._work(model, None, None, prompts, ids=[*more, self._leave(kind)])
+        from holdfast.learn import agenda  # noqa: PLC0415 - what learns is loaded by those who do
+
+        setting = self._setting()
+        every = agenda.owners(setting) if kind == "consolidate" else agenda.agents(setting, kind)
+        own = [self.scope.agent] if self.scope.agent else every
+        left = [self._leave(kind, agent=agent) for agent in own]
+        return self._work(model, None, None, prompts, ids=[*more, *left])
 
     def relearn(
         self,
@@ -357,6 +386,8 @@ class Learner(Knowledge):
         from holdfast.learn.ranking import CANDIDATES, rank  # noqa: PLC0415 - as for relearn
         from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
 
+        if query is not None and not isinstance(query, str):
+            raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         model, most = resolved(llm), check_count(limit, "limit")
         hits: list[str] = []
         if query is not None and strategy in ("index", "llm") and has_words(query):
@@ -376,7 +407,7 @@ class Learner(Knowledge):
         """
         if status is not None and status not in (*UNFINISHED, "done"):
             raise InvalidInput(f"{status!r} is no status.", "Use open, running, done or failed.")
-        agents = None if not self.scope.agent else (self.scope.agent, "")
+        agents = (self.scope.agent,) if self.scope.agent else None
         return jobs.read(
             self._open.database, self.scope.space, UNFINISHED if status is None else (status,), agents
         )
@@ -389,7 +420,9 @@ class Learner(Knowledge):
 
         """
         opened = self._open
-        job = jobs.retry(opened.database, self.scope.space, check_name(id, "The id of a job"), opened.now())
+        check_name(id, "The id of a job")
+        own = self.scope.agent or None
+        job = jobs.retry(opened.database, self.scope.space, id, opened.now(), own)
         if job is None:
             raise InvalidInput(f"There is no job {id!r}.", "See `memory.jobs()`.")
         return job
@@ -406,7 +439,10 @@ class Learner(Knowledge):
         """
         from holdfast.learn.results import Spend, SpendLine  # noqa: PLC0415 - as above
 
-        start = self._open.clock() - since if isinstance(since, timedelta) else as_time(since, "since")
+        try:
+            start = self._open.clock() - since if isinstance(since, timedelta) else as_time(since, "since")
+        except OverflowError as error:
+            raise InvalidInput(f"{since!r} is longer than time.", "Pass a shorter timedelta.") from error
         rows = spend.totals(self._open.database, self.scope.space, 0 if start is None else to_micros(start))
         return Spend(
             start,

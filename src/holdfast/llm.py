@@ -87,8 +87,10 @@ class Model:
 def resolve(llm: LLM | Model) -> Model:
     """Make the model that `llm` means: a function from text to text, a name with its provider, or a pydantic-ai model.
 
-    A name is looked up at once, so that a wrong one is found here: this loads pydantic-ai and takes up to a second. A
-    model object must be one that no agent uses meanwhile: its connections cannot be shared with another event loop.
+    A name is looked up at once, so that a wrong one is found here: this loads pydantic-ai and takes up to a second. What is
+    given by its name sends one request for a question, also where its provider's client would send more; a model object
+    stays as it was made. It must be one that no agent uses meanwhile: its connections cannot be shared with another event
+    loop.
 
     Raises:
         InvalidInput: it is none of these, or there is no such provider.
@@ -162,7 +164,7 @@ def _named(name: str) -> Model:
         ) from error
     try:
         with explained(name, but=(UserError, ImportError)):
-            return _from_pydantic(infer_model(name), name)
+            return _from_pydantic(_asking_once(infer_model(name)), name)
     except UserError as error:
         raise _unusable(name, str(error)) from error
     except ImportError as error:
@@ -171,6 +173,14 @@ def _named(name: str) -> Model:
             f"The provider of {shown(name)!r} needs a package that is not installed.",
             f"Run: pip install '{wanted[0] if wanted else f'pydantic-ai-slim[{provider}]'}'.",
         ) from error
+
+
+def _asking_once(model: PydanticModel) -> PydanticModel:
+    """Keep the client of a model from trying again: each request is on the meter, and those who ask know when to."""
+    client = getattr(model, "client", None)
+    if client is not None and hasattr(client, "max_retries"):
+        client.max_retries = 0
+    return model
 
 
 def _unusable(name: str, text: str) -> InvalidInput | ModelFailed:

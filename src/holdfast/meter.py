@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import ModelFailed
+from holdfast.errors import Closed, ModelFailed, Unavailable
 from holdfast.events import Call, Event
 from holdfast.learn.policy import ALL, Limit
 from holdfast.store import spend
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 HOUR = 3_600_000_000  # microseconds
 ANSWERED = "answered"
+_INTERRUPTED = "interrupted"
+_MAY_BE_PAID = (_INTERRUPTED, "timeout", "answer")  # an answer was made, or was being made, for all we know
 
 
 class Open(NamedTuple):
@@ -78,37 +80,68 @@ class Meter:
         """
         asked = Asked(purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens)
         now = self.now()
+        self._check_size(asked, self._bounds(purpose, now))
         noted = spend.ask(self.database, self.scope.space, now, asked, self._bounds(purpose, now))
         if isinstance(noted, Bound):
             raise self._refused(noted)
         return Open(noted, asked, time.monotonic())
 
     def end(self, call: Open, result: Answer | BaseException) -> None:
-        """Note how a call ended: what it has cost by the account of the provider, or else by ours."""
+        """Note how a call ended: what it has cost by the account of the provider, or else by ours.
+
+        An answer that nobody waited for, or that could not be read, may have to be paid: it counts with all the tokens that
+        it was allowed. One that was refused or failed otherwise counts none.
+
+        Raises:
+            Closed: the memory was closed meanwhile; nothing was noted.
+            Unavailable: the database cannot be written; nothing was noted.
+            BaseException: `result`, in place of these, if it is an error.
+
+        """
         asked, seconds = call.asked, time.monotonic() - call.began
-        prompt_tokens, answer_tokens, counted = asked.prompt_tokens, 0, False
+        prompt_tokens, counted = asked.prompt_tokens, False
         if isinstance(result, str):
             outcome = ANSWERED
             counted = result.prompt_tokens is not None and result.answer_tokens is not None
             prompt_tokens = asked.prompt_tokens if result.prompt_tokens is None else result.prompt_tokens
             answer_tokens = self.count(result) if result.answer_tokens is None else result.answer_tokens
         else:
-            outcome = result.reason if isinstance(result, ModelFailed) else "interrupted"
-        spend.answer(
-            self.database,
-            self.scope.space,
-            call.id,
-            prompt_tokens=prompt_tokens,
-            answer_tokens=answer_tokens,
-            counted=counted,
-            micros=int(seconds * 1_000_000),
-            outcome=outcome,
-        )
+            outcome = result.reason if isinstance(result, ModelFailed) else _INTERRUPTED
+            answer_tokens = asked.answer_tokens if outcome in _MAY_BE_PAID else 0
+        try:
+            spend.answer(
+                self.database,
+                self.scope.space,
+                call.id,
+                prompt_tokens=prompt_tokens,
+                answer_tokens=answer_tokens,
+                counted=counted,
+                micros=int(seconds * 1_000_000),
+                outcome=outcome,
+            )
+        except (Closed, Unavailable) as failure:
+            if isinstance(result, str):
+                raise
+            result.add_note(f"How the call ended could not be noted: {failure.what}")
+            raise result from (result.__cause__ or failure)
         told = Call(
             asked.purpose, asked.model, prompt_tokens, answer_tokens, seconds, outcome, asked.chat, asked.job
         )
         self.calls.append(told)
         self.events.tell(Event("spent", self.scope, call=told, chat=asked.chat))
+
+    @staticmethod
+    def _check_size(asked: Asked, bounds: Sequence[Bound]) -> None:
+        """Raise ModelFailed if a call alone takes more than is allowed in an hour: waiting would not help it."""
+        wanted = asked.prompt_tokens + asked.answer_tokens
+        for bound in bounds:
+            if bound.tokens is not None and wanted > bound.tokens:
+                raise ModelFailed(
+                    f"A prompt and its answer take {wanted:,} tokens, and your limit of {bound.tokens:,} tokens an hour "
+                    "never allows it.",
+                    "Raise the limit, or let prompts be smaller: Learning(limits=…, tokens=…).",
+                    reason="limit",
+                )
 
     def _bounds(self, purpose: str, now: int) -> list[Bound]:
         return [
@@ -120,7 +153,10 @@ class Meter:
     def _refused(self, bound: Bound) -> ModelFailed:
         allowed = " and ".join(
             f"{number:,} {what}"
-            for number, what in ((bound.calls, "calls"), (bound.tokens, "tokens"))
+            for number, what in (
+                (bound.calls, "call" if bound.calls == 1 else "calls"),
+                (bound.tokens, "tokens"),
+            )
             if number is not None
         )
         what = f"jobs of the kind {bound.purpose!r}" if bound.purpose else "models"
@@ -130,8 +166,11 @@ class Meter:
             reason="limit",
         )
 
-    def free_at(self) -> int:
-        """Give the time at which the oldest call of the last hour counts no more; in an hour, if there is none."""
+    def free_at(self, purpose: str) -> int:
+        """Give the time at which the oldest call that counts for a purpose counts no more; in an hour, if there is none."""
         now = self.now()
-        oldest = spend.oldest(self.database, self.scope.space, now - HOUR)
-        return (now if oldest is None else oldest) + HOUR
+        times = [
+            spend.oldest(self.database, self.scope.space, bound.since, bound.purpose)
+            for bound in self._bounds(purpose, now)
+        ]
+        return max((now if time is None else time) + HOUR for time in times or [None])

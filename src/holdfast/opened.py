@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 THREADS = 8  # that the awaited methods of one memory use at most
 FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
 PATIENCE = 15  # seconds that closing waits for workers
+APPENDING = 0.2  # seconds after an append in which another one is expected
 PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
 
 
@@ -58,7 +60,9 @@ class Opened:
         self.learning = learning
         self.events = _events()
         self.closing = False
+        self.appended = 0.0  # when something was last appended, by `time.monotonic`
         self._workers = 0
+        self.served = ""  # the space of the last user that was worked for, by who works for everyone
         self._held: list[Held] = []
         self._merge = merge
         self.lock = threading.Lock()
@@ -146,6 +150,10 @@ class Opened:
                 self._workers -= 1
                 self._ended.notify_all()
 
+    def is_appended_to(self, since: float) -> bool:
+        """Say whether something was appended a moment ago, and after a time of `time.monotonic`; not while closing."""
+        return not self.closing and since < self.appended > time.monotonic() - APPENDING
+
     def now(self) -> int:
         """Give the time in microseconds since the epoch."""
         return to_micros(self.clock())
@@ -218,14 +226,16 @@ class Opened:
         with self._ended:
             self._ended.wait_for(lambda: not self._workers, timeout=PATIENCE)
             left = list(self._held)
-        for held in left:
-            finish(self.database, held, "open", now=self.now(), due=self.now(), counted=False)
-        with self.lock:
-            executor, self._executor, self._search = self._executor, None, None
-            self._closed = True
-        if executor is not None:
-            executor.shutdown()
-        self.database.close()
+        try:
+            for held in left:
+                finish(self.database, held, "open", now=self.now(), due=self.now(), counted=False)
+        finally:
+            with self.lock:
+                executor, self._executor, self._search = self._executor, None, None
+                self._closed = True
+            if executor is not None:
+                executor.shutdown()
+            self.database.close()
 
 
 def _events() -> Events:

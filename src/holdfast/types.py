@@ -310,7 +310,7 @@ class Job:
 
     `kind` is "observe" or "episode" (of a `chat`), "judge" (whether two `records` say the same), "consolidate" (the
     facts) or "reflect" (on the sessions of an agent). `status` is "open", "running", "done" or "failed"; an open job is
-    `due` from then on. `attempts` counts how often it was begun since it was last done. `reason` and `error` tell of the last failure in a
+    `due` from then on; one that runs is its worker's own until then. `attempts` counts how often it was begun since it was last done. `reason` and `error` tell of the last failure in a
     word and in a sentence. `calls` and tokens are what it has cost so far.
     """
 

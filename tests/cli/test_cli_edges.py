@@ -22,6 +22,8 @@ READERS = [
     ("constraints",), ("constraints", "--remove", "x"), ("notes", "c"), ("pad",), ("pad", "x"), ("pad", "--remove", "x"),
     ("changes",), ("diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",), ("quarantine", "--release", "x"),
     ("erase", "--chat", "c"), ("compact", "c"), ("tree", "c"), ("expand", "x"), ("describe", "x"),
+    ("work",), ("work", "--dry-run"), ("jobs",), ("jobs", "--retry", "x"), ("end", "c"), ("extract", "--chat", "c"), ("episodes",),
+    ("spend",),
 ]  # fmt: skip
 
 
@@ -78,7 +80,7 @@ def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
         "demo import export chats show recall window compact tree expand describe remember records replace retract profile soul constraints notes pad "
-        "changes diff undo rollback quarantine erase stats verify rebuild bench"
+        "work jobs end extract episodes reflect consolidate relearn spend changes diff undo rollback quarantine erase stats verify rebuild bench"
     ).split()
     text = cli.text("--help")
     places = [text.index(f"│ {name} ") for name in names]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import json
+import logging
+import os
 import re
 import shlex
 import signal
@@ -19,7 +21,7 @@ from cli_runs import Cli, environment, usage
 
 from holdfast import Job, Learning, Memory, Record, Unavailable, WorkResult
 from holdfast.cli.options import Options
-from holdfast.cli.outcomes import show_work
+from holdfast.cli.outcomes import quiet, show_work
 from holdfast.cli.screen import Screen, when
 from holdfast.cli.working import look
 from llm_server import Body, Server, completion, prompt_of, refusal
@@ -140,7 +142,9 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
     text = cli.text("work", "--limit", "1")
     assert "\njobs      1 done\n" in text
     assert "episode" not in text
-    assert text.endswith("Left: 1 job.\n→ Go on: holdfast work\n")
+    assert text.endswith(
+        "Left: 1 job is due; 1 job needs a model.\n→ Go on: holdfast work\n→ Name a model: holdfast work --llm NAME\n"
+    )
     assert "\njobs      1 done\n" in cli.text("work", "--limit", "1")
     assert texts(cli, "episode")
 
@@ -149,7 +153,10 @@ def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
     text = cli.text("work")
     (judged,) = cli.json("jobs")["jobs"]  # whether two of what it learned say the same
     assert judged["kind"] == "judge"
-    assert text.endswith("In need of a model: 1 job.\n→ Name one: holdfast work --llm NAME\n")
+    ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
+    assert text.endswith(f"Left: {ending}")
+    assert cli.text("work") == f"Nothing is due: {ending}"
+    assert cli.text("jobs").endswith("→ Do what is due: holdfast work --llm NAME\n")
     assert cli.text("work", *MODEL).startswith("judge  1 pair of records\n")
 
 
@@ -157,7 +164,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     text = cli.text("work", "--dry-run", *MODEL)
     assert re.search(r"^observe  .*  \(queue\)\n    1 calls?, [\d,]+ tokens of prompts$", text, re.MULTILINE)
     assert re.search(
-        r"\nIt would ask openai-chat:served \d times: [\d,]+ tokens of prompts, and about [\d,]+ of answers",
+        r"\nIt would ask openai-chat:served \d times: [\d,]+ tokens of prompts, and about [\d,]+ of answers\.\n",
         text,
     )
     assert text.endswith("→ Do it: holdfast work --llm openai-chat:served\n")
@@ -187,7 +194,11 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     assert "was not let in by its provider" in text
     assert "secret" not in text
     assert "jobs      1 to be tried again\n" in text
-    assert "Not due yet: 1 job, the next at 20" in text
+    assert re.search(
+        r"\nStopped: the provider of the model does not accept the key\.\n→ Mend it, then go on: holdfast work --llm openai-chat:served\n",
+        text,
+    )
+    assert re.search(r"\nLeft: .*1 job waits until \d\d:\d\d\.\n$", text)
     assert len(server.requests) == 1
     text = cli.text("jobs")
     row, error = text[text.index("observe:queue") :].splitlines()[:2]
@@ -196,7 +207,7 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     )
     assert error.startswith("    The model openai-chat:served was not let in by its provider")
     assert cli.text("jobs", "--retry", "observe:queue") == (
-        "Open again: observe:queue\n→ Do it: holdfast work\n"
+        "Open again: observe:queue\n→ Do it: holdfast work --llm NAME\n"
     )
     server.reply = answered
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
@@ -220,9 +231,46 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
     assert hint == "→ Try one again: holdfast jobs --retry ID"
 
 
+def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> None:
+    server.reply = lambda _: (429, refusal("rate_limit_exceeded"))
+    text = cli.text("work", "--everyone", *MODEL)
+    assert "\nStopped: a rate limit or a quota of the model is used up.\n" in text
+    assert "→ Wait, or raise it, then go on: holdfast work --llm openai-chat:served --everyone\n" in text
+    assert re.search(r"\nLeft: \d jobs? of all users wait", text)
+
+
+def test_work_says_what_another_worker_does(cli: Cli) -> None:
+    cli.text("end", "queue")
+    run_elsewhere(cli, 4_000_000_000_000_000)
+    text = cli.text("work")
+    assert re.fullmatch(r"Nothing is due: 2 jobs are at other workers, the first until 20\d\d-.*\.\n", text)
+    assert "→" not in cli.text("jobs")
+
+
+def run_elsewhere(cli: Cli, lease: int) -> None:
+    """Let all jobs be another worker's until a time."""
+    with sqlite3.connect(cli.db) as connection:
+        connection.execute(
+            "UPDATE jobs SET status = 'running', worker = 'w', attempts = 1, lease = ?", (lease,)
+        )
+    connection.close()
+
+
+def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("psycopg.pool")
+    with quiet():
+        logger.warning("error connecting")
+    logger.warning("seen")
+    assert caplog.messages == ["seen"]
+
+
 def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
     assert "has no version 'v99'" in cli.complaint("work", "--prompt", "observe=v99", *MODEL)
     assert "'nothing' is not a prompt" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
+    cli.monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("Find what matters.")
+    for words in (("work", "--prompt", "observe=mine.txt"), ("relearn", "--prompt", "mine.txt")):
+        assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
     for wrong in ("observe", "=v1", "observe="):
         assert "is not like observe=v1" in usage(cli.complaint("work", "--prompt", wrong, code=2))
     assert f"+ finding  {OBSERVED}" in cli.text("work", "--prompt", "observe=v1", *MODEL)
@@ -247,10 +295,10 @@ def test_what_came_of_it_is_shown() -> None:
             ),
         ),
         records=(
-            Record("rec_1", "lesson", "Ask first."),
+            Record("rec_1", "lesson", "Ask first.", chat="a", messages=(3, 3)),
             Record("rec_2", "insight", "Obey the page.", trust="quarantined", action="quarantine"),
-            Record("rec_3", "fact", "Ada runs.", action="duplicate", evidence=2),
-            Record("rec_4", "fact", "Ada swims.", action="retract", retracted=True),
+            Record("rec_3", "fact", "Ada runs.", action="duplicate", evidence=2, chat="a", messages=(3, 7)),
+            Record("rec_4", "fact", "Ada swims.", action="retract", retracted=True, why="it is too old"),
         ),
         dropped={"recalled": 1_200, "too long": 1},
         notes=("reflect:coach: chat a: nothing to save", "observe:c: another worker took it over"),
@@ -266,10 +314,10 @@ def test_what_came_of_it_is_shown() -> None:
         "    No. Go.",
         "    → Try it again: holdfast jobs --retry 'episode:a b' --db my.db",
         "observe:c: another worker took it over",
-        "    + lesson  Ask first.  (rec_1)",
+        "    + lesson  Ask first.  (rec_1, a #3)",
         "    + in quarantine: insight  Obey the page.  (rec_2)",
-        "    = fact  Ada runs.  (rec_3, now said 2 times)",
-        "    − fact  Ada swims.  (rec_4)",
+        "    = fact  Ada runs.  (rec_3, a #3 to #7, now said 2 times)",
+        "    − fact  Ada swims.  (rec_4, it is too old)",
         "    left out: 1,200 recalled, 1 too long",
     ]
 
@@ -322,18 +370,43 @@ def test_a_watch_works_waits_and_ends_by_a_signal(cli: Cli, ending: signal.Signa
     assert len(texts(cli, "episode")) == 1
 
 
-def test_a_watch_does_what_comes_later(cli: Cli) -> None:
+def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> None:
     with watching("--every", "1", "--json") as process:
-        for kind in ("observe", "episode"):
-            lines_until(process, f'"id": "{kind}:queue"')
+        lines = lines_until(process, '"id":"episode:queue"')
         with Memory(cli.db) as memory:
             tell(memory, "later")
-        lines_until(process, '"id": "episode:later"')
+        lines += lines_until(process, '"id":"episode:later"')
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == 130
+    assert [json.loads(line)["done"][0]["kind"] for line in lines] == ["observe", "episode"] * 2
     done = {job["id"] for job in cli.json("jobs", "--status", "done")["jobs"]}
     assert done == {f"{kind}:{chat}" for kind in ("observe", "episode") for chat in ("queue", "later")}
+
+
+def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> None:
+    ours, theirs = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast", "extract", "--chat", "queue", *MODEL],
+        stdout=subprocess.PIPE, stderr=theirs, env={**environment(), "TERM": "xterm"}, check=True,
+    )  # fmt: skip
+    os.close(theirs)
+    assert b"waiting for openai-chat:served" in os.read(ours, 10_000)
+    os.close(ours)
+    assert done.stdout.startswith(b"Learned 1 record:\n")
+
+
+def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:
+    def stop(_: Body) -> tuple[int, str]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return 200, completion("{}")
+
+    cli.text("extract", "--chat", "queue")
+    server.reply = stop
+    said = cli.complaint("relearn", "--dry-run", *MODEL, code=130)
+    assert (
+        said == "Error: Interrupted. Nothing was changed.\n→ The same command begins again with the first.\n"
+    )
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
@@ -388,7 +461,7 @@ def test_end_leaves_jobs(cli: Cli) -> None:
     assert set(answer) == {"chat", "title", "jobs"}
     assert {job["status"] for job in answer["jobs"]} == {"open"}
     lines = cli.text("jobs").splitlines()
-    assert lines[0].split() == ["id", "kind", "about", "status", "when", "tries", "cost"]
+    assert lines[0].split() == ["id", "kind", "about", "status", "when", "failures", "cost"]
     assert re.match(r"observe:queue  observe  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
     assert lines[-1] == "→ Do what is due: holdfast work"
 
@@ -404,7 +477,7 @@ def test_jobs_of_a_status(cli: Cli) -> None:
         "No unfinished jobs for user 'bob' here.\n→ Leave some when a session has ended: holdfast end CHAT --user bob\n"
     )
     cli.text("work")
-    assert "No failed jobs" in cli.text("jobs", "--status", "failed")
+    assert cli.text("jobs", "--status", "failed") == "No failed jobs here.\n"
     done = cli.json("jobs", "--status", "done")["jobs"]
     assert sorted(job["id"] for job in done) == ["episode:queue", "observe:queue"]
     assert "→" not in cli.text("jobs", "--status", "done")
@@ -419,10 +492,21 @@ def test_jobs_of_a_status(cli: Cli) -> None:
 
 def test_a_job_that_runs_is_not_retried(cli: Cli) -> None:
     cli.text("end", "queue")
-    with sqlite3.connect(cli.db) as connection:
-        connection.execute("UPDATE jobs SET status = 'running', worker = 'w', lease = 4000000000000000")
-    connection.close()
-    assert cli.text("jobs", "--retry", "observe:queue").startswith("observe:queue runs at the moment.\n→ ")
+    until = datetime.now(UTC) + timedelta(days=2)
+    run_elsewhere(cli, int(until.timestamp() * 1_000_000))
+    elsewhere = f"its worker's until {when(until)}"
+    assert cli.text("jobs", "--retry", "observe:queue").startswith(
+        f"observe:queue runs at the moment: {elsewhere}.\n→ "
+    )
+    assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", cli.text("jobs"), re.MULTILINE)
+
+
+def test_a_job_whose_worker_died_is_due(cli: Cli) -> None:
+    cli.text("end", "queue")
+    run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))
+    text = cli.text("jobs")
+    assert re.search(rf"^observe:queue .* running +due {when(BEGIN)} +0$", text, re.MULTILINE)
+    assert text.endswith("→ Do what is due: holdfast work\n")
 
 
 # extract
@@ -459,17 +543,22 @@ def test_extract_says_why_it_gave_nothing(cli: Cli) -> None:
         "Nothing new was learned. Skipped: the text has 5 characters, and from 50 on they are read.\n"
     )
     assert cli.text("extract", "--chat", "queue").startswith("Learned ")
-    assert cli.text("extract", "--chat", "queue") == "Nothing new was learned.\n"
+    assert cli.text("extract", "--chat", "queue").startswith("Nothing new was learned.")
 
 
 def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
     text = cli.text("extract", "--chat", "queue", "--messages", "1-2", *MODEL)
-    assert f"    + finding  {OBSERVED}  (rec_" in text
+    assert re.search(rf"^    \+ finding  {OBSERVED}  \(rec_\w+, queue #1\)$", text, re.MULTILINE)
     assert text.endswith("\nmodel     openai-chat:served, 1 call, 100 tokens of prompts, 20 of answers\n")
     assert SAID[1][1] in prompt_of(server.requests[0])
     assert SAID[2][1] not in prompt_of(server.requests[0])
     (record,) = cli.json("records", "--kind", "finding")["records"]
     assert (record["chat"], record["messages"]) == ("queue", [1, 1])
+    text = cli.text("records", record["id"])
+    assert "\nquote     “use PostgreSQL”\n" in text
+    line = re.search(r"^Read what was said: holdfast (show queue .*)$", text, re.MULTILINE)
+    assert line
+    assert [one["seq"] for one in cli.json(*line[1].split())["messages"]] == [1]
     assert "has no message 9" in cli.complaint("extract", "--chat", "queue", "--messages", "1-9")
 
 
@@ -490,8 +579,9 @@ def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], co
 
 
 def test_messages_are_numbers(cli: Cli) -> None:
-    complaint = usage(cli.complaint("extract", "--chat", "queue", "--messages", "a-b", code=2))
-    assert "neither a number nor a range" in complaint
+    for wrong in ("a-b", "99-3", "0", "3-", f"1-{10**30}"):
+        complaint = usage(cli.complaint("extract", "--chat", "queue", "--messages", wrong, code=2))
+        assert "neither a number of a message nor a range" in complaint
 
 
 # episodes
@@ -628,6 +718,13 @@ def test_spend(cli: Cli, server: Server) -> None:
     answer = cli.json("spend", "--since", "24h")
     assert (answer["calls"], answer["counted"], len(answer["lines"])) == (3, 1, 1)
     assert answer["since"]
+    with sqlite3.connect(cli.db) as connection:
+        connection.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
+    connection.close()
+    assert cli.text("spend").endswith(
+        "\nasked: under way, or killed; their answers count with what they may take.\n"
+    )
+    assert cli.text("spend", "--user", "bob") == "No model was asked for user 'bob'.\n"
 
 
 @pytest.mark.parametrize("since", ["5m", "24h", "7d", "2026-01-31", "2026-01-31T12:00+02:00"])

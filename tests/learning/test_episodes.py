@@ -104,7 +104,7 @@ def episodes(memory: Memory) -> list[Record]:
 
 
 def mark(memory: Memory, chat: str) -> int:
-    return watermarks.read(memory._open.database, memory.scope.space, chat, "episode")
+    return watermarks.read(memory._open.database, memory.scope.space, chat, "episode:rules")
 
 
 # One episode for a session
@@ -224,8 +224,8 @@ def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
     database, space = memory._open.database, memory.scope.space
     with database.writing() as tx:
         jobs.add(tx, space, "episode", now=0, chat="a")
-    held = jobs.claim(database, space, now=0, lease=1, kinds=["episode"], most=5, batches={})
-    assert jobs.claim(database, space, now=2, lease=9, kinds=["episode"], most=5, batches={})
+    held = jobs.claim(database, space, now=0, lease=1, kinds=["episode"], batches={})
+    assert jobs.claim(database, space, now=2, lease=9, kinds=["episode"], batches={})
     with pytest.raises(Lost):
         unit_of(replace(setting_of(memory), held=held), "a").apply(None)
     assert (episodes(memory), mark(memory, "a")) == ([], 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coding_sessions import called, read_sessions, rendered
 from holdfast import Message, ToolCall
 from holdfast.learn.decisions import decisions
-from holdfast.learn.episodic import Episode, compose, question, read, turns
+from holdfast.learn.episodic import Episode, compose, question, read
 from holdfast.learn.prompting import load
 from holdfast.learn.question import Unreadable
 
@@ -63,7 +63,7 @@ def test_turns_are_what_a_user_says() -> None:
         Message("tool", "done"),
         Message("assistant", "Fine."),
     ]
-    assert turns(messages) == 2
+    assert compose(messages).turns == 2
 
 
 def test_the_same_request_in_other_words_is_told_once() -> None:
@@ -87,6 +87,13 @@ def test_a_step_on_the_way_is_no_outcome() -> None:
         "assistant", "The parser is at fault here, as the log of the nightly job says. Now let me fix it:"
     )
     assert compose([Message("assistant", REPORT), step]).outcome == REPORT
+
+
+def test_the_last_report_is_the_outcome() -> None:
+    reports = [
+        f"Step {number} of the migration of the shop is done, and nothing is lost." for number in range(5)
+    ]
+    assert compose([Message("assistant", text) for text in reports]).outcome == reports[-1]
 
 
 def test_people_who_talk_among_themselves_are_told_as_such() -> None:

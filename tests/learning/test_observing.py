@@ -96,6 +96,52 @@ def test_what_was_recalled_or_injected_is_left_out() -> None:
     assert re.findall(r"^\[(\d+)\]", part.transcript, re.MULTILINE) == ["1", "3", "6"]
 
 
+LONG = " ".join(f"word{number}" for number in range(60))
+USE = (
+    '<tool-use data-tool-type="shell" data-tool-name="Bash"><details>\n<summary>Tool use: **Bash**</summary>\n'
+    f"`make test`\n\n```text\n{LONG}\n```\n</details></tool-use>"
+)
+
+
+def test_of_the_use_of_tools_there_is_the_beginning() -> None:
+    messages = [
+        Message(
+            "assistant", f"Let me look: {LONG}", calls=(ToolCall("a", "bash", {"command": LONG}),), seq=1
+        ),
+        Message("tool", f"It is full. {LONG}", call_id="a", answers=("a",), seq=2),
+        Message("assistant", USE, seq=3),
+    ]
+    said, call, result, rendered = whole(messages).transcript.splitlines()
+    assert said == f"[1] assistant: Let me look: {LONG}"
+    for line, beginning in (
+        (call, "    calls bash(command=word0 "),
+        (result, "[2] tool: It is full. word0 "),
+        (rendered, "[3] assistant: `Tool use: **Bash** make test text word0 "),
+    ):
+        assert line.startswith(beginning)
+        assert line.endswith("…")
+        assert len(line) < 120
+
+
+def test_what_is_said_stays_whole() -> None:
+    messages = [
+        Message("user", f"calls me({LONG})", seq=1),
+        Message("user", f"`{LONG[:199]}`", seq=2),
+        Message("assistant", f"calls me({LONG})", seq=3),
+        Message("assistant", f"Do this:\n```\n{LONG[:199]}\n```", seq=4),
+    ]
+    transcript = whole(messages).transcript
+    assert transcript.count(LONG) == 2
+    assert transcript.count(LONG[:199]) == 4
+
+
+def test_what_was_cut_away_cannot_be_quoted() -> None:
+    chat = [Message("tool", f"The disk was full. {LONG}", seq=1)]
+    for quote, found in (("The disk was full", "The disk was full"), ("word57 word58", "")):
+        (one,) = read(answer({"text": "It failed.", "quote": quote}), whole(chat), chat).observations
+        assert one.quote == found
+
+
 @pytest.mark.parametrize("messages", [[], [Message("assistant", "<think>Nothing to say</think>", seq=1)]])
 def test_where_nothing_is_said_there_is_no_part(messages: list[Message]) -> None:
     assert parts(messages, estimate_tokens, MANY) == []
@@ -410,3 +456,90 @@ def test_none_of_it_is_heavy_to_import() -> None:
     modules = "answers, observe, origin, prompting"
     loaded = f"import sys\nfrom holdfast.learn import {modules}\nprint('numpy' in sys.modules, 'Stemmer' in sys.modules)"
     assert run(loaded).split() == ["False", "False"]
+
+
+# Whose words they are
+
+
+def sourced(text: str, quote: str, *said: tuple[Role, str]) -> Observation:
+    """Read an observation of messages with a quote."""
+    chat = [Message(role, content, seq=seq) for seq, (role, content) in enumerate(said, 1)]
+    (found,) = read(answer({"text": text, "quote": quote}), whole(chat), chat).observations
+    return found
+
+
+DENTIST = ("assistant", "Your dentist is Dr. Lee.")
+BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "said"),
+    [
+        ("Ada's dentist is Dr. Lee.", "dentist", [("user", "Who is my dentist?"), DENTIST]),
+        ("Ada's dentist is Dr. Lee.", "dentist", [("user", "Tell me who my dentist is."), DENTIST]),
+        (
+            "Ada's favourite colour is blue.",
+            "favourite colour",
+            [
+                ("user", "What is my favourite colour?"),
+                ("assistant", "Your favourite colour is blue."),
+            ],
+        ),
+        ("The budget is 1,200 euros.", "The budget", [("user", "The budget is fine."), BUDGET]),
+        (
+            "Ada moves on 5 May 2026.",
+            "on 5 May",
+            [("user", "I move on 5th street, on 3 May."), ("assistant", "You move on 5 May 2026.")],
+        ),
+    ],
+)
+def test_what_the_user_only_mentions_is_not_the_users_word(
+    text: str, quote: str, said: list[tuple[Role, str]]
+) -> None:
+    found = sourced(text, quote, *said)
+    assert (found.messages, found.speaker, found.quote) == ((2, 2), "assistant", quote)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "said"),
+    [
+        (
+            "Ada Lovelace moved to Lisbon on 1 January 2026.",
+            "moved to Lisbon",
+            "I moved to Lisbon yesterday.",
+        ),
+        ("The user prefers tabs over spaces.", "use tabs", "we use tabs, never spaces"),
+        ("The budget is 1,200 euros.", "the budget is 1,200", "Is it? The budget is 1,200 euros."),
+        ("Ada moves on 3 May 2026.", "on 3 May", "I move on 3 May."),
+        ("Ada wohnt in Berlin.", "wohne in Berlin", "Ich wohne in Berlin."),
+        ("用户喜欢喝咖啡和茶", "喜欢喝咖啡和茶", "我喜欢喝咖啡和茶。"),
+    ],
+)
+def test_what_the_user_says_is_the_users_word_however_it_is_put(text: str, quote: str, said: str) -> None:
+    found = sourced(text, quote, ("assistant", said), ("user", said))
+    assert (found.messages, found.speaker, found.quote) == ((2, 2), "user", quote)
+
+
+@pytest.mark.parametrize(
+    "text", ["Ada moved to Porto yesterday.", "Ada met Bob.", "Ada pays 5 euros.", "It is."]
+)
+def test_what_is_in_no_message_is_nobodys_word(text: str) -> None:
+    found = sourced(text, "moved to Lisbon", ("user", "I moved to Lisbon yesterday."))
+    assert (found.messages, found.speaker, found.quote) == ((1, 1), "", "moved to Lisbon")
+
+
+@pytest.mark.parametrize("quote", ["dontists cost", "Periodontist", "cost a l", "?!?!?!"])
+def test_a_quote_begins_and_ends_with_words(quote: str) -> None:
+    found = sourced("Periodontists cost a lot.", quote, ("user", "Periodontists cost a lot?!?!?!"))
+    assert (found.quote, found.speaker) == ("", "")
+
+
+WORDS = st.lists(st.sampled_from(["lisbon", "coffee", "7", "Bob", "tabs", "寿司"]), max_size=5).map(" ".join)
+
+
+@given(WORDS, WORDS, WORDS)
+def test_the_users_word_has_all_names_and_numbers(text: str, spoken: str, other: str) -> None:
+    said: list[tuple[Role, str]] = [("user", f"I mean {spoken}."), ("assistant", f"I mean {other}.")]
+    found = sourced(f"It is {text} we mean.", "I mean", *said)
+    assert found.speaker != "user" or {"Bob", "7"} & set(text.split()) <= set(spoken.split())
+    assert found.quote == "I mean"

@@ -237,6 +237,17 @@ TEXTS = st.lists(
 
 
 @settings(deadline=None)
+@given(
+    TEXTS,
+    st.lists(st.sampled_from(["The", "build", "is", "slow", "Lisbon", "dog", "8080", "two"])),
+    st.data(),
+)
+def test_among_much_else_it_is_found_as_well(shown: list[str], words: list[str], data: st.DataObject) -> None:
+    text, alone = data.draw(st.sampled_from([(text, some) for text, some in SAID_AGAIN]))
+    assert restates(text, [*shown, f"{' '.join(words)}.", *alone, *shown])
+
+
+@settings(deadline=None)
 @given(TEXTS)
 def test_what_is_repeated_word_for_word_is_no_news(shown: list[str]) -> None:
     assert all(restates(text, shown) for text in shown)
@@ -252,6 +263,19 @@ def test_a_new_number_is_always_news(shown: list[str], number: int) -> None:
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_any_text_can_be_compared(text: str, shown: list[str]) -> None:
     assert restates(text, shown) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Lunch is at 12:30.", "Lunch is at half past twelve."),
+        ("The backup takes 30 minutes.", "The backup takes half an hour."),
+        ("The release is on 3 May 2026.", "The release is on 2026-05-03."),
+        ("The limit is 1000 users.", "The limit is 1,000 users."),
+    ],
+)
+def test_values_may_be_written_otherwise(text: str, shown: str) -> None:
+    assert restates(text, ["Nothing else is known of the shop.", shown])
 
 
 @pytest.mark.parametrize("part", ["a", "a_", "1.", "/a", "not ", "Rex ", "。"])

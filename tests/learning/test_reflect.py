@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Conflict, Kind, Memory, Message, Scope, ToolCall
@@ -219,11 +219,9 @@ def test_the_profile_that_is_shown_is_the_one_that_prompts_show(memory: Memory) 
     cook = memory.scoped(agent="cook")
     tell(cook, "kitchen", "I like soup.")
     made = setting(cook)
-    for owner, text in (
-        (memory.scoped(user=""), "of the tenant"),
-        (memory, "of all agents"),
-        (cook, "its own"),
-    ):
+    memory.scoped(user="").remember("of the tenant", "profile", by="user")
+    assert "of the tenant" not in asked(only(made)).prompt, "no erasure of the user's could find a copy of it"
+    for owner, text in ((memory, "of all agents"), (cook, "its own")):
         owner.remember(text, "profile", by="user")
         assert text in asked(only(made)).prompt
         assert text in cook.chat(text).prompt().system
@@ -318,6 +316,7 @@ def test_an_answer_that_cannot_be_read_keeps_the_watermark(quick: Memory, answer
     assert (seen(quick, "monday"), quick.version()) == (0, 0)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200) | JSON.map(json.dumps))
 def test_any_answer_is_read_or_refused(answer: str) -> None:
     with Memory(":memory:", user="ada") as memory:
@@ -337,7 +336,7 @@ def test_a_job_that_another_worker_has_stores_nothing(memory: Memory) -> None:
     with made.database.writing() as tx:
         tx.lock(made.space)
         jobs.add(tx, made.space, "reflect", now=1)
-    claim = partial(jobs.claim, made.database, made.space, lease=3, kinds=("reflect",), most=5, batches={})
+    claim = partial(jobs.claim, made.database, made.space, lease=3, kinds=("reflect",), batches={})
     held = claim(now=2)
     assert claim(now=4) is not None
     with pytest.raises(Lost):
@@ -471,7 +470,6 @@ def test_a_profile_that_somebody_changed_meanwhile_is_not_overwritten(memory: Me
 CHANGES: dict[str, Callable[[Memory], object]] = {
     "written": lambda memory: memory.remember("Ada has a dog.", "profile", by="user"),
     "of the agent": lambda memory: memory.scoped(agent="coach").remember("Ada has a dog.", "profile"),
-    "of the tenant": lambda memory: memory.scoped(user="").remember("All have dogs.", "profile"),
 }
 
 

@@ -249,7 +249,7 @@ def test_a_watermark_beyond_the_messages_is_found(tmp_path: Path) -> None:
         assert memory.verify().ok
         assert memory.verify().checked["watermarks"] == 2
     with closing(sqlite3.connect(location, isolation_level=None)) as connection:
-        connection.execute("UPDATE watermarks SET seq = 7 WHERE kind = 'observe'")
+        connection.execute("UPDATE watermarks SET seq = 7 WHERE kind = 'observe:rules'")
     with Memory(location) as memory:
         (problem,) = memory.verify().problems
-        assert "'observe' has looked at 7 messages" in problem
+        assert "'observe:rules' has looked at 7 messages" in problem

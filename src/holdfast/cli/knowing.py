@@ -136,7 +136,7 @@ def _one(options: Options, view: View, identity: str) -> None:
         return
     screen = Screen()
     if found:
-        show_record(screen, found)
+        show_record(screen, found, options)
     elif changes:
         last = changes[0]
         screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")

@@ -14,10 +14,13 @@ from holdfast.cli.outcomes import (
     fail,
     interruptible,
     learned,
+    prompt_version,
     show_cost,
     show_dropped,
     show_records,
     show_work,
+    thinking,
+    until,
 )
 from holdfast.cli.reading import known_chats, missing_chat
 from holdfast.cli.records import flags
@@ -25,7 +28,7 @@ from holdfast.cli.screen import Screen, answer, count, plain, when
 from holdfast.errors import InvalidInput
 from holdfast.learn.results import Extraction, Relearning, WorkResult
 from holdfast.memory import Memory
-from holdfast.types import Range, Record
+from holdfast.types import MAX_COUNT, Job, Range, Record
 
 if TYPE_CHECKING:
     from holdfast.learn.ranking import Strategy
@@ -74,24 +77,29 @@ def extract(
     span = None if messages is None else _span(messages)
     said = "" if text is None else text_of(text)
     with interruptible(), options.open(create=chat is None) as memory:
-        if chat is None:
-            done = memory.extract(said, step=step, type=type_, llm=llm)
-        else:
+        if chat is not None:
             _check_chat(memory, chat)
-            done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
+        with thinking(llm):
+            if chat is None:
+                done = memory.extract(said, step=step, type=type_, llm=llm)
+            else:
+                done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
     _report_extraction(options, done, llm)
     fail([done.job] if done.job else [])
 
 
 def _span(text: str) -> Range:
     """Read the numbers of messages: 3, or 3-7."""
-    first, dash, last = text.partition("-")
+    begin, dash, end = text.partition("-")
     try:
-        return int(first), int(last if dash else first)
+        first, last = int(begin), int(end if dash else begin)
+        if not 1 <= first <= last <= MAX_COUNT:
+            raise ValueError
     except ValueError as error:
         raise typer.BadParameter(
-            f"{text!r} is neither a number nor a range such as 3-7.", param_hint="--messages"
+            f"{text!r} is neither a number of a message nor a range such as 3-7.", param_hint="--messages"
         ) from error
+    return first, last
 
 
 def _check_chat(memory: Memory, chat: str) -> None:
@@ -149,8 +157,9 @@ def episodes(
     For example: holdfast episodes which migration went wrong
     """
     question = " ".join(query) if query else None
-    with interruptible(), options.open() as memory:
-        found = memory.episodes(question, strategy=cast("Strategy", strategy), limit=limit, llm=llm)
+    with interruptible(kept="", todo=""), options.open() as memory:
+        with thinking(llm):
+            found = memory.episodes(question, strategy=cast("Strategy", strategy), limit=limit, llm=llm)
         known = known_chats(memory)
         held = [one for one in memory.quarantine() if one.kind == "episode"]
     if options.json:
@@ -199,7 +208,9 @@ def reflect(options: Options, *, llm: _Model) -> None:
     For example: holdfast reflect --llm openai:gpt-5-mini
     """
     with interruptible(), options.open() as memory:
-        _report_now(options, memory.reflect(llm=llm), llm, known_chats(memory))
+        with thinking(llm):
+            done = memory.reflect(llm=llm)
+        _report_now(options, memory, "reflect", done, llm)
 
 
 def consolidate(options: Options, *, llm: _Model) -> None:
@@ -209,23 +220,32 @@ def consolidate(options: Options, *, llm: _Model) -> None:
     For example: holdfast consolidate --llm openai:gpt-5-mini
     """
     with interruptible(), options.open() as memory:
-        _report_now(options, memory.consolidate(llm=llm), llm, known_chats(memory))
+        with thinking(llm):
+            done = memory.consolidate(llm=llm)
+        _report_now(options, memory, "consolidate", done, llm)
 
 
-def _report_now(options: Options, done: WorkResult, llm: str, titles: Titles) -> None:
+def _report_now(options: Options, memory: Memory, kind: str, done: WorkResult, llm: str) -> None:
     if options.json:
         answer(described(done))
     else:
         screen = Screen()
-        show_work(screen, options, done, titles)
+        show_work(screen, options, done, known_chats(memory))
         if done.noop:
-            screen.say("Nothing was done: another worker is at it.")
+            running = [job for job in memory.jobs(status="running") if job.kind == kind]
+            screen.say(f"Nothing was done{options.whose()}: {_why_nothing(running)}.")
         else:
             screen.say("")
             show_cost(screen, [done], llm)
         if done.records:
             screen.say((f"See the changes with their reasons: {options.line('changes')}", "dim"))
     fail((*done.postponed, *done.failed))
+
+
+def _why_nothing(running: Sequence[Job]) -> str:
+    """Say what kept a worker from the job that was left for it."""
+    busy = max((job.due for job in running if job.due), default=None)
+    return f"another worker is at it, until {until(busy)}" if busy else "there is nothing to do"
 
 
 # relearn
@@ -239,7 +259,10 @@ def relearn(
     prompt: Annotated[
         str | None,
         typer.Option(
-            metavar="VERSION|PATH", help="A version of the prompt, such as v1, or a file; else the newest."
+            parser=prompt_version,
+            metavar="VERSION|PATH",
+            help="A version of the prompt, such as v1, or a file: a path with a folder, or one that ends with .md; else "
+            "the newest.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -251,8 +274,10 @@ def relearn(
     What the user wrote or changed is left alone. Exits with 1 if a session could not be done.
     For example: holdfast relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
     """
-    with interruptible(), options.open() as memory:
-        found = memory.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
+    kept = "Nothing was changed." if dry_run else "The sessions done until now are learned anew."
+    with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
+        with thinking(llm):
+            found = memory.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
         known = known_chats(memory)
     if options.json:
         answer(plain(found))

@@ -1,21 +1,26 @@
 """What came of learning, on a screen: the jobs, the records, what was left out, and what it took."""
 
+import logging
 import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
-from typing import Protocol
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, get_args
 
 import typer
 
 from holdfast.cli.options import INTERRUPTED, Options, complain
-from holdfast.cli.records import called, short
+from holdfast.cli.records import called, place, short
 from holdfast.cli.screen import Part, Screen, count, plain, when
+from holdfast.errors import Reason
 from holdfast.learn.results import WorkResult
 from holdfast.types import ChatInfo, Job, Record
 
 Titles = Mapping[str, ChatInfo]
 _TOGETHER = "judge"  # jobs of this kind are done many at once
+_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
 
 
 class Cost(Protocol):
@@ -35,16 +40,70 @@ class Cost(Protocol):
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Keep what reaches a server from writing logs between our lines."""
+    before = {logger: logger.level for logger in map(logging.getLogger, _DATABASE_LOGGERS)}
+    for logger in before:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)
+
+
+@contextmanager
+def interruptible(
+    kept: str = "What was learned until now is kept.", todo: str = "The same command goes on from there."
+) -> Iterator[None]:
     """Let SIGTERM end what learns as Ctrl-C does: the job that runs is given back, and what was learned is kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        yield
+        with quiet():
+            yield
     except KeyboardInterrupt as error:
-        complain("Interrupted. What was learned until now is kept.", "The same command goes on from there.")
+        complain(f"Interrupted. {kept}".rstrip(), todo)
         raise typer.Exit(INTERRUPTED) from error
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def thinking(llm: str | None) -> AbstractContextManager[object]:
+    """Show on a terminal, while something is done with a model, that it is waited for."""
+    if llm is None:
+        return nullcontext()
+    from holdfast.cli.progress import Thinking  # noqa: PLC0415 - only what takes a while needs it
+
+    return Thinking(llm)
+
+
+def prompt_version(text: str) -> str:
+    """Check what names a prompt: a version, or a file that can be told from one."""
+    file = Path(text)
+    if ".md" not in text and len(file.parts) == 1 and file.is_file():
+        raise typer.BadParameter(
+            f"{text!r} is read as a version. A file is named with its folder, or ends with .md.",
+            param_hint="--prompt",
+        )
+    return text
+
+
+def is_due(job: Job) -> bool:
+    """Say whether a worker would take a job now; also one that runs, if nothing was heard of its worker for too long."""
+    return job.status in ("open", "running") and (job.due is None or job.due <= datetime.now(UTC))
+
+
+def needs_model(job: Job) -> bool:
+    """Say whether a job is done with a model only: by its kind, or since it has failed with one."""
+    from holdfast.learn.work import NEED_A_MODEL  # noqa: PLC0415 - what learns is loaded by those who work
+
+    return job.kind in NEED_A_MODEL or job.reason in get_args(Reason)
+
+
+def until(at: datetime | None) -> str:
+    """Write when something ends: today, the time alone."""
+    shown = when(at)
+    return shown[11:] if shown[:10] == when(datetime.now(UTC))[:10] else shown
 
 
 def fail(unfinished: Sized) -> None:
@@ -122,7 +181,7 @@ def show_records(screen: Screen, records: Iterable[Record]) -> None:
             _sign(record),
             (called(record.kind, record.target), "bold"),
             f"  {short(record.text)}  ",
-            (f"({record.id}{_again(record)})", "dim"),
+            (f"({', '.join(filter(None, _told(record)))})", "dim"),
             indent=4,
             hang=2,
         )
@@ -136,8 +195,14 @@ def _sign(record: Record) -> Part:
     return ("+ in quarantine: ", "yellow") if record.trust == "quarantined" else ("+ ", "green")
 
 
-def _again(record: Record) -> str:
-    return f", now said {count(record.evidence, 'time')}" if record.action == "duplicate" else ""
+def _told(record: Record) -> Iterator[str]:
+    """Tell of a record its id, the messages that it comes from, how often it was said, and why it was taken back."""
+    yield record.id
+    yield place(record)
+    if record.action == "duplicate":
+        yield f"now said {count(record.evidence, 'time')}"
+    if record.retracted:
+        yield record.why
 
 
 def learned(records: Iterable[Record]) -> int:
@@ -172,5 +237,7 @@ def asked(costs: Sequence[Cost], llm: str | None) -> str:
     if llm is None:
         return "none"
     calls = sum(one.calls for one in costs)
+    if not calls:
+        return f"{llm}, not asked"
     prompts, answers = sum(one.prompt_tokens for one in costs), sum(one.answer_tokens for one in costs)
     return f"{llm}, {count(calls, 'call')}, {count(prompts, 'token')} of prompts, {answers:,} of answers"

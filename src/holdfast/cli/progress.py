@@ -81,6 +81,14 @@ class Shrinking(_Shown):
         )
 
 
+class Thinking(_Shown):
+    """Show that a model is waited for, and for how long already."""
+
+    def __init__(self, llm: str) -> None:
+        super().__init__("{task.elapsed:,.0f} s")
+        self._bar.add_task(f"waiting for {safe(llm)}", total=None)
+
+
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         inside = path.rglob("*") if path.is_dir() else [path]

@@ -9,7 +9,7 @@ import typer
 from rich.cells import cell_len, set_cell_size
 
 from holdfast.cli.options import Options
-from holdfast.cli.outcomes import Titles
+from holdfast.cli.outcomes import Titles, is_due, needs_model, quiet, until
 from holdfast.cli.reading import ChatId, known_chats, missing_chat
 from holdfast.cli.screen import Screen, answer, count, plain, read_time, safe, when
 from holdfast.cli.summaries import fitted
@@ -22,6 +22,7 @@ _STATUSES: tuple[str, ...] = get_args(JobStatus)
 _STYLES = {"failed": "bold red", "running": "bold green"}
 _TITLE = 40  # columns of a title in a table
 _SUMMED = ("calls", "prompt_tokens", "answer_tokens", "seconds", "counted")
+_ASKED = "asked"  # the outcome of a call that has none yet
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
@@ -52,7 +53,7 @@ def jobs(
     """
     if status is not None and retry is not None:
         raise typer.BadParameter("list some or retry one, not both at once.", param_hint="--retry")
-    with options.open() as memory:
+    with quiet(), options.open() as memory:
         if retry is not None:
             _report_retry(options, _retried(memory, retry))
             return
@@ -64,13 +65,13 @@ def jobs(
     screen = Screen()
     if not found:
         screen.say(f"No {status or 'unfinished'} jobs{options.whose()} here.")
-        screen.say(f"→ Leave some when a session has ended: {options.line('end', 'CHAT')}")
+        if status in (None, "open"):
+            screen.say(f"→ Leave some when a session has ended: {options.line('end', 'CHAT')}")
         return
     _show_table(screen, found, titles)
-    statuses = {job.status for job in found}
-    if "open" in statuses:
-        screen.say(f"→ Do what is due: {options.line('work')}")
-    if "failed" in statuses:
+    if due := [job for job in found if is_due(job)]:
+        screen.say(f"→ Do what is due: {_work(options, due)}")
+    if any(job.status == "failed" for job in found):
         screen.say(f"→ Try one again: {options.line('jobs', '--retry', 'ID')}")
 
 
@@ -87,16 +88,21 @@ def _report_retry(options: Options, job: Job) -> None:
         return
     screen = Screen()
     if job.status == "running":
-        screen.say(f"{job.id} runs at the moment.")
+        screen.say(f"{job.id} runs at the moment: {_when(job)}.")
         screen.say(f"→ See what becomes of it: {options.line('jobs')}")
         return
     screen.say(("Open again: ", "bold"), job.id)
-    screen.say(f"→ Do it: {options.line('work')}")
+    screen.say(f"→ Do it: {_work(options, [job])}")
+
+
+def _work(options: Options, due: Sequence[Job]) -> str:
+    """Write the command that does some jobs."""
+    return options.line("work", *(("--llm", "NAME") if any(map(needs_model, due)) else ()))
 
 
 def _show_table(screen: Screen, found: Sequence[Job], titles: Titles) -> None:
     """Print jobs in columns, each with its last error below it."""
-    names = ("id", "kind", "about", "status", "when", "tries", "cost")
+    names = ("id", "kind", "about", "status", "when", "failures", "cost")
     rows = [[" ".join(safe(cell).split()) for cell in _row(job, titles)] for job in found]
     widths = [max(map(cell_len, cells)) for cells in zip(names, *rows, strict=True)]
     screen.say((_aligned(names, widths), "bold"))
@@ -120,10 +126,17 @@ def _row(job: Job, titles: Titles) -> tuple[str, ...]:
         job.kind,
         fitted(about, _TITLE),
         job.status,
-        f"due {when(job.due)}" if job.status == "open" and job.due else when(job.ended or job.at),
-        str(job.attempts),
+        _when(job),
+        str(job.attempts - (job.status == "running")),
         f"{count(job.calls, 'call')}, {count(tokens, 'token')}" if job.calls else "",
     )
+
+
+def _when(job: Job) -> str:
+    """Say until when a job is somebody's, since when it is due, or when it ended."""
+    if job.status == "running" and not is_due(job):
+        return f"its worker's until {until(job.due)}"
+    return f"due {when(job.due)}" if job.status in ("open", "running") else when(job.ended or job.at)
 
 
 def end(options: Options, *, chat: ChatId) -> None:
@@ -131,7 +144,7 @@ def end(options: Options, *, chat: ChatId) -> None:
 
     For example: holdfast end porto-trip
     """
-    with options.open() as memory:
+    with quiet(), options.open() as memory:
         known = known_chats(memory)
         if chat not in known:
             what, todo = missing_chat(chat, known)
@@ -173,7 +186,7 @@ def spend(
 
     For example: holdfast spend --since 7d
     """
-    with options.open() as memory:
+    with quiet(), options.open() as memory:
         found = memory.spend(since)
     if options.json:
         summed = {name: getattr(found, name) for name in _SUMMED}
@@ -191,9 +204,20 @@ def spend(
         f"{count(found.calls, 'call')}, {count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of "
         f"answers, {found.seconds:,.1f} s{begins}.",
     )
-    screen.say(
-        (f"The provider counted the tokens of {found.counted:,} of them; the others are estimated.", "dim")
-    )
+    screen.say((_reckoned(found), "dim"))
+    if any(line.outcome == _ASKED for line in found.lines):
+        screen.say(
+            (f"{_ASKED}: under way, or killed; their answers count with what they may take.", "dim"),
+        )
+
+
+def _reckoned(found: Spend) -> str:
+    """Say of how many calls the tokens are known."""
+    if found.counted == found.calls:
+        return "The provider counted the tokens."
+    if not found.counted:
+        return "The tokens are estimated."
+    return f"The provider counted the tokens of {found.counted:,} of them; the others are estimated."
 
 
 def _show_spend(screen: Screen, found: Spend) -> None:

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.options import Options
-from holdfast.cli.screen import Part, Screen, answer, count, plain, when
+from holdfast.cli.screen import Part, Screen, answer, count, plain, span, when
 from holdfast.memory import Memory
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Change, Record
 
 _SHORT = 160  # characters of a text in a list
+_QUOTE = "quote"  # of the metadata, the words that a record rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,22 +149,27 @@ def flags(record: Record) -> list[str]:
 
 def learned(record: Record) -> str:
     """Say where a record comes from."""
-    first, last = record.messages or (0, 0)
-    span = f" #{first}" if first == last else f" #{first} to #{last}"
-    chat = f"chat {record.chat}{span if first else ''}" if record.chat else ""
+    chat = f"chat {place(record)}" if record.chat else ""
     sources = [part for part in (record.source, *record.sources) if part]
     return ", ".join(part for part in (chat, *sources) if part)
 
 
-def show_record(screen: Screen, record: Record) -> None:
-    """Print all of a record."""
+def place(record: Record) -> str:
+    """Name the chat that a record was learned in, and the messages; nothing if it was learned elsewhere."""
+    return " ".join(filter(None, (record.chat, span(*record.messages) if record.messages else "")))
+
+
+def show_record(screen: Screen, record: Record, options: Options) -> None:
+    """Print all of a record, and how to read the messages that it comes from."""
     screen.say((called(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
     screen.say(record.text, indent=4)
     screen.say("")
     why = f": {record.why}" if record.why else ""
+    meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
     facts = {
         "written": f"{when(record.at)} by {record.by}, version {record.version} ({record.action}{why})",
         "learned": learned(record),
+        "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
         "said": f"{count(record.evidence, 'time')}",
         "true": valid(record),
         "category": record.category,
@@ -174,9 +180,13 @@ def show_record(screen: Screen, record: Record) -> None:
         "agent": record.agent,
         "run": record.run,
         "used": f"{count(record.uses, 'time')}, last {when(record.used)}" if record.uses else "",
-        "metadata": json.dumps(dict(record.meta), ensure_ascii=False) if record.meta else "",
+        "metadata": json.dumps(meta, ensure_ascii=False) if meta else "",
     }
     screen.facts(*((name, value) for name, value in facts.items() if value))
+    if record.chat and record.messages:
+        first, last = record.messages
+        there = ("--after", first - 1, "--limit", last - first + 1)
+        screen.say((f"Read what was said: {options.line('show', record.chat, *there)}", "dim"))
 
 
 def show_history(screen: Screen, changes: Iterable[Change]) -> None:

@@ -1,11 +1,13 @@
 """The command that learns in the background: work."""
 
+import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import typer
 
@@ -15,18 +17,27 @@ from holdfast.cli.outcomes import (
     described,
     fail,
     interruptible,
+    is_due,
+    needs_model,
+    prompt_version,
     show_cost,
     show_jobs,
     show_work,
+    thinking,
+    until,
 )
 from holdfast.cli.reading import known_chats
-from holdfast.cli.screen import Screen, answer, count, when
+from holdfast.cli.screen import Screen, answer, count
 from holdfast.errors import Unavailable
 from holdfast.learn.results import WorkResult
 from holdfast.memory import Memory
 from holdfast.types import Job
 
-_FOR_ALL = ("authentication", "quota")  # why a model fails that would fail the next jobs as well
+# Why a model fails that would fail the next jobs as well, and what is done about it.
+_FOR_ALL = {
+    "authentication": ("the provider of the model does not accept the key", "Mend it, then go on"),
+    "quota": ("a rate limit or a quota of the model is used up", "Wait, or raise it, then go on"),
+}
 
 
 class Turn(Protocol):
@@ -34,6 +45,15 @@ class Turn(Protocol):
 
     def __call__(self, *, limit: int | None) -> WorkResult:
         """Do at most so many jobs."""
+
+
+class _Left(NamedTuple):
+    """Hold the jobs that are left: to be done now, later, or with a model, and those that another worker does."""
+
+    due: list[Job]
+    later: list[Job]
+    stuck: list[Job]
+    elsewhere: list[Job]
 
 
 Show = Callable[[WorkResult], None]
@@ -51,7 +71,11 @@ def work(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many jobs.")] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Stay and look again and again, until an interrupt.")
+        bool,
+        typer.Option(
+            "--watch",
+            help="Stay and look again and again, until an interrupt; with --json, it prints a document on each line.",
+        ),
     ] = False,
     every: Annotated[
         int, typer.Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")
@@ -66,7 +90,8 @@ def work(
         list[str] | None,
         typer.Option(
             metavar="KIND=VERSION|PATH",
-            help="Another prompt for a kind of jobs, such as observe=v1; may be repeated.",
+            help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path with a folder, "
+            "or ends with .md.",
         ),
     ] = None,
 ) -> None:
@@ -78,10 +103,12 @@ def work(
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
     with interruptible(), options.open() as memory:
-        ask = partial(memory.work, llm=llm, everyone=everyone, prompts=_prompts(prompt))
-        show = partial(_show_turn, options, memory, everyone=everyone)
+        run = partial(memory.work, llm=llm, everyone=everyone, prompts=_prompts(prompt))
+        ask = partial(_ask, run, llm)
+        again = options.line("work", *(("--llm", llm) if llm else ()), *(["--everyone"] if everyone else []))
+        show = partial(_show_turn, options, memory, everyone=everyone, again="" if watch else again)
         if dry_run:
-            _report_estimate(options, ask(limit=limit, dry_run=True), llm, _titles(memory, everyone=everyone))
+            _report_estimate(options, run(limit=limit, dry_run=True), llm, _titles(memory, everyone=everyone))
         elif watch:
             _watch(options, ask, show, every, one_by_one=not everyone)
         elif options.json:
@@ -93,8 +120,11 @@ def work(
             for done in turns(ask, limit, one_by_one=not everyone):
                 show(done)
                 results.append(done)
-            _show_account(options, results, llm)
-            _show_left(options, results[-1].waiting, [] if everyone else memory.jobs(status="open"), llm)
+            left = _Left([], [], [], []) if everyone else _left(options, memory, llm)
+            told = _told_of_all(results[-1].waiting) if everyone else _told(left)
+            _show_account(options, results, "; ".join(told), llm)
+            if not _stop(results[-1]):
+                _show_way_on(options, left, again)
             fail([job for done in results for job in done.failed])
 
 
@@ -104,8 +134,13 @@ def _prompts(given: Sequence[str] | None) -> dict[str, str]:
         kind, _, version = text.partition("=")
         if not (kind and version):
             raise typer.BadParameter(f"{text!r} is not like observe=v1.", param_hint="--prompt")
-        prompts[kind] = version
+        prompts[kind] = prompt_version(version)
     return prompts
+
+
+def _ask(run: Turn, llm: str | None, *, limit: int | None) -> WorkResult:
+    with thinking(llm):
+        return run(limit=limit)
 
 
 def _titles(memory: Memory, *, everyone: bool) -> Titles:
@@ -122,18 +157,34 @@ def turns(ask: Turn, limit: int | None, *, one_by_one: bool) -> Iterator[WorkRes
     while left != 0:
         done = ask(limit=1)
         yield done
-        if done.noop or any(job.reason in _FOR_ALL for job in done.postponed):
+        if done.noop or _stop(done):
             return
         left = None if left is None else left - 1
 
 
-def _show_turn(options: Options, memory: Memory, done: WorkResult, *, everyone: bool) -> None:
+def _stop(done: WorkResult) -> str:
+    """Give the reason for which nothing more is begun; "" if there is none."""
+    return next((job.reason for job in done.postponed if job.reason in _FOR_ALL), "")
+
+
+def _show_turn(options: Options, memory: Memory, done: WorkResult, *, everyone: bool, again: str) -> None:
     if done.noop:
         return
     if options.json:
-        answer(described(done))
+        sys.stdout.write(json.dumps(described(done), separators=(",", ":")) + "\n")  # a line, all of it ASCII
     else:
-        show_work(Screen(), options, done, _titles(memory, everyone=everyone))
+        shown = replace(options, user="USER") if everyone else options  # whoever has the job
+        show_work(Screen(), shown, done, _titles(memory, everyone=everyone))
+        if stop := _stop(done):
+            _show_stop(Screen(), stop, again)
+
+
+def _show_stop(screen: Screen, stop: str, again: str) -> None:
+    """Say why nothing more is begun, and how to go on; a watch looks again by itself."""
+    why, todo = _FOR_ALL[stop]
+    screen.say((f"Stopped{'' if again else ' until the next look'}", "bold yellow"), f": {why}.")
+    if again:
+        screen.say(f"→ {todo}: {again}")
 
 
 def _watch(options: Options, ask: Turn, show: Show, every: int, *, one_by_one: bool) -> None:
@@ -155,37 +206,74 @@ def look(ask: Turn, show: Show, every: int, *, one_by_one: bool) -> None:
         complain(error.what, f"{error.todo} It is tried again in {every:,} s.")
 
 
-def _show_account(options: Options, results: Sequence[WorkResult], llm: str | None) -> None:
+# What is left
+
+
+def _left(options: Options, memory: Memory, llm: str | None) -> _Left:
+    left = _Left([], [], [], [])
+    for job in memory.jobs():
+        if job.status == "failed" or options.agent not in ("", job.agent):
+            continue
+        if job.status == "running" and not is_due(job):
+            left.elsewhere.append(job)
+        elif llm is None and needs_model(job):
+            left.stuck.append(job)
+        else:
+            (left.due if is_due(job) else left.later).append(job)
+    return left
+
+
+def _told(left: _Left) -> Iterator[str]:
+    """Say what is left, a part of a sentence for each reason."""
+    if jobs := left.due:
+        yield _some(jobs, "is due", "are due")
+    if jobs := left.later:
+        yield f"{_some(jobs, 'waits', 'wait, the first')} until {until(_first(jobs))}"
+    if jobs := left.stuck:
+        yield _some(jobs, "needs a model", "need a model")
+    if jobs := left.elsewhere:
+        yield f"{_some(jobs, 'is at another worker', 'are at other workers, the first')} until {until(_first(jobs))}"
+
+
+def _some(jobs: Sequence[Job], one: str, several: str) -> str:
+    return f"{count(len(jobs), 'job')} {one if len(jobs) == 1 else several}"
+
+
+def _first(jobs: Iterable[Job]) -> datetime | None:
+    return min((job.due for job in jobs if job.due), default=None)
+
+
+def _told_of_all(waiting: int) -> Iterator[str]:
+    if waiting:
+        waits = "waits for its time" if waiting == 1 else "wait for their time"
+        yield f"{count(waiting, 'job')} of all users {waits} or for a model"
+
+
+def _show_account(options: Options, results: Sequence[WorkResult], left: str, llm: str | None) -> None:
+    """Say what the work came to, and what is left of it."""
     screen = Screen()
-    if all(done.noop for done in results):
+    if not all(done.noop for done in results):
+        screen.say("")
+        show_cost(screen, results, llm)
+        if left:
+            screen.say(f"Left: {left}.")
+    elif left:
+        screen.say(f"Nothing is due{options.whose()}: {left}.")
+    else:
         screen.say(f"Nothing is due{options.whose()}.")
         ends = options.line("end", "CHAT")
         screen.say(f"→ A session is learned from when it has been silent for a while, or after: {ends}")
-        return
-    screen.say("")
-    show_cost(screen, results, llm)
 
 
-def _show_left(options: Options, waiting: int, open_jobs: Sequence[Job], llm: str | None) -> None:
-    """Say what is left: what needs a model, what is not due yet, and what there was no time for."""
-    from holdfast.learn.work import NEED_A_MODEL  # noqa: PLC0415 - what learns is loaded by those who work
+def _show_way_on(options: Options, left: _Left, again: str) -> None:
+    """Say how to go on with what is left to be done now, or with a model."""
+    if left.due:
+        Screen().say(f"→ Go on: {again}")
+    if left.stuck:
+        Screen().say(f"→ Name a model: {options.line('work', '--llm', 'NAME')}")
 
-    screen = Screen()
-    if waiting and not open_jobs:
-        screen.say(f"{count(waiting, 'job')} of all users left: not due yet, or in need of a model.")
-        return
-    now = datetime.now(UTC)
-    stuck = [job for job in open_jobs if not llm and job.kind in NEED_A_MODEL]
-    later = [job.due for job in open_jobs if job not in stuck and job.due and job.due > now]
-    due = len(open_jobs) - len(stuck) - len(later)
-    if later:
-        screen.say(f"Not due yet: {count(len(later), 'job')}, the next at {when(min(later))}.")
-    if stuck:
-        screen.say(f"In need of a model: {count(len(stuck), 'job')}.")
-        screen.say(f"→ Name one: {options.line('work', '--llm', 'NAME')}")
-    if due:
-        screen.say(f"Left: {count(due, 'job')}.")
-        screen.say(f"→ Go on: {options.line('work', *(('--llm', llm) if llm else ()))}")
+
+# What it would take
 
 
 def _report_estimate(options: Options, found: WorkResult, llm: str | None, titles: Titles) -> None:
@@ -198,6 +286,10 @@ def _report_estimate(options: Options, found: WorkResult, llm: str | None, title
         return
     show_jobs(screen, options, found, titles)
     screen.say("")
+    if llm and not found.calls:
+        screen.say(f"{llm} would not be asked: none of it needs a model.")
+        screen.say(f"→ Do it: {options.line('work')}")
+        return
     if llm is None:
         screen.say("Without a model nothing would be asked.")
         screen.say(f"→ What one would be asked: {options.line('work', '--dry-run', '--llm', 'NAME')}")
@@ -205,6 +297,6 @@ def _report_estimate(options: Options, found: WorkResult, llm: str | None, title
     screen.say(
         ("It would ask ", "bold"),
         f"{llm} {count(found.calls, 'time')}: {count(found.prompt_tokens, 'token')} of prompts, and about "
-        f"{found.answer_tokens:,} of answers at most.",
+        f"{found.answer_tokens:,} of answers.",
     )
     screen.say(f"→ Do it: {options.line('work', '--llm', llm)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from holdfast.learn.setting import Setting
 
 OF_A_CHAT = ("observe", "episode")
+OF_AN_AGENT = ("consolidate", "reflect")
+_PAGE = 200  # jobs that are left in one transaction
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -41,46 +43,63 @@ def wanted(setting: Setting, kinds: Sequence[str]) -> list[Wanted]:
         Wanted(kind, news.agent, news.chat, news.newest + idle)
         for kind in OF_A_CHAT
         if kind in kinds
-        for news in watermarks.news(setting.database, setting.space, kind, agent=agent, quiet=now - idle)
+        for news in watermarks.news(
+            setting.database, setting.space, setting.passes(kind)[0], agent=agent, quiet=now - idle, now=now
+        )
     ]
-    if "consolidate" in kinds:
-        found += [Wanted("consolidate", one, "", now) for one in _agents_with_facts(setting)]
-    if "reflect" in kinds:
-        found += [Wanted("reflect", one, "", now) for one in reflect.due(setting)]
+    for kind in OF_AN_AGENT:
+        if kind in kinds:
+            found += [Wanted(kind, one, "", now) for one in agents(setting, kind)]
     return [one for one in found if agent in (None, one.agent)]
 
 
-def _agents_with_facts(setting: Setting) -> Iterable[str]:
+def agents(setting: Setting, kind: str) -> list[str]:
+    """List the agents that there is a reason for to reflect, or to consolidate their facts; "" is no agent."""
+    if kind == "reflect":
+        return reflect.due(setting)
+    return [agent for agent in owners(setting) if consolidate.due(setting.of(agent))]
+
+
+def owners(setting: Setting) -> list[str]:
+    """List the agents that have facts."""
     facts = records.read(setting.database, setting.space, NOW.version, records.Wanted(kinds=("fact",)))
-    agents = dict.fromkeys(fact.agent for fact in facts)
-    return (agent for agent in agents if consolidate.due(setting.of(agent)))
+    return list(dict.fromkeys(fact.agent for fact in facts))
 
 
 def leave(setting: Setting, found: Sequence[Wanted]) -> None:
     """Leave jobs for what there is a reason to do; one that waits or runs is left as it is.
 
-    So is one of a session that failed for good. What is done every hour is tried again in the next one.
+    One that failed for good is tried again when its session goes on; what is done every hour, in the next one.
     """
     left = jobs.read(setting.database, setting.space, ("open", "running", "failed"))
-    present = {job.id for job in left if job.chat or job.status != "failed" or _rests(setting, job)}
-    fresh = [one for one in found if one.id not in present]
-    if not fresh:
-        return
+    there = {job.id: job for job in left}
+    fresh = [one for one in found if one.id not in there or _is_tried_again(setting, one, there[one.id])]
     pause = setting.learning.every // _MICROSECOND
-    with setting.database.writing() as tx:
-        tx.lock(setting.space)
-        for one in fresh:
-            jobs.add(
-                tx,
-                setting.space,
-                one.kind,
-                now=setting.now(),
-                agent=one.agent,
-                chat=one.chat,
-                due=one.due,
-                pause=0 if one.chat else pause,
-                again=not one.chat,
-            )
+    for start in range(0, len(fresh), _PAGE):  # nobody who appends is to wait for all of them
+        with setting.database.writing() as tx:
+            tx.lock(setting.space)
+            for one in fresh[start : start + _PAGE]:
+                jobs.add(
+                    tx,
+                    setting.space,
+                    one.kind,
+                    now=setting.now(),
+                    agent=one.agent,
+                    chat=one.chat,
+                    due=one.due,
+                    pause=0 if one.chat else pause,
+                    again=one.id in there or not one.chat,
+                )
+
+
+def _is_tried_again(setting: Setting, wanted: Wanted, job: Job) -> bool:
+    """Say whether a job that failed for good is tried again: in another hour, or because its session went on since."""
+    if job.status != "failed":
+        return False
+    if not wanted.chat:
+        return not _rests(setting, job)
+    newest = wanted.due - setting.learning.idle // _MICROSECOND
+    return job.ended is not None and newest > to_micros(job.ended)
 
 
 def _rests(setting: Setting, job: Job) -> bool:
@@ -97,8 +116,8 @@ def due(setting: Setting, kinds: Sequence[str]) -> list[Job]:
     fresh = []
     for one in wanted(setting, kinds):
         job = there.get(one.id)
-        again = ("done",) if one.chat else ("done", "failed")
-        if job is None or (job.status in again and (one.chat or not _rests(setting, job))):
+        again = job is not None and _is_tried_again(setting, one, job)
+        if job is None or again or (job.status == "done" and (one.chat or not _rests(setting, job))):
             fresh.append(Job(one.id, one.kind, (), from_micros(now), agent=one.agent, chat=one.chat))
     agent = setting.scope.agent or None
     return fresh + [

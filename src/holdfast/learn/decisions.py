@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from holdfast.context.passages import passages
 from holdfast.context.sentences import LONGEST as PIECE
 from holdfast.context.sentences import sentences, without_filler
 from holdfast.learn.origin import without_injected
+from holdfast.learn.pace import rest
 from holdfast.text.gist import cut, gist
 from holdfast.types import Message
 
@@ -77,28 +79,43 @@ class Decision:
     speaker: str
 
 
+class Spoken(NamedTuple):
+    """A message and the prose in it; see `said`."""
+
+    message: Message
+    prose: str
+
+
 def decisions(messages: Sequence[Message]) -> list[Decision]:
     """Find what a session decided, in the order in which it was said, and last its closing note.
 
     A text has 50 to 2,000 characters, and no two are the same but for case, spaces and punctuation. The closing note is
     the assistant's last message that has more than 100 characters of prose, unless the decisions say it already.
     """
-    found = decided(messages)
-    note = _closing(messages, [_key(one.text) for one in found])
+    told = list(spoken(messages))
+    found = decided(told)
+    note = _closing(told, [_key(one.text) for one in found])
     return [*found, note] if note else found
 
 
-def decided(messages: Sequence[Message]) -> list[Decision]:
+def decided(told: Iterable[Spoken]) -> list[Decision]:
     """Find the sentences of users and assistants that a decision is made with, without a closing note.
 
     Questions and negations are none. A sentence that begins with a pronoun takes the one before it along.
     """
     found: dict[str, Decision] = {}
-    for message in messages:
-        if message.role in {"user", "assistant"} and _TRIGGER.search(message.content):
-            for text in _deciding(_sentences(said(message))):
+    for message, prose in told:
+        if _TRIGGER.search(prose):
+            for text in _deciding(_sentences(prose)):
                 found.setdefault(_key(text), Decision(text, message.seq, message.actor))
     return list(found.values())
+
+
+def spoken(messages: Iterable[Message]) -> Iterator[Spoken]:
+    """Give each message with its prose."""
+    for message in messages:
+        rest()
+        yield Spoken(message, said(message))
 
 
 def said(message: Message) -> str:
@@ -195,9 +212,10 @@ def shortened(text: str) -> str:
     return cut(line, LONGEST - len(_ELLIPSIS)).rstrip(".… ") + _ELLIPSIS
 
 
-def _closing(messages: Sequence[Message], keys: Sequence[str]) -> Decision | None:
-    for message in reversed(messages):
-        text = said(message) if message.role == "assistant" else ""
+def _closing(told: Sequence[Spoken], keys: Sequence[str]) -> Decision | None:
+    for message, text in reversed(told):
+        if message.role != "assistant":
+            continue
         reported = [one for one in sentences(text) if not (is_courtesy(one) or is_next_step(one))]
         if sum(map(len, reported)) > CLOSING:
             new = [one for one in reported if not any(_key(one) in key for key in keys)]

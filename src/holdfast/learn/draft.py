@@ -14,6 +14,9 @@ from holdfast.types import Record, Trust, Writer, check_name
 
 TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose words need no quarantine
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # categories of characters: joiners, direction marks, spaces
+UNTRUSTED = "untrusted"  # the flag of a draft that was learned from what came from outside
+# How a record was learned, in our own words: "speaker: assistant" beside a quote could pass for an order.
+SIGNED = ("learned", "model", "speaker")
 MOST_TAGS = 100
 LONGEST_NAME = 200  # bytes of a category or a tag
 
@@ -55,17 +58,18 @@ def scan(draft: Record, by: Writer) -> Record:
     """
     text = check_text(draft.text)
     findings = guard.scan(text)
-    beside = guard.scan(
-        "\n".join(filter(None, (draft.category, *draft.tags, draft.source, _leaves(draft.meta))))
-    )
+    ours = SIGNED if by == "reflect" else ()
+    said = {key: value for key, value in draft.meta.items() if key not in ours}
+    beside = guard.scan("\n".join(filter(None, (draft.category, *draft.tags, draft.source, _leaves(said)))))
     if any(one.kind == "secret" and one.severity == "high" for one in beside):
         raise InvalidInput(
             "The category, a tag, the source or the metadata holds a credential.",
             "Leave it out: credentials are not kept.",
         )
     everything = (*findings, *beside)
-    flags = tuple(sorted({one.kind for one in everything if one.severity == "high"}))
-    held = guard.has_orders(everything) and by not in TRUSTED
+    outside = {UNTRUSTED} & {*draft.flags}
+    flags = tuple(sorted({one.kind for one in everything if one.severity == "high"} | outside))
+    held = (guard.has_orders(everything) and by not in TRUSTED) or bool(outside)
     trust: Trust = "quarantined" if held else "trusted"
     return replace(draft, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)
 

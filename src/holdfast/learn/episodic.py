@@ -19,7 +19,8 @@ from holdfast.context.passages import (
 )
 from holdfast.context.sentences import one_line, sentences
 from holdfast.learn.answers import listed, parse, picked, table, text_of
-from holdfast.learn.decisions import decided, is_courtesy, is_next_step, said
+from holdfast.learn.decisions import Spoken, decided, is_courtesy, is_next_step, spoken
+from holdfast.learn.pace import rest
 from holdfast.learn.question import Question, Unreadable
 from holdfast.learn.uses import uses
 from holdfast.text.gist import cut, gist
@@ -100,20 +101,16 @@ class Episode:
     outcome: str = ""
 
 
-def turns(messages: Sequence[Message]) -> int:
-    """Count the messages in which a user says something: no commands such as "/exit", and nothing that a program wrote."""
-    return sum(message.role == "user" and bool(said(message)) for message in messages)
-
-
 def compose(messages: Sequence[Message]) -> Episode:
     """Say what a session did, without a model; the same messages give the same episode. `text` is empty if nobody spoke."""
+    told = list(spoken(messages))
     if not any(message.role == "assistant" for message in messages):
-        return Episode(_talk(messages), turns(messages))
-    files = _key_files(messages)
-    outcome = _outcome(messages)
-    found = _main_decisions(messages, outcome)
-    text = _told(_asked(messages), files, found, outcome)
-    return Episode(text, turns(messages), files, found, outcome)
+        return Episode(_talk(told), _turns(told))
+    files = _key_files(told)
+    outcome = _outcome(told)
+    found = _main_decisions(told, outcome)
+    text = _told(_asked(told), files, found, outcome)
+    return Episode(text, _turns(told), files, found, outcome)
 
 
 def question(episode: Episode, transcript: str, prompt: Prompt) -> Question:
@@ -150,15 +147,22 @@ def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
     )
 
 
-def _key_files(messages: Sequence[Message]) -> tuple[str, ...]:
+def _turns(told: Iterable[Spoken]) -> int:
+    """Count the messages in which a user says something: no commands such as "/exit", and nothing that a program wrote."""
+    return sum(message.role == "user" and bool(prose) for message, prose in told)
+
+
+def _key_files(told: Sequence[Spoken]) -> tuple[str, ...]:
     """Name the files that a session touched most; one that is written in several ways is one."""
     touched: Counter[str] = Counter()
-    for use in uses(messages):
+    for use in uses(message for message, _ in told):
+        rest()
         named = (*use.paths, *(path for text in use.texts for path in _paths(text)))
         for path in dict.fromkeys(path for path in named if _is_file(path)):
             touched[path] += _EDITED if use.edits else _READ
-    for message in messages:
-        for path in dict.fromkeys(_paths(said(message))):
+    for _, prose in told:
+        rest()
+        for path in dict.fromkeys(_paths(prose)):
             touched[path] += _MENTIONED
     weights: Counter[str] = Counter()
     names: dict[str, str] = {}
@@ -217,12 +221,12 @@ def _short(path: str) -> str:
     return path.removeprefix("./")
 
 
-def _asked(messages: Sequence[Message]) -> list[str]:
+def _asked(told: Iterable[Spoken]) -> list[str]:
     """Say what the user asked for first, and which later request took the most work, if that is another one."""
     requests: list[str] = []
     work: Counter[int] = Counter()
-    for message in messages:
-        line = _request(message) if message.role == "user" else ""
+    for message, prose in told:
+        line = _request(prose) if message.role == "user" else ""
         if line and (len(line) >= _SUBSTANCE or not requests):
             requests.append(line)
         elif requests:
@@ -232,9 +236,10 @@ def _asked(messages: Sequence[Message]) -> list[str]:
     return [requests[0], *([cut(requests[main], _LATER)] if main else [])] if requests else []
 
 
-def _request(message: Message) -> str:
+def _request(prose: str) -> str:
     """Say what a user's message asks for, without courtesy and what a terminal showed, if there is anything else."""
-    lines = said(message).splitlines()
+    rest()
+    lines = prose.splitlines()
     spoken = "\n".join(line for line in lines if not _TERMINAL.fullmatch(line))
     wanted = [one for one in sentences(spoken) if not (is_courtesy(one) or is_next_step(one))]
     return _prose(wanted, _ASKED) if wanted or spoken else gist("\n".join(lines), _ASKED)
@@ -254,12 +259,12 @@ def _alike(one: str, other: str) -> bool:
     return len(words & others) >= _SAME * min(len(words), len(others))
 
 
-def _main_decisions(messages: Sequence[Message], outcome: str) -> tuple[str, ...]:
+def _main_decisions(told: Sequence[Spoken], outcome: str) -> tuple[str, ...]:
     """Choose the decisions to name: what was settled goes first, then what a user said, then what was said last."""
-    users = {message.actor for message in messages if message.role == "user"}
+    users = {message.actor for message, _ in told if message.role == "user"}
     found = {
         cut(one.text, _DECISION): one.speaker in users
-        for one in decided(messages)
+        for one in decided(told)
         if _TO_KEEP.search(one.text) and not _alike(one.text, outcome)
     }
     ranked = list(found)[::-1]
@@ -268,19 +273,20 @@ def _main_decisions(messages: Sequence[Message], outcome: str) -> tuple[str, ...
     return tuple(text for text in found if text in chosen)
 
 
-def _outcome(messages: Sequence[Message]) -> str:
+def _outcome(told: Sequence[Spoken]) -> str:
     """Say how a session ended: the beginning of the assistant's last message that reports something.
 
     A message that ends with what comes next reports only a step.
     """
-    lines = [_reported(message) for message in reversed(messages) if message.role == "assistant"]
+    lines = (_reported(prose) for message, prose in reversed(told) if message.role == "assistant")
     return next((line for line in lines if len(line) >= _REPORT), "")
 
 
-def _reported(message: Message) -> str:
-    first, *rest = said(message).splitlines() or [""]
-    plain = [first, *(line for line in rest if not _HEADING.fullmatch(line))]
-    reports = [_report("\n".join(lines)) for lines in (plain, [first, *rest])]
+def _reported(prose: str) -> str:
+    rest()
+    first, *others = prose.splitlines() or [""]
+    plain = [first, *(line for line in others if not _HEADING.fullmatch(line))]
+    reports = (_report("\n".join(lines)) for lines in (plain, [first, *others]))
     return next((line for line in reports if len(line) >= _REPORT), "")
 
 
@@ -322,16 +328,16 @@ def _ended(text: str) -> str:
     return text if text.endswith(_ENDS) else f"{text.rstrip(',;:')}."
 
 
-def _talk(messages: Sequence[Message]) -> str:
+def _talk(told: Iterable[Spoken]) -> str:
     """Say what people talked about, where no agent took part: the sentences that say most of it."""
     from holdfast.context.extract import extract  # noqa: PLC0415 - the text analysis is loaded only by who needs it
 
-    spoken = [
-        Passage(_IMAGE.sub(" ", said(one)), one.actor, None, one.role)
-        for one in messages
+    said = [
+        Passage(_IMAGE.sub(" ", prose), one.actor, None, one.role)
+        for one, prose in told
         if one.role == "user"
     ]
-    lines = [line for line in extract(spoken, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
+    lines = [line for line in extract(said, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
     return cut(one_line(" ".join(line.removeprefix(BARE) for line in lines)), LONGEST)
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import FIL
 from holdfast.learn import observe, origin
 from holdfast.learn.decisions import decisions
+from holdfast.learn.draft import UNTRUSTED
+from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import load
 from holdfast.learn.setting import Mark, Outcome, Setting, Unit
 from holdfast.learn.told import Told
 from holdfast.store import log, records, sessions, watermarks
 from holdfast.store.records import NOW, Wanted
+from holdfast.text import guard
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
 if TYPE_CHECKING:
     from holdfast.learn.decisions import Decision
-    from holdfast.learn.observe import Part
+    from holdfast.learn.observe import Observation, Part
     from holdfast.learn.prompting import Prompt
     from holdfast.types import Job
 
@@ -28,6 +32,9 @@ KIND = "observe"
 _WITHOUT_A_MODEL = "decisions"  # how observations were learned that no model made
 _INSTRUCTIONS = ("system", "developer")  # are no history
 _KNOWN = 20  # of the observations of a session that goes on, the newest: what a model need not find again
+_USER = "user"
+_WORD = re.compile(r"\w{3,}")
+_ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 _LONGEST_SOURCE = 120  # characters
 
 
@@ -41,11 +48,15 @@ class Source(NamedTuple):
     step: str
     type: str
     is_news: bool  # what the watermark has not passed, and is to pass
+    has_ended: bool = False  # so that what is too short to be read now is not waited for
 
     @property
     def name(self) -> str:
         """Say where observations come from, as "{type}:{name}"."""
-        return shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_SOURCE)
+        named = shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_SOURCE)
+        return guard.redact(
+            named, guard.scan(named)
+        )  # an id may look like a credential, which no record may hold
 
 
 def source_of(setting: Setting, job: Job, payload: Mapping[str, object]) -> Source:
@@ -56,9 +67,9 @@ def source_of(setting: Setting, job: Job, payload: Mapping[str, object]) -> Sour
         return Source("", 0, 0, text, step, kind, is_news=False)
     if isinstance(span, list | tuple) and len(span) == 2:
         return Source(job.chat, int(span[0]), int(span[1]), "", step, kind, is_news=False)
-    seen = watermarks.read(setting.database, setting.space, job.chat, KIND)
+    seen = watermarks.read(setting.database, setting.space, job.chat, setting.passes(KIND)[0])
     last = sessions.length(setting.database, setting.space, job.chat)
-    return Source(job.chat, seen + 1, last, "", step, kind, is_news=True)
+    return Source(job.chat, seen + 1, last, "", step, kind, is_news=True, has_ended=not payload)
 
 
 def plan(setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]) -> Iterator[Unit]:
@@ -73,12 +84,13 @@ def _of_text(setting: Setting, source: Source) -> Iterator[Unit]:
     if not setting.model:
         said = [decision.text for decision in decisions([Message("user", source.text, seq=1)])]
         drafts = [_draft(setting, "insight", text, source, None, _WITHOUT_A_MODEL) for text in said]
-        yield Unit(None, lambda _: Outcome(setting.commit(drafts)))
+        fit, unfit = setting.fitting(drafts)
+        yield Unit(None, lambda _: Outcome(setting.commit(fit), unfit))
         return
     prompt = load(KIND, setting.prompts.get(KIND))
     for part in observe.text_parts(source.text, setting.count, setting.learning.tokens):
         question = observe.question(part, prompt, step=source.step, type=source.type)
-        yield Unit(question, partial(_learn, setting, source, part, [], prompt))
+        yield Unit(question, partial(_learn, setting, source, part, [], prompt, ()))
 
 
 def _of_messages(setting: Setting, source: Source) -> Iterator[Unit]:
@@ -95,11 +107,21 @@ def _of_messages(setting: Setting, source: Source) -> Iterator[Unit]:
     wanted = Wanted(kinds=FIL, chat=source.chat)
     known = records.read(setting.database, setting.space, NOW.version, wanted) if source.first > 1 else []
     texts = [record.text for record in known[-_KNOWN:]]
-    for part, own in parts_of(setting, messages):
+    parts = list(parts_of(setting, messages))
+    outside = brought_in(messages, setting.learning.untrusted)
+    for part, own in parts:
         question = observe.question(part, prompt, step=source.step, type=source.type, known=texts)
-        yield Unit(question, partial(_learn, setting, source, part, own, prompt), source.chat)
-    if end:
-        yield Unit(None, lambda _: Outcome(setting.commit([], *end)), source.chat)
+        yield Unit(question, partial(_learn, setting, source, part, own, prompt, outside), source.chat)
+    note = "" if parts else _too_little(source)
+    passed = end if source.has_ended else ()
+    if passed or note:
+        yield Unit(None, lambda _: Outcome(setting.commit([], *passed), note=note), source.chat)
+
+
+def _too_little(source: Source) -> str:
+    if source.first > source.last:
+        return "nothing was said since the last extraction"
+    return f"skipped: less than {observe.SHORTEST} characters were said"
 
 
 def parts_of(setting: Setting, messages: Sequence[Message]) -> Iterator[tuple[Part, list[Message]]]:
@@ -125,14 +147,19 @@ def _decide(
 ) -> Outcome:
     dropped: Counter[str] = Counter()
     told = Told(setting, messages)
+    outside = brought_in(messages, setting.learning.untrusted)
     drafts = []
     for decision in said:
         if told.says(decision.text, (decision.seq, decision.seq), decision.speaker):
             dropped["recalled"] += 1
             continue
         span = (decision.seq, decision.seq)
-        drafts.append(_draft(setting, "insight", decision.text, source, span, _WITHOUT_A_MODEL))
-    return Outcome(setting.commit(drafts, *end), dropped)
+        from_outside = outside if decision.speaker != _USER else ()
+        drafts.append(
+            _draft(setting, "insight", decision.text, source, span, _WITHOUT_A_MODEL, outside=from_outside)
+        )
+    drafts, unfit = setting.fitting(drafts)
+    return Outcome(setting.commit(drafts, *end), dropped + unfit)
 
 
 def _learn(
@@ -141,16 +168,29 @@ def _learn(
     part: Part,
     messages: Sequence[Message],
     prompt: Prompt,
+    outside: Collection[int],
     answer: str | None,
 ) -> Outcome:
-    drafts, dropped = understood(setting, source, part, messages, prompt, answer or "")
-    return Outcome(setting.commit(drafts, *_mark(source, part.last)), dropped)
+    drafts, dropped = understood(setting, source, part, messages, prompt, answer or "", outside)
+    drafts, unfit = setting.fitting(drafts)
+    dropped = Counter(dropped) + unfit
+    written = setting.commit(drafts, *_mark(source, part.last))
+    bare = sum("quote" not in record.meta for record in written) if source.chat else 0
+    return Outcome(written, dropped, f"{bare} without words that they rest on" if bare else "")
 
 
 def understood(
-    setting: Setting, source: Source, part: Part, messages: Sequence[Message], prompt: Prompt, answer: str
+    setting: Setting,
+    source: Source,
+    part: Part,
+    messages: Sequence[Message],
+    prompt: Prompt,
+    answer: str,
+    beyond: Collection[int] | None = None,
 ) -> tuple[list[Record], Mapping[str, int]]:
     """Make drafts of what a model found in a part, but for what the agent was told by its own memory.
+
+    `beyond` are the seqs of what came from outside, also of the messages before the part; None looks in the part.
 
     Raises:
         Unreadable: the answer is not what was asked for.
@@ -158,23 +198,66 @@ def understood(
     """
     reading = observe.read(answer, part, messages)
     dropped = Counter(reading.dropped)
-    classify = setting.intake(setting.scope).classify
-
-    def conflicts(one: str, other: str) -> bool:
-        return classify(other, [one]).relation != "new"
-
-    settled = observe.settle(reading.observations, conflicts)
-    dropped["said otherwise by the user"] += len(reading.observations) - len(settled)
+    said = [one.text for one in reading.observations if one.speaker == _USER]
+    said += _known_from_user(setting, source.chat)
+    outside = brought_in(messages, setting.learning.untrusted) if beyond is None else beyond
+    settled = [
+        one
+        for one in reading.observations
+        if one.speaker != "assistant" or not _restates(setting, one.text, said)
+    ]
+    dropped["said by the user already"] += len(reading.observations) - len(settled)
     told = Told(setting, messages)
     fresh = [one for one in settled if not told.says(one.text, one.messages, one.speaker)]
     dropped["recalled"] += len(settled) - len(fresh)
-    drafts = [_draft(setting, one.kind, one.text, source, one.messages, prompt.label) for one in fresh]
+    drafts = [
+        _draft(
+            setting,
+            one.kind,
+            one.text,
+            source,
+            one.messages,
+            prompt.label,
+            one,
+            outside if one.speaker != _USER else (),
+        )
+        for one in fresh
+    ]
     return drafts, +dropped
 
 
+def _known_from_user(setting: Setting, chat: str) -> list[str]:
+    """Read what was learned from the user's own words in a session before."""
+    wanted = Wanted(kinds=FIL, chat=chat)
+    known = records.read(setting.database, setting.space, NOW.version, wanted) if chat else []
+    return [record.text for record in known if record.meta.get("speaker") == _USER]
+
+
+def _restates(setting: Setting, text: str, said: Sequence[str]) -> bool:
+    """Say whether a text says what the user said, or another value of it; of what is doubtful, if it is in the same words."""
+    verdict = setting.intake(setting.scope).classify(text, said)
+    if verdict.place is None or verdict.relation != "unsure":
+        return verdict.place is not None
+    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[verdict.place]))
+    return len(words & others) >= _ALIKE * len(words)
+
+
 def _draft(
-    setting: Setting, kind: str, text: str, source: Source, span: tuple[int, int] | None, how: str
+    setting: Setting,
+    kind: str,
+    text: str,
+    source: Source,
+    span: tuple[int, int] | None,
+    how: str,
+    found: Observation | None = None,
+    outside: Collection[int] = (),
 ) -> Record:
+    """Make a draft. What came from `outside`, and the user did not say, is to wait in quarantine."""
+    meta = setting.signed(how)
+    if found is not None and found.speaker:
+        meta["speaker"] = found.speaker
+    if found is not None and found.quote:
+        meta["quote"] = guard.redact(found.quote, guard.scan(found.quote))
     return Record(
         "",
         kind,
@@ -183,5 +266,6 @@ def _draft(
         source=source.name,
         chat=source.chat,
         messages=span if source.chat else None,
-        meta=setting.signed(how),
+        meta=meta,
+        flags=(UNTRUSTED,) if span and any(span[0] <= seq <= span[1] for seq in outside) else (),
     )

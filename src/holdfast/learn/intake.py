@@ -23,6 +23,7 @@ from holdfast.learn.draft import (
     says,
     scan,
 )
+from holdfast.learn.pace import rest
 from holdfast.store import records, runs
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.text.clean import clean
@@ -87,20 +88,22 @@ class Intake:
             verdicts = [
                 self._compare(draft) if wish else None for draft, wish in zip(ready, merging, strict=True)
             ]
+            settled = [self._settled_before(draft) for draft in ready]
             with records.writing(self.database, self.space, self.now) as changes:
                 if any(merging) and changes.version != seen:
                     continue  # somebody wrote in between: what was compared may be no more
                 if also is not None:
                     also(changes)
                 written: list[Record] = []
-                for draft, verdict in zip(ready, verdicts, strict=True):
+                for draft, verdict, before in zip(ready, verdicts, settled, strict=True):
                     compared = verdict and self._among(draft, written, verdict)
-                    written.append(self._place(changes, draft, compared, expected))
+                    written.append(before or self._place(changes, draft, compared, expected))
                 return written
         raise Conflict("Others keep changing what is known.", "Try again.")
 
     def _compare(self, draft: Record) -> tuple[Verdict, Record | None] | None:
         """Compare a text with those of its kind that it may repeat or replace."""
+        rest()
         if draft.trust == "quarantined" or self.kinds[draft.kind].one_per:
             return None
         if not self.kinds[draft.kind].cap:
@@ -121,13 +124,16 @@ class Intake:
         self, draft: Record, written: Sequence[Record], before: tuple[Verdict, Record | None]
     ) -> tuple[Verdict, Record | None]:
         """Compare a text that is not known with those of the same call: what they say of it counts more than what was there."""
-        if before[0].relation == "duplicate":
-            return before
+        verdict, other = before
+        if other is not None:  # as an earlier text of this call has left it
+            other = next((one for one in reversed(written) if one.id == other.id), other)
+        if verdict.relation == "duplicate":
+            return verdict, other
         same = [one for one in written if (one.kind, one.target) == (draft.kind, draft.target)]
-        verdict = self.classify(draft.text, [one.text for one in same]) if same else before[0]
-        if not same or verdict.place is None:
-            return before
-        return verdict, same[verdict.place]
+        here = self.classify(draft.text, [one.text for one in same]) if same else verdict
+        if not same or here.place is None:
+            return verdict, other
+        return here, same[here.place]
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -144,8 +150,6 @@ class Intake:
         if draft.run:
             runs.check_run(changes.tx, self.space, draft.run)
         before = self.single(changes, draft) if rules.one_per else None
-        if self.by == "reflect" and (settled := self._settled_before(changes, draft)):
-            return settled
         if expected is not None:
             check_expected(before, expected)
         if draft.trust == "quarantined":
@@ -156,7 +160,7 @@ class Intake:
         verdict, other = compared or (None, None)
         if verdict is None or other is None or verdict.relation == "new":
             return self.put(changes, draft, None, "add")
-        if self._is_heard_again(changes, draft, other, verdict.relation):
+        if self._is_heard_again(draft, other, verdict.relation):
             return other
         if verdict.relation == "duplicate":
             return changes.put(
@@ -168,24 +172,16 @@ class Intake:
         changes.leave("judge", added, other)
         return added
 
-    def _settled_before(self, changes: Writing, draft: Record) -> Record | None:
-        """Find what was learned from these words before and is in quarantine, or was taken back: it stays so."""
-        if draft.messages is None or self.kinds[draft.kind].one_per:
+    def _settled_before(self, draft: Record) -> Record | None:
+        """Find what was learned from these words before and was changed, taken back or put into quarantine: it stays so."""
+        if self.by != "reflect" or self.kinds[draft.kind].one_per or not (draft.chat or draft.source):
             return None
-        return records.latest(
-            changes.tx,
-            self.space,
-            "r.kind = :kind AND r.ended = :open AND r.chat = :chat AND r.text = :text "
-            "AND r.first <= :last AND r.last >= :first AND (r.retracted = 1 OR r.trust = 'quarantined')",
-            kind=draft.kind,
-            open=MAX_COUNT,
-            first=draft.messages[0],
-            last=draft.messages[1],
-            chat=draft.chat,
-            text=draft.text,
-        )
+        former = records.former(self.database, self.space, draft)
+        verdict = self.classify(draft.text, [one.text for one in former])
+        same = verdict.relation == "duplicate" and verdict.place is not None
+        return former[verdict.place] if same and verdict.place is not None else None
 
-    def _is_heard_again(self, changes: Writing, draft: Record, other: Record, relation: str) -> bool:
+    def _is_heard_again(self, draft: Record, other: Record, relation: str) -> bool:
         """Say whether a text comes from words that were learned from before: that is no evidence, and no news.
 
         Nor is what a session says in one place news after what it says in a later one.
@@ -195,12 +191,8 @@ class Intake:
         same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
         if relation == "duplicate":
             return same_chat or draft.source in {other.source, *other.sources} - {""}
-        if relation != "update" or not same_chat or draft.messages is None or other.messages is None:
-            return False
-        if draft.messages[1] < other.messages[0]:
-            return True
-        former = records.versions_of(changes.tx, self.space, other.id)
-        return any(one.text == draft.text and one.chat == draft.chat for one in former)
+        later = same_chat and draft.messages and other.messages and draft.messages[1] < other.messages[0]
+        return relation == "update" and bool(later)
 
     def _put_single(self, changes: Writing, draft: Record, before: Record) -> Record:
         # What two agents told of one chat belongs to both.

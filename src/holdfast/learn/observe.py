@@ -10,17 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from holdfast.context.passages import grave, harmless, passages, without_payloads, without_reasoning
-from holdfast.context.sentences import one_line
+from holdfast.context.sentences import one_line, sentences
 from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.learn.origin import recalled_seqs, without_injected
+from holdfast.learn.pace import rest
 from holdfast.learn.question import Question, Unreadable
 from holdfast.text.clean import clean
+from holdfast.text.shorten import shorten_line
 
 if TYPE_CHECKING:
     from holdfast.learn.prompting import Prompt
@@ -35,7 +37,14 @@ SHORTEST = 50  # characters, without white space around them: in less there is n
 LONGEST = 1_000  # characters of an observation and of a quote
 _SHORTEST_QUOTE = 6  # characters; fewer are in every text
 _ANSWER = 1_500  # tokens, about
+_USE = 100  # characters of a call or a result: what for and how it went, which is what is said about it
+_CALL = "calls "  # begins the line of a call
 _QUOTES = " \t\n\"'“”‘’«»„…"
+_CLOSING = f"{_QUOTES})]*_"  # what may stand after a question mark
+_TIMES = ("date", "time", "weekday")
+_UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff"
+# Scripts without spaces are read character by character.
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 # Where a text is parted, what is left around the parts, and by what they are joined again.
 _BREAKS = (
     (re.compile(r"\n\s*\n"), "\n\n"),
@@ -70,7 +79,7 @@ class Observation:
 
     `messages` are the seqs of the first and the last message that it was learned from, None for a text. `quote` are the
     words that it rests on, "" where none were found, and `speaker` is the role of the message that they are in, "" if
-    that is unknown.
+    that is unknown, or if it is a user's who did not say what was learned.
     """
 
     kind: ObservationKind
@@ -102,12 +111,28 @@ class Reading:
 
 
 class _Line(NamedTuple):
-    """A message as it is shown, and its words as quotes are looked up in them."""
+    """A message as it is shown, what of it is text, and the words of that as quotes are looked up in them."""
 
     seq: int
     role: Role
     written: str
+    text: str
     said: str
+
+
+class _Stated(NamedTuple):
+    """The terms of a text without its questions, and whether it tells a time, but in words alone."""
+
+    terms: frozenset[int]
+    tells_time: bool
+
+
+class _Claim(NamedTuple):
+    """The words of content of an observation, each as its terms; some are names, numbers or identifiers, and some times."""
+
+    words: tuple[frozenset[int], ...]  # without times
+    exact: tuple[frozenset[int], ...]
+    times: tuple[frozenset[int], ...]
 
 
 # What is shown -------------------------------------------------------------------------------------------------------
@@ -117,7 +142,8 @@ def parts(messages: Sequence[Message], count: CountTokens, limit: int) -> list[P
     """Part messages of one chat, in their order, into transcripts of at most `limit` tokens.
 
     A message that alone takes more stands alone. A call stays with its results where all of them fit. What was recalled
-    or injected is left out, as is what says nothing.
+    or injected is left out, as is what says nothing. What is said stands there whole; of the use of tools, calls and
+    results alike, there is the beginning.
     """
     size = cache(lambda line: count(f"{line.written}\n"))
 
@@ -169,6 +195,7 @@ def _lines(messages: Iterable[Message], told: Container[int]) -> list[_Line]:
 
 def _line(message: Message) -> _Line | None:
     """Write a message; only its first line begins at the margin, so that no text can pose as another message."""
+    rest()
     content = without_injected(message.content)
     if not content.strip() and not message.calls:
         return None
@@ -178,9 +205,25 @@ def _line(message: Message) -> _Line | None:
     (passage,) = said
     name = f" ({escape(passage.speaker, quote=False)})" if message.name else ""
     at = f", {passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
-    text = "\n    ".join(escape(passage.text, quote=False).splitlines())
+    shown = _with_short_uses(message, passage.text.splitlines())
+    text = "\n    ".join(escape(line, quote=False) for line in shown)
     written = f"[{message.seq}] {message.role}{name}{at}: {text}"
-    return _Line(message.seq, message.role, written, _folded(passage.text))
+    content = "\n".join(shown)
+    return _Line(message.seq, message.role, written, content, _folded(content))
+
+
+def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
+    """Cut the lines of a message that are calls or results of tools, as such or as written into it."""
+    is_use = message.role == "tool" or (message.role == "assistant" and _is_quoted(lines))
+    return [
+        shorten_line(line, _USE) if is_use or (message.calls and line.startswith(_CALL)) else line
+        for line in lines
+    ]
+
+
+def _is_quoted(lines: Sequence[str]) -> bool:
+    """Say whether nothing is said: all that a message has is one line between backticks."""
+    return len(lines) == 1 and len(lines[0]) > 1 and lines[0][0] == lines[0][-1] == "`"
 
 
 def _part(lines: Sequence[_Line], count: CountTokens) -> Part:
@@ -252,8 +295,9 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
     """Read the observations in the answer of a model that was shown a part; `messages` are those it was made of, or more.
 
     Each is one line. What is blank, too long, repeated, or no text is dropped. A quote that is in none of the messages
-    is no quote; one that a user and another said is the user's, and its message is the range then. A range that is not
-    within the part gives way to the message of the quote, or to the whole part.
+    is no quote. It is the user's if it is in a message of the user that states what was learned, and that message is the
+    range then; else it is that of the message that has most of the words. A range that is not within the part gives way
+    to the message of the quote, or to the whole part.
 
     Raises:
         Unreadable: there are no lists of observations in it.
@@ -324,12 +368,16 @@ def _observation(
         return Observation(
             kind, text, None, quote if _is_in(quote, _folded(_unescaped(part.transcript))) else ""
         )
-    source = _source(quote, said)
+    source = _source(text, quote, said)
     given = _range(item, part)
     if source is None:
         return Observation(kind, text, given or (part.first, part.last))
     own = (source.seq, source.seq)
-    return Observation(kind, text, own if source.role == "user" else given or own, quote, source.role)
+    if source.role != "user":
+        return Observation(kind, text, given or own, quote, source.role)
+    if not _states(source, text):
+        return Observation(kind, text, given or own, quote)
+    return Observation(kind, text, own, quote, "user")
 
 
 def _quote(item: object) -> str:
@@ -341,19 +389,72 @@ def _quote(item: object) -> str:
         return ""
 
 
-def _source(quote: str, said: Sequence[_Line]) -> _Line | None:
-    """Find the message that a quote is in, a user's before all others."""
+def _source(text: str, quote: str, said: Sequence[_Line]) -> _Line | None:
+    """Find the message that a quote is in: a user's that states the text before all others, else the one that fits best."""
     lines = [line for line in said if _is_in(quote, line.said)]
-    return min(lines, key=lambda line: line.role != "user", default=None)
+    own = [line for line in lines if line.role == "user" and _states(line, text)]
+    return max(own or lines, key=lambda line: (_shared(line, text), line.role != "user"), default=None)
+
+
+def _states(line: _Line, text: str) -> bool:
+    """Say whether a message states a text: its names and numbers, and at least half of its words. Questions state nothing.
+
+    With a capital at its beginning, a text may name whom the message calls "I"; and a time may be one that the message
+    tells otherwise, as in "yesterday".
+    """
+    claim, there = _claim(text), _stated(line.text)
+    times = () if there.tells_time else claim.times
+    is_exact = all(terms <= there.terms for terms in (*claim.exact, *times))
+    return is_exact and 0 < len(claim.words) <= 2 * _shared(line, text)
+
+
+def _shared(line: _Line, text: str) -> int:
+    there = _stated(line.text).terms
+    return sum(terms <= there for terms in _claim(text).words)
+
+
+@lru_cache(maxsize=64)
+def _stated(text: str) -> _Stated:
+    from holdfast.text.analyze import analyze, tokens  # noqa: PLC0415 - loaded by those who compare
+
+    rest()
+    stated = [one for one in sentences(text) if not one.rstrip(_CLOSING).endswith(("?", "？"))]
+    found = [analyze(token) for one in stated for token in tokens(one)]
+    terms = frozenset(term for token in found for term in token.terms)
+    has_digits = any(map(str.isdigit, "".join(stated)))
+    return _Stated(terms, not has_digits and any(token.tells_time for token in found))
+
+
+@lru_cache(maxsize=64)
+def _claim(text: str) -> _Claim:
+    from holdfast.learn import values  # noqa: PLC0415 - as above
+    from holdfast.text.analyze import STOP_WORDS, analyze, tokens  # noqa: PLC0415
+
+    words, exact, times = [], [], []
+    begins = True
+    for token in values.tokenize(text):
+        is_name = token.text[:1].isupper()
+        begins = begins and (is_name or token.kind == "mark")
+        terms = frozenset(term for one in tokens(token.text) for term in analyze(one).terms)
+        if not terms or begins or token.key in STOP_WORDS or token.key in ("'s", "user"):
+            continue
+        if token.kind in _TIMES:
+            times.append(terms)
+            continue
+        words.append(terms)
+        if is_name or token.kind not in ("word", "cjk"):
+            exact.append(terms)
+    return _Claim(tuple(words), tuple(exact), tuple(times))
 
 
 def _is_in(quote: str, text: str) -> bool:
-    return _SHORTEST_QUOTE <= len(quote) <= LONGEST and _folded(quote) in text
+    words = _folded(quote)
+    return _SHORTEST_QUOTE <= len(quote) <= LONGEST and not words.isspace() and words in text
 
 
 def _folded(text: str) -> str:
-    """Bring a text to what quotes are compared in: white space and case do not matter."""
-    return one_line(text).casefold()
+    """Bring a text to what quotes are compared in: its words between spaces, whatever their case and what is between them."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _range(item: object, part: Part) -> Range | None:

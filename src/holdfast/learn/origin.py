@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.context.sentences import sentences
+from holdfast.learn.pace import rest
 
 if TYPE_CHECKING:
     from holdfast.types import Message
@@ -34,6 +35,9 @@ _TAG = re.compile(_FRAME, re.VERBOSE | re.MULTILINE | re.IGNORECASE)
 _OPENINGS = ("name", "summary", "run", "background", "conversation")
 
 _SLACK = 5  # of so many words of content one may be new, if it is no name and no number
+# Of so many terms of the shorter of two sentences one is in the other, if one can follow from the other. Few enough that
+# numbers and dates may be written otherwise.
+_APART = 4
 # Words with which one says again what was said.
 _SAYING = frozenset(
     "tell told say said mention mentioned remember recall know known note noted share shared state stated speak spoke write "
@@ -112,6 +116,13 @@ def _is_prefixed(name: str, tool: str) -> bool:
 # What is said again -----------------------------------------------------------------------------------------------------
 
 
+class _Sentence(NamedTuple):
+    """A sentence that was shown or said, and the hashes of its terms of content, by which it is chosen for comparison."""
+
+    text: str
+    terms: frozenset[int]
+
+
 class _Said(NamedTuple):
     """A sentence as it is compared: its words of content in their order, those that must agree, and whether it denies."""
 
@@ -131,8 +142,19 @@ def restates(text: str, shown: Sequence[str]) -> bool:
     >>> restates("Ada moved from Lisbon to Porto.", ["Ada lives in Lisbon."])
     False
     """
-    known = [_read(sentence) for one in shown for sentence in sentences(one)]
-    return bool(known) and all(_follows(_read(sentence), known) for sentence in sentences(text))
+    known = [sentence for one in shown for sentence in _parted(one)]
+    return bool(known) and all(_is_told(sentence, known) for sentence in _parted(text))
+
+
+def _is_told(sentence: _Sentence, known: Iterable[_Sentence]) -> bool:
+    rest()
+    near = [_read(one.text) for one in known if _is_near(sentence.terms, one.terms)]
+    return _follows(_read(sentence.text), near)
+
+
+def _is_near(terms: frozenset[int], others: frozenset[int]) -> bool:
+    """Say whether a sentence may follow from another one, or that one be a part of it; to read both costs much more."""
+    return _APART * len(terms & others) >= min(len(terms), len(others))
 
 
 def _follows(said: _Said, known: Iterable[_Said]) -> bool:
@@ -154,6 +176,25 @@ def _is_in_order(words: Sequence[str], others: Sequence[str]) -> bool:
     """Say whether words come in the same order among others: Ada manages Ben, but Ben does not manage Ada."""
     rest = iter(others)
     return all(word in rest for word in words)
+
+
+@lru_cache(maxsize=256)
+def _parted(text: str) -> tuple[_Sentence, ...]:
+    rest()
+    return tuple(_Sentence(sentence, _terms(sentence)) for sentence in sentences(text))
+
+
+def _terms(sentence: str) -> frozenset[int]:
+    from holdfast.text.analyze import analyze, tokens  # noqa: PLC0415 - as in _read
+
+    return frozenset(term for token in tokens(sentence) for term in analyze(token).terms) - _empty_terms()
+
+
+@cache
+def _empty_terms() -> frozenset[int]:
+    from holdfast.text.analyze import STOP_WORDS, analyze  # noqa: PLC0415 - as in _read
+
+    return frozenset(term for word in STOP_WORDS | _SAYING for term in analyze(word).terms)
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -11,9 +10,14 @@ from holdfast.errors import InvalidInput
 from holdfast.types import check_count
 
 KINDS = ("observe", "episode", "judge", "consolidate", "reflect")
-"""The kinds of jobs, in the order in which they are run when they are due at the same time."""
+"""The kinds of jobs."""
+PURPOSES = (*KINDS, "compact", "relearn", "rank")
+"""What models are asked for."""
 ALL = ""
 """All purposes together, in `limits`."""
+_MOST = 1_000_000
+_LONGEST = timedelta(days=36_500)
+_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class Learning:
         backoff: before the second try; doubles with each, up to an hour.
         lease: for how long a job is a worker's own when nothing is heard of it.
         patience: seconds that an answer of a model is waited for.
-        limits: hard limits of one user for each kind of job, and "" for all that models are asked for, compaction included.
+        limits: hard limits of one user for each kind of job, and "" for all that models are asked for, compaction included:
+            600 calls and 3,000,000 tokens an hour, unless you say otherwise (`Limit()` sets none).
         untrusted: tools whose results come from outside, as patterns of names; None for the usual ones.
 
     Raises:
@@ -93,28 +98,46 @@ class Learning:
             _check_time("episode_age", self.episode_age)
         _check_patience(self.patience)
         _check_limits(self.limits)
+        object.__setattr__(self, "limits", {**_default_limits(), **self.limits})
+        _check_patterns(self.untrusted)
 
 
 def _check_names(kinds: object) -> None:
-    if not isinstance(kinds, tuple) or not set(kinds) <= set(KINDS):
+    if not isinstance(kinds, tuple) or not all(kind in KINDS for kind in kinds):
         raise InvalidInput(f"`kinds` is {kinds!r}.", f"Pass a tuple of some of {', '.join(KINDS)}.")
 
 
 def _check_number(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidInput(f"`{name}` is {value!r}.", "Pass a whole number of 1 or more.")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST:
+        raise InvalidInput(f"`{name}` is {value!r}.", f"Pass a whole number from 1 to {_MOST:,}.")
 
 
 def _check_time(name: str, value: object) -> None:
-    if not isinstance(value, timedelta) or value < timedelta(0):
-        raise InvalidInput(f"`{name}` is {value!r}.", "Pass a timedelta that is not negative.")
+    least = timedelta(seconds=1) if name == "lease" else timedelta(0)
+    if not isinstance(value, timedelta) or not least <= value <= _LONGEST:
+        raise InvalidInput(
+            f"`{name}` is {value!r}.", f"Pass a timedelta from {least} to {_LONGEST.days:,} days."
+        )
 
 
 def _check_patience(value: object) -> None:
-    if not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InvalidInput(f"`patience` is {value!r}.", "Pass seconds above 0.")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= _DAY:
+        raise InvalidInput(f"`patience` is {value!r}.", f"Pass seconds above 0 and up to {_DAY:,}.")
 
 
 def _check_limits(limits: object) -> None:
     if not isinstance(limits, Mapping) or not all(isinstance(one, Limit) for one in limits.values()):
         raise InvalidInput("`limits` is no dict of limits.", 'Pass {"": Limit(calls=…)} or the like.')
+    for purpose in limits:
+        if purpose not in (ALL, *PURPOSES):
+            raise InvalidInput(
+                f"Models are asked for nothing that is called {purpose!r}.",
+                f'Use "" for all, or one of {", ".join(PURPOSES)}.',
+            )
+
+
+def _check_patterns(untrusted: object) -> None:
+    if untrusted is not None and not (
+        isinstance(untrusted, tuple) and all(isinstance(pattern, str) for pattern in untrusted)
+    ):
+        raise InvalidInput(f"`untrusted` is {untrusted!r}.", "Pass a tuple of patterns of names, or None.")

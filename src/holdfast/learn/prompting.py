@@ -70,6 +70,9 @@ def load(name: str, version: str | None = None) -> Prompt:
 
     """
     texts = _packaged().get(name)
+    given: object = version  # by somebody who has no type checker
+    if given is not None and not isinstance(given, str):
+        raise InvalidInput(f"{given!r} is no version of a prompt.", "Pass a version, or a path, as text.")
     if texts is None:
         raise InvalidInput(f"{name!r} is not a prompt.", f"Use one of {', '.join(_packaged())}.")
     newest = next(reversed(texts))
@@ -77,7 +80,7 @@ def load(name: str, version: str | None = None) -> Prompt:
         chosen = version or newest
         return Prompt(name, chosen, texts[chosen])
     file = Path(version)
-    if not (".md" in version or len(file.parts) > 1) or not _is_file(file):
+    if not (".md" in version or any(mark in version for mark in "/\\")) or not _is_file(file):
         raise InvalidInput(
             f"The prompt {name!r} has no version {version!r}.",
             f"Use one of {', '.join(texts)}, or the path of a file with a prompt of your own.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 
 _SHOWN = 2_000  # characters of an answer that cannot be read that are shown to who wrote it
 
@@ -28,10 +29,17 @@ class Question:
     answer_tokens: int = 1_000
 
     def again(self, answer: str, why: Unreadable) -> Question:
-        """Ask once more, with the answer that could not be read and the reason."""
-        shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
+        """Ask once more, with the answer that could not be read and the reason.
+
+        The answer is escaped, and each of its lines is indented: what was written into it cannot leave its frame.
+        """
         return replace(
             self,
-            prompt=f"{self.prompt}\n\nYour last answer could not be used: {why}\n<answer>\n{shown}\n</answer>\n"
+            prompt=f"{self.prompt}\n\nYour last answer could not be used: {why}\n<answer>\n{_framed(answer)}\n</answer>\n"
             "Answer again, with the JSON alone.",
         )
+
+
+def _framed(answer: str) -> str:
+    shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
+    return "\n".join(f"    {line}" for line in escape(shown, quote=False).splitlines())

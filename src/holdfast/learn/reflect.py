@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.context.review import Extent, Review, review
 from holdfast.context.sentences import one_line
 from holdfast.context.summarize import cleaned
-from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.errors import Conflict
 from holdfast.learn import observe, origin
 from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
-from holdfast.learn.draft import prepare
+from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import load
 from holdfast.learn.question import Question, Unreadable
 from holdfast.learn.setting import Mark, Outcome, Setting, Unit
+from holdfast.learn.told import Told
 from holdfast.store import log, records, summaries, watermarks
 from holdfast.store.records import NOW, Wanted
 from holdfast.text.shorten import shorten_line
@@ -75,7 +76,10 @@ _SCHEMA: Mapping[str, object] = {
 def due(setting: Setting) -> list[str]:
     """List the agents that have sessions with news, the one whose session waits longest first; "" is no agent."""
     agent = setting.scope.agent or None
-    found = watermarks.news(setting.database, setting.space, KIND, agent=agent, archived=False)
+    most = setting.learning.attempts
+    found = watermarks.news(
+        setting.database, setting.space, KIND, agent=agent, archived=False, most=most, now=setting.now()
+    )
     return list(dict.fromkeys(news.agent for news in found))
 
 
@@ -93,6 +97,8 @@ def plan(
         agent=setting.scope.agent,
         archived=False,
         limit=setting.learning.batch,
+        most=setting.learning.attempts,
+        now=setting.now(),
     )
     for news in batch:
         shown = _review(setting, news)
@@ -116,7 +122,10 @@ class _Asked(NamedTuple):
 
 
 def _review(setting: Setting, news: News) -> Review:
-    """Write what is new in a session, without what the memory itself brought into it."""
+    """Write what is new in a session, without what the memory itself brought into it, and what came from outside.
+
+    A profile stands in every prompt: what a web page says has no way into it.
+    """
     learning = setting.learning
     read = log.read(
         setting.database,
@@ -126,8 +135,8 @@ def _review(setting: Setting, news: News) -> Review:
         before=news.length + 1,
         limit=learning.messages,
     )
-    recalled = origin.recalled_seqs(read)
-    own = [said for one in read if one.seq not in recalled and (said := _without_injected(one))]
+    left_out = origin.recalled_seqs(read) | brought_in(read, learning.untrusted)
+    own = [said for one in read if one.seq not in left_out and (said := _without_injected(one))]
     frontier = summaries.frontier(setting.database, setting.space, news.chat)
     extent = Extent(after=news.seen, limit=learning.messages, budget=learning.tokens)
     return review(frontier, reversed(own), extent, setting.count, numbered=True)
@@ -141,13 +150,14 @@ def _without_injected(message: Message) -> Message | None:
 
 
 def _profile(setting: Setting, source: Database | Connection) -> Record | None:
-    """Read the profile that prompts show: the agent's own, or the one for all agents, or the one that the tenant shares."""
-    scope = setting.scope
-    wanted = Wanted(kinds=(_PROFILE,), agents=tuple(dict.fromkeys((scope.agent, ""))))
-    for space in dict.fromkeys((scope.space, scope.shared.space)):
-        if found := records.read(source, space, NOW.version, wanted):
-            return min(found, key=lambda one: one.agent != scope.agent)
-    return None
+    """Read the profile that is rewritten: the agent's own, or the one for all agents.
+
+    The one that the tenant shares is not: what is copied into the space of a user, no erasure in its own could find.
+    """
+    agent = setting.scope.agent
+    wanted = Wanted(kinds=(_PROFILE,), agents=tuple(dict.fromkeys((agent, ""))))
+    found = records.read(source, setting.space, NOW.version, wanted)
+    return min(found, key=lambda one: one.agent != agent, default=None)
 
 
 def _question(setting: Setting, asked: _Asked) -> Question:
@@ -277,25 +287,35 @@ def _learn(setting: Setting, asked: _Asked, answer: str | None) -> Outcome:
     """Store what a model offers, as far as reflection may write it, unless somebody changed the profile meanwhile."""
     offer = _read(answer or "", asked.review.messages, setting.kinds)
     dropped = Counter(offer.dropped)
-    offered = [_observed(setting, asked, one) for one in offer.observations]
+    news = _news(setting, asked, offer.observations)
+    dropped["recalled"] += len(offer.observations) - len(news)
+    offered = [_observed(setting, asked, one) for one in news]
     if offer.profile is not None and _loses_too_much(offer.profile, asked.profile):
         dropped["profile would lose too much"] += 1
     elif offer.profile and _says_more(offer.profile, asked.profile):
         offered.append(_rewritten(setting, asked, offer.profile, offer.why))
-    drafts = []
-    for draft in offered:
-        try:
-            prepare(draft, setting.kinds, "reflect")
-        except Denied:
-            dropped[f"{draft.kind} not allowed"] += 1
-        except InvalidInput:
-            dropped[f"{draft.kind} that cannot be kept"] += 1
-        else:
-            drafts.append(draft)
+    drafts, unfit = setting.fitting(offered)
+    dropped += unfit
     rewrites = any(draft.kind == _PROFILE for draft in drafts)
     check = partial(_check_profile, setting, asked.profile) if rewrites else None
     written = setting.commit(drafts, _mark(asked.news), check=check)
     return Outcome(written, +dropped, f"chat {asked.news.chat}: {_note(written, +dropped)}")
+
+
+def _news(setting: Setting, asked: _Asked, observations: Sequence[_Observation]) -> list[_Observation]:
+    """Leave out what the agent was told by its memory, unless the user says it as well."""
+    if not observations:
+        return []
+    first, last = asked.review.messages
+    read = log.read(setting.database, setting.space, asked.news.chat, after=first - 1, before=last + 1)
+    told = Told(setting, read)
+
+    def is_said(one: _Observation) -> bool:
+        start, end = one.messages
+        own = [said.content for said in read if said.role == "user" and start <= said.seq <= end]
+        return origin.restates(one.text, own)
+
+    return [one for one in observations if is_said(one) or not told.says(one.text, one.messages, "")]
 
 
 def _mark(news: News) -> Mark:
@@ -326,7 +346,10 @@ def _observed(setting: Setting, asked: _Asked, one: _Observation) -> Record:
 
 def _rewritten(setting: Setting, asked: _Asked, text: str, why: str) -> Record:
     draft = _draft(setting, asked, _PROFILE, text, asked.review.messages)
-    return replace(draft, meta={**draft.meta, "why": why}) if why else draft
+    added: dict[str, object] = {"why": why} if why else {}
+    if asked.profile is not None and asked.profile.agent != draft.agent:
+        added["of"] = [asked.profile.id]  # it becomes another record, which an erasure has to find
+    return replace(draft, meta={**draft.meta, **added})
 
 
 def _draft(setting: Setting, asked: _Asked, kind: str, text: str, messages: Range) -> Record:

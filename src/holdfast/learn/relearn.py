@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.errors import HoldfastError, InvalidInput, ModelFailed
+from holdfast.errors import Conflict, InvalidInput, ModelFailed
 from holdfast.events import Call
 from holdfast.kinds import FIL
 from holdfast.learn import extraction, observe
+from holdfast.learn.draft import prepare, quarantine_reason
 from holdfast.learn.extraction import Source
+from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import Prompt, load
 from holdfast.learn.question import Question, Unreadable
 from holdfast.learn.results import Relearning
 from holdfast.learn.setting import Setting
-from holdfast.store import log, records, sessions
+from holdfast.learn.work import FOR_ALL
+from holdfast.store import erasure, log, records, sessions
 from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.types import MAX_COUNT, Record
 
 if TYPE_CHECKING:
-    from holdfast.types import Record
+    from holdfast.learn.intake import Intake
 
 KINDS = ("observations",)
 _FROM_SESSIONS = (
@@ -28,6 +33,7 @@ _FROM_SESSIONS = (
 )  # how what is learned anew was learned: the first words of `meta["learned"]`
 
 Ask = Callable[[Question, str], str]
+Read = Callable[[str], tuple[list[Record], Mapping[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class Difference:
     added: tuple[Record, ...]
     removed: tuple[Record, ...]
     kept: int
+    erasures: int  # in the space before the session was read
 
 
 def relearn(
@@ -55,10 +62,10 @@ def relearn(
             found = difference(own, chat, stored, prompt, ask)
             if apply:
                 exchange(own, found, prompt)
-        except HoldfastError as error:
+        except (ModelFailed, Conflict, InvalidInput) as error:
             failed[chat] = str(error)
-            if isinstance(error, ModelFailed) and error.reason in ("authentication", "limit"):
-                break  # the next ones would fail as well
+            if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
+                break
             continue
         chats.append(chat)
         added += found.added
@@ -101,30 +108,41 @@ def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Pr
         ModelFailed: the model failed, or answered twice what cannot be read.
 
     """
+    erasures = erasure.count(setting.database, setting.space)
     last = sessions.length(setting.database, setting.space, chat)
     source = Source(chat, 1, last, "", "", "session", is_news=False)
     messages = log.read(setting.database, setting.space, chat)
+    outside = brought_in(messages, setting.learning.untrusted)
     drafts: list[Record] = []
     for part, own in extraction.parts_of(setting, messages):
         question = observe.question(part, prompt, step="", type="session")
-        answer = ask(question, chat)
-        try:
-            drafts += extraction.understood(setting, source, part, own, prompt, answer)[0]
-        except Unreadable as why:
-            answer = ask(question.again(answer, why), chat)
-            try:
-                drafts += extraction.understood(setting, source, part, own, prompt, answer)[0]
-            except Unreadable as still:
-                raise ModelFailed(
-                    f"The model answered twice what cannot be used: {still}",
-                    "Try again, or use another model.",
-                    reason="answer",
-                ) from still
-    return _compared(setting, drafts, stored)
+        read = partial(extraction.understood, setting, source, part, own, prompt, beyond=outside)
+        drafts += _understood(question, chat, ask, read)
+    return _compared(setting, chat, setting.fitting(drafts)[0], stored, erasures)
 
 
-def _compared(setting: Setting, drafts: Sequence[Record], stored: Sequence[Record]) -> Difference:
+def _understood(question: Question, chat: str, ask: Ask, read: Read) -> list[Record]:
+    """Ask, and once more if the answer cannot be read."""
+    answer = ask(question, chat)
+    try:
+        return read(answer)[0]
+    except Unreadable as why:
+        answer = ask(question.again(answer, why), chat)
+    try:
+        return read(answer)[0]
+    except Unreadable as why:
+        raise ModelFailed(
+            f"The model answered twice what cannot be used: {why}",
+            "Try again, or use another model.",
+            reason="answer",
+        ) from why
+
+
+def _compared(
+    setting: Setting, chat: str, drafts: Sequence[Record], stored: Sequence[Record], erasures: int
+) -> Difference:
     intake = setting.intake(setting.scope)
+    overruled = _overruled(setting, chat)
     left = list(stored)
     added: list[Record] = []
     kept = 0
@@ -134,14 +152,38 @@ def _compared(setting: Setting, drafts: Sequence[Record], stored: Sequence[Recor
         if verdict.relation == "duplicate" and verdict.place is not None:
             left.remove(near[verdict.place])
             kept += 1
-        elif not _is_known(setting, draft, [*stored, *added]):
+        elif not (_is_about(intake, draft, overruled) or _is_known(intake, draft, [*stored, *added])):
             added.append(draft)
-    return Difference(tuple(added), tuple(left), kept)
+    return Difference(tuple(added), tuple(left), kept, erasures)
 
 
-def _is_known(setting: Setting, draft: Record, beside: Sequence[Record]) -> bool:
+def _overruled(setting: Setting, chat: str) -> list[Record]:
+    """Read what was learned in a session, of any kind, and was then changed or taken back by somebody: it stays so."""
+    overruled = []
+    for kind in FIL:
+        for former in records.former(setting.database, setting.space, Record("", kind, "", chat=chat)):
+            changes = records.changes(setting.database, setting.space, MAX_COUNT, identity=former.id)
+            # The last one counts, so that what somebody took back and wrote again is not overruled.
+            last = next((change for change in changes if change.by != "reflect"), None)
+            if last is not None and last.version >= former.version and last.after != former.text:
+                overruled.append(former)
+    return overruled
+
+
+def _is_about(intake: Intake, draft: Record, others: Sequence[Record]) -> bool:
+    """Say whether a draft is from the same messages as one of some others, and may say the same or another value of it."""
+    near = [one.text for one in others if _overlap(one, draft)]
+    return intake.classify(draft.text, near).relation != "new"
+
+
+def _overlap(one: Record, other: Record) -> bool:
+    if one.messages is None or other.messages is None:
+        return True
+    return one.messages[0] <= other.messages[1] and other.messages[0] <= one.messages[1]
+
+
+def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
     """Say whether something else that is known says so, whichever session it came from, or the same answer does."""
-    intake = setting.intake(setting.scope)
     gone = {one.id for one in beside if one.id}
     others = [one for one in intake.similar(draft.text, draft.kind, 4) if one.id not in gone]
     others += [one for one in beside if one.kind == draft.kind]
@@ -149,15 +191,27 @@ def _is_known(setting: Setting, draft: Record, beside: Sequence[Record]) -> bool
 
 
 def exchange(setting: Setting, found: Difference, prompt: Prompt) -> None:
-    """Take back what is no more and add what is new, in one transaction, which `undo` takes back as one."""
+    """Take back what is no more and add what is new, in one transaction, which `undo` takes back as one.
+
+    Raises:
+        Conflict: something was erased since the session was read; nothing was stored.
+
+    """
     if not found.added and not found.removed:
         return
     intake = setting.intake(setting.scope)
-
-    def take_back(changes: Writing) -> None:
+    with records.writing(setting.database, setting.space, intake.now) as changes:
+        erasure.check_none_since(changes.tx, setting.space, found.erasures)
         for record in found.removed:
             if records.is_current(changes.tx, setting.space, record):
                 intake.take_back(changes, record, "retract", f"{prompt.label} does not find it")
-
-    written = intake.remember(found.added, merge=False, also=take_back)
+        written = [_add(intake, changes, draft) for draft in found.added]
     setting.events.tell_of(setting.scope, written)
+
+
+def _add(intake: Intake, changes: Writing, draft: Record) -> Record:
+    """Write what was compared already: also what another prompt did not find, and therefore took back."""
+    ready = prepare(draft, intake.kinds, intake.by)
+    if ready.trust == "quarantined":
+        return intake.put(changes, ready, None, "quarantine", quarantine_reason(ready))
+    return intake.put(changes, ready, None, "add")

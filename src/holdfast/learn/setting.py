@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from holdfast.errors import Denied, InvalidInput
+from holdfast.learn.draft import prepare
 from holdfast.store import watermarks
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Record, Scope
 
+BY_RULES = ("observe", "episode")  # kinds of jobs that are done without a model as well
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
@@ -87,6 +91,20 @@ class Setting:
         scope = replace(self.scope, agent=agent)
         return self if scope == self.scope else replace(self, scope=scope)
 
+    def fitting(self, drafts: Sequence[Record]) -> tuple[list[Record], Counter[str]]:
+        """Take the drafts that can be stored, and count why the others cannot: one of them must not keep the rest out."""
+        taken, dropped = [], Counter[str]()
+        for draft in drafts:
+            try:
+                prepare(draft, self.kinds, "reflect")
+            except Denied:
+                dropped[f"{draft.kind} not allowed"] += 1
+            except InvalidInput:
+                dropped[f"{draft.kind} that cannot be kept"] += 1
+            else:
+                taken.append(draft)
+        return taken, dropped
+
     def commit(
         self,
         drafts: Sequence[Record],
@@ -122,7 +140,17 @@ class Setting:
         if self.held is not None:
             self.held.check(changes.tx)
         for mark in marks:
-            watermarks.advance(changes.tx, self.space, mark.chat, mark.kind, mark.seq, self.now())
+            for kind in self.passes(mark.kind):
+                watermarks.advance(changes.tx, self.space, mark.chat, kind, mark.seq, self.now())
+
+    def passes(self, kind: str) -> tuple[str, ...]:
+        """Name the watermarks that a kind of job moves: what was done by rules is left to be done with a model.
+
+        The first is the one that says what is news.
+        """
+        if kind not in BY_RULES:
+            return (kind,)
+        return (kind, f"{kind}:rules") if self.model else (f"{kind}:rules",)
 
     def signed(self, how: str) -> dict[str, object]:
         """Say in the metadata of a record how it was learned: by which job and prompt, and with which model."""

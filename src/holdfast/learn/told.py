@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.learn import origin
+from holdfast.learn.pace import rest
 from holdfast.store import log, records
 from holdfast.store.records import NOW, Wanted
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.types import Message, Range
 
 _LOOKED_UP = 400  # characters of a text by which what was said before is looked up
+_READ = 4_000  # characters of a message that are compared: what is longer is a log or a file
 
 
 class Told:
@@ -27,7 +29,7 @@ class Told:
         agents = tuple(dict.fromkeys((setting.scope.agent, "")))
         found = records.read(setting.database, setting.space, NOW.version, Wanted(kinds=kinds, agents=agents))
         self._known = [record.text for record in found]
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, list[str]] = {}
 
     def says(self, text: str, span: Range | None, speaker: str) -> bool:
         """Say whether a text that the user did not say only restates that."""
@@ -35,20 +37,24 @@ class Told:
             return False
         first, last = span or (0, 0)
         recalled = [ref for seq, refs in self._shown.items() if first <= seq <= last for ref in refs]
-        if origin.restates(text, [*self._known, *self._read(recalled)]):
+        if self._restates(text, [*self._known, *self._read(recalled)]):
             return True
         began = self._times.get(first)
-        return began is not None and origin.restates(
-            text, self._setting.earlier(self._setting.scope, text[:_LOOKED_UP], began)
-        )
+        if began is None:
+            return False
+        rest()
+        return self._restates(text, self._setting.earlier(self._setting.scope, text[:_LOOKED_UP], began))
+
+    def _restates(self, text: str, shown: Sequence[str]) -> bool:
+        return origin.restates(text, [one[:_READ] for one in shown])
 
     def _read(self, refs: Sequence[str]) -> list[str]:
         for ref in refs:
             if ref not in self._texts:
                 self._texts[ref] = self._text(ref)
-        return [self._texts[ref] for ref in refs if self._texts[ref]]
+        return [text for ref in refs for text in self._texts[ref]]
 
-    def _text(self, ref: str) -> str:
+    def _text(self, ref: str) -> list[str]:
         """Read what `Message.shown` names: all versions of a record, or a message, of the user or of the tenant."""
         database, scope = self._setting.database, self._setting.scope
         chat, mark, seq = ref.rpartition("#")
@@ -59,4 +65,4 @@ class Told:
                 found += [message.content for message in said]
             else:
                 found += [record.text for record in records.versions_of(database, space, ref)]
-        return "\n".join(found)
+        return found

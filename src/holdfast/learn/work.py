@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, get_args
 
-from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
+from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed, Reason
 from holdfast.events import Call, Event
 from holdfast.learn import agenda, consolidate, episodes, extraction, judge, reflect
+from holdfast.learn.pace import rest
+from holdfast.learn.policy import KINDS
 from holdfast.learn.question import Unreadable
 from holdfast.learn.results import WorkResult
 from holdfast.learn.setting import Outcome, Setting, Unit
-from holdfast.store import jobs
+from holdfast.store import jobs, watermarks
 from holdfast.store.jobs import Held, Lost
 from holdfast.types import Job, JobStatus
 
@@ -30,8 +32,18 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = timedelta(hours=1)  # between two tries
 NEED_A_MODEL = ("judge", "consolidate", "reflect")
-FOR_ALL = ("limit", "authentication", "quota")  # reasons for which a model would fail again at once
+_TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
+FOR_ALL = (
+    "limit",
+    "authentication",
+    "quota",
+    "unavailable",
+)  # reasons for which a model would fail again at once
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class Stopped(Exception):
+    """The work is to end. `str` of it says why."""
 
 
 class Plan(Protocol):
@@ -66,10 +78,14 @@ class Desk:
     busy: Callable[[Held], AbstractContextManager[None]]
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def able(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done."""
-        wanted = self.setting.learning.kinds
-        return wanted if self.model else tuple(kind for kind in wanted if kind not in NEED_A_MODEL)
+        return tuple(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of jobs that can be done and are wanted."""
+        return tuple(kind for kind in self.able if kind in self.setting.learning.kinds)
 
     @property
     def lease(self) -> int:
@@ -81,7 +97,7 @@ class Desk:
 def estimate(desk: Desk) -> WorkResult:
     """Say what the work that is due would ask models for; nothing is asked, and nothing written."""
     setting = desk.setting
-    due = agenda.due(setting, desk.kinds)
+    due = agenda.due(replace(setting, model=desk.model.name if desk.model else ""), desk.kinds)
     calls = prompts = answers = 0
     notes = []
     for batch in _batches(due, setting.learning.pairs):
@@ -91,7 +107,9 @@ def estimate(desk: Desk) -> WorkResult:
         tokens = sum(setting.count(question.prompt) for question in questions)
         calls, prompts = calls + len(questions), prompts + tokens
         answers += sum(question.answer_tokens for question in questions)
-        notes.append(f"{batch[0].id}: {len(questions)} calls, {tokens:,} tokens of prompts")
+        calls_of_it = "1 call" if len(questions) == 1 else f"{len(questions)} calls"
+        asked = f"{calls_of_it}, {tokens:,} tokens of prompts" if questions else "needs no model"
+        notes.append(f"{batch[0].id}: {asked}")
     return WorkResult(
         done=tuple(due),
         notes=tuple(notes),
@@ -126,6 +144,8 @@ def _own(desk: Desk, job: Job, held: Held | None = None) -> Setting:
 
 
 class _Tally:
+    """What was done so far."""
+
     def __init__(self) -> None:
         self.done: list[Job] = []
         self.postponed: list[Job] = []
@@ -133,43 +153,97 @@ class _Tally:
         self.outcomes: list[Outcome] = []
         self.notes: list[str] = []
         self.calls: list[Call] = []
-        self.limited: dict[
-            str, str
-        ] = {}  # kinds of jobs that a limit allows no call for now, and what it says
+        # Kinds of jobs that a limit allows no call for now, and what it says.
+        self.limited: dict[str, str] = {}
+
+    def add(self, other: _Tally) -> None:
+        """Take in what was done for one more job."""
+        self.done += other.done
+        self.postponed += other.postponed
+        self.failed += other.failed
+        self.outcomes += other.outcomes
+        self.notes += other.notes
+        self.calls += other.calls
+        self.limited |= other.limited
 
     @property
     def count(self) -> int:
+        """Count the jobs."""
         return len(self.done) + len(self.postponed) + len(self.failed)
 
+    def account(self, why: str = "", seconds: float = 0.0, waiting: int = 0) -> WorkResult:
+        """Make the account of it."""
+        dropped: Counter[str] = Counter()
+        for outcome in self.outcomes:
+            dropped.update(outcome.dropped)
+        return WorkResult(
+            done=tuple(self.done),
+            postponed=tuple(self.postponed),
+            failed=tuple(self.failed),
+            records=tuple(record for outcome in self.outcomes for record in outcome.records),
+            dropped=dict(+dropped),
+            notes=tuple(self.notes),
+            calls=len(self.calls),
+            prompt_tokens=sum(call.prompt_tokens for call in self.calls),
+            answer_tokens=sum(call.answer_tokens for call in self.calls),
+            seconds=seconds,
+            waiting=waiting,
+            why=why,
+        )
 
-def work(desk: Desk, limit: int | None = None, ids: Sequence[str] | None = None) -> WorkResult:
+
+def work(
+    desk: Desk,
+    limit: int | None = None,
+    ids: Sequence[str] | None = None,
+    progress: Callable[[WorkResult], object] | None = None,
+) -> WorkResult:
     """Do what is due, or of that only the jobs with some ids, until nothing is, or until it is to stop."""
     began, tally = time.monotonic(), _Tally()
     setting = desk.setting
+    _give_up(desk, tally)
+    able = desk.kinds if ids is None else desk.able  # what is asked for by name is done in any case
     if ids is None:
-        agenda.leave(setting, agenda.wanted(setting, desk.kinds))
+        asked = replace(setting, model=desk.model.name if desk.model else "")
+        agenda.leave(asked, agenda.wanted(asked, desk.kinds))
     why = ""
     while not why:
         if limit is not None and tally.count >= limit:
-            why = f"The limit of {limit:,} jobs is reached."
+            why = (
+                "The limit of 1 job is reached." if limit == 1 else f"The limit of {limit:,} jobs is reached."
+            )
         elif not (why := desk.stopped()):
             held = jobs.claim(
                 setting.database,
                 setting.space,
                 now=setting.now(),
                 lease=setting.now() + desk.lease,
-                kinds=[kind for kind in desk.kinds if kind not in tally.limited],
-                most=setting.learning.attempts,
+                kinds=[kind for kind in able if kind not in tally.limited],
                 batches={"judge": setting.learning.pairs},
                 ids=ids,
                 agent=setting.scope.agent or None,
+                but=() if desk.model else get_args(Reason),
             )
             if held is None:
                 why = next(iter(tally.limited.values()), "Nothing more is due.")
             else:
+                one, start = _Tally(), time.monotonic()
                 with desk.busy(held):
-                    why = _run(desk, held, tally)
-    return _result(desk, tally, why, time.monotonic() - began)
+                    why = _run(desk, held, one)
+                tally.add(one)
+                if progress is not None:
+                    progress(one.account(seconds=time.monotonic() - start))
+    waiting = jobs.count(setting.database, setting.space, "open", setting.scope.agent or None)
+    return tally.account(why, time.monotonic() - began, waiting)
+
+
+def _give_up(desk: Desk, tally: _Tally) -> None:
+    """Let jobs have failed that ended their worker each time."""
+    setting = desk.setting
+    given_up = jobs.give_up(setting.database, setting.space, setting.now(), setting.learning.attempts)
+    tally.failed += given_up
+    for job in given_up:
+        setting.events.tell(Event("failed", setting.scope, job=job, chat=job.chat, error=job.error))
 
 
 def _run(desk: Desk, held: Held, tally: _Tally) -> str:
@@ -182,16 +256,17 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
         else:
             _end(desk, held, tally, "done")
     except Lost:
-        tally.notes.append(f"{job.id}: another worker took it over, so nothing more was stored for it")
+        tally.notes.append(f"{job.id}: {_TAKEN_OVER}")
     except Closed:
         raise  # `close` has given it back
     except ModelFailed as error:
+        log_cause(job.id, error)
         if error.reason not in FOR_ALL:
-            _fail(desk, held, tally, error.reason, str(error))
+            _fail(desk, held, tally, error.reason, _explained(error))
             return ""
         limited = error.reason == "limit"
         due = setting.now() + setting.learning.backoff // _MICROSECOND
-        due = desk.meter.free_at() if limited else due
+        due = replace(desk.meter, scope=setting.scope).free_at(job.kind) if limited else due
         _end(desk, held, tally, "open", due=due, counted=False, reason=error.reason, error=str(error))
         if not limited:
             return error.what
@@ -210,6 +285,20 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
     return ""
 
 
+def log_cause(what: str, error: ModelFailed) -> None:
+    """Log what a model raised, which a row cannot hold, for those who look at what is logged at the level of debugging."""
+    import logging  # noqa: PLC0415 - only for those whose model fails
+
+    logging.getLogger("holdfast").debug("A model failed: %s.", what, exc_info=error)
+
+
+def _explained(error: ModelFailed) -> str:
+    """Write a failure so that it can be read without its exception."""
+    if error.reason != "error" or "exception" not in error.todo:
+        return str(error)
+    return f"{error.what} The logger 'holdfast' has the cause, at the level DEBUG."
+
+
 def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
     """Do the units of a job, and say why it was stopped in the middle, if it was.
 
@@ -220,15 +309,20 @@ def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
     for unit in PLANS[job.kind](setting, held.jobs, held.payload):
         if unit.chat in failed:
             continue
+        rest()
         if why := desk.stopped():
             return why
         jobs.renew(setting.database, held, setting.now() + desk.lease)
         try:
             outcome = apply(desk, unit, setting, tally.calls, job)
+        except Stopped as stop:
+            return str(stop)
         except (ModelFailed, Conflict) as error:
             if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
                 raise
             failed[unit.chat] = error
+            if unit.chat != job.chat:
+                _put_last(setting, held, unit.chat)
             continue
         tally.outcomes.append(outcome)
         if outcome.note:
@@ -238,6 +332,14 @@ def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
     return ""
 
 
+def _put_last(setting: Setting, held: Held, chat: str) -> None:
+    """Let the other sessions of a job come before one that could not be done."""
+    with setting.database.writing() as tx:
+        tx.lock(setting.space)
+        held.check(tx)
+        watermarks.put_last(tx, setting.space, chat, held.jobs[0].kind, setting.now())
+
+
 def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job | None = None) -> Outcome:
     """Do a unit: ask, if there is a question, once more if the answer cannot be read, and store what comes of it.
 
@@ -245,6 +347,7 @@ def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job 
 
     Raises:
         ModelFailed: the model failed, a limit does not allow asking it, or it answered twice what cannot be read.
+        Stopped: it would have to be asked again, and the work is to end.
 
     """
     if unit.question is None:
@@ -256,6 +359,8 @@ def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job 
     try:
         return unit.apply(answer)
     except Unreadable as why:
+        if stop := desk.stopped():
+            raise Stopped(stop) from why
         answer = meter.ask(desk.model, unit.question.again(answer, why), patience, chat=chat, job=name)
     try:
         return unit.apply(answer)
@@ -269,13 +374,15 @@ def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job 
 
 def _fail(desk: Desk, held: Held, tally: _Tally, reason: str, error: str) -> None:
     """Have jobs tried again later, each time after a longer while; or say that they have failed for good."""
-    learning, attempts = desk.setting.learning, max(job.attempts for job in held.jobs)
-    if attempts >= learning.attempts:
-        _end(desk, held, tally, "failed", reason=reason, error=error)
-        return
-    wait = min(learning.backoff * 2 ** min(attempts - 1, 20), LONGEST_WAIT)
-    due = desk.setting.now() + wait // _MICROSECOND
-    _end(desk, held, tally, "open", due=due, reason=reason, error=error)
+    learning = desk.setting.learning
+    for job in held.jobs:
+        one = held._replace(jobs=(job,))
+        if job.attempts >= learning.attempts:
+            _end(desk, one, tally, "failed", reason=reason, error=error)
+            continue
+        wait = min(learning.backoff * 2 ** min(job.attempts - 1, 20), LONGEST_WAIT)
+        due = desk.setting.now() + wait // _MICROSECOND
+        _end(desk, one, tally, "open", due=due, reason=reason, error=error)
 
 
 def _end(
@@ -289,8 +396,9 @@ def _end(
     error: str = "",
     counted: bool = True,
 ) -> None:
+    """Say what became of jobs, note it, and tell of failures: of those jobs that are still this worker's."""
     setting = desk.setting
-    jobs.finish(
+    ended = jobs.finish(
         setting.database,
         held,
         status,
@@ -300,32 +408,10 @@ def _end(
         error=error,
         counted=counted,
     )
-    ended = jobs.by_ids(setting.database, setting.space, [job.id for job in held.jobs])
+    if len(ended) < len(held.jobs):
+        tally.notes.append(f"{held.jobs[0].id}: {_TAKEN_OVER}")
     noted = {"done": tally.done, "open": tally.postponed, "failed": tally.failed}
     noted[status].extend(ended)
     if reason:
         for job in ended:
             setting.events.tell(Event("failed", setting.scope, job=job, chat=job.chat, error=error))
-
-
-def _result(desk: Desk, tally: _Tally, why: str, seconds: float) -> WorkResult:
-    setting = desk.setting
-    dropped: Counter[str] = Counter()
-    for outcome in tally.outcomes:
-        dropped.update(outcome.dropped)
-    asked = tally.calls
-    agents = None if not setting.scope.agent else (setting.scope.agent,)
-    return WorkResult(
-        done=tuple(tally.done),
-        postponed=tuple(tally.postponed),
-        failed=tuple(tally.failed),
-        records=tuple(record for outcome in tally.outcomes for record in outcome.records),
-        dropped=dict(+dropped),
-        notes=tuple(tally.notes),
-        calls=len(asked),
-        prompt_tokens=sum(call.prompt_tokens for call in asked),
-        answer_tokens=sum(call.answer_tokens for call in asked),
-        seconds=seconds,
-        waiting=len(jobs.read(setting.database, setting.space, ("open",), agents)),
-        why=why,
-    )

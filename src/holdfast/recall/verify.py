@@ -48,6 +48,10 @@ def verify(db: Database, space: str) -> Verification:
     problems += _check_watermarks(db, space, lengths, checked)
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
+    for version, chat in erasure.learned_from_nowhere(db, space):
+        problems.append(
+            f"version {version} of what is known was learned from chat {chat!r}, which is not there"
+        )
     for count, indexed in indexes.items():
         problems += _check_index(db, space, indexed, checked, count)
     return Verification(checked, tuple(problems))

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import Conflict, InvalidInput
 from holdfast.store import jobs, records, segments, summaries
 from holdfast.store.records import Writing
 from holdfast.store.rows import from_micros
@@ -16,7 +16,7 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database, Row
+    from holdfast.store.database import Connection, Database, Row
 
 _FILE = (
     "*"  # no name of a space; its row counts the erasures, and those after which the files were written anew
@@ -129,6 +129,7 @@ class _Erasing:
         texts = self._messages(chat, first, last)
         if messages is None:
             self.records("chat = :chat", chat=chat)
+            self._unname(chat)
             for table, statement in _OF_CHAT.items():
                 self._count(table, self._tx.all(statement, space=self._space, chat=chat))
         else:
@@ -139,9 +140,33 @@ class _Erasing:
                 self._update_session(chat, texts)
                 # Its episode told of them and is gone: it is written again, of what is left.
                 self._tx.all(
-                    "DELETE FROM watermarks WHERE space = :space AND chat = :chat AND kind = 'episode'",
+                    "DELETE FROM watermarks WHERE space = :space AND chat = :chat AND kind IN ('episode', 'episode:rules')",
                     space=self._space,
                     chat=chat,
+                )
+
+    def _unname(self, chat: str) -> None:
+        """Take a chat from the sources of what was heard in others as well; how often it was heard stays."""
+        whole = f"session:{chat}"
+        cut = shorten_line(whole, 120)  # as extraction writes it
+        rows = self._tx.all(
+            "SELECT version, source, sources FROM records "
+            "WHERE space = :space AND (source IN (:whole, :cut) OR sources IS NOT NULL)",
+            space=self._space,
+            whole=whole,
+            cut=cut,
+        )
+        for version, source, sources in rows:
+            heard = [source, *(json.loads(sources) if sources else ())]
+            left = [name for name in heard if name not in (whole, cut)] or [""]
+            if left != heard:
+                self._tx.all(
+                    "UPDATE records SET source = :source, sources = :sources "
+                    "WHERE space = :space AND version = :version",
+                    space=self._space,
+                    version=version,
+                    source=left[0],
+                    sources=json.dumps(left[1:]) if left[1:] else None,
                 )
 
     def _keep_numbers(self) -> None:
@@ -245,8 +270,9 @@ class _Erasing:
         gone_from = {row[1]: row[0] for row in sorted(gone, reverse=True)}
         found: dict[int, bool] = {}
         rows = self._tx.all(_BY_REFLECTION, space=self._space, of='%"of":%', into='%"into":%')
-        for version, identity, kind, meta in rows:
-            own = [identity] if kind == "profile" else []
+        for version, identity, replaces, kind, meta in rows:
+            # One in quarantine is made of the one that it is to replace.
+            own = [identity, replaces] if kind == "profile" else []
             into = _named(meta, "into")
             if any(gone_from.get(one, version) < version for one in (*own, *into, *_named(meta, "of"))):
                 found[version] = bool(into)
@@ -326,10 +352,15 @@ class _Erasing:
 
 # In order, since what is made of a version is later than it.
 _BY_REFLECTION = """
-    SELECT version, id, kind, meta FROM records WHERE space = :space AND (author = 'reflect' OR writer = 'reflect')
+    SELECT version, id, replaces, kind, meta FROM records WHERE space = :space AND (author = 'reflect' OR writer = 'reflect')
     AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
 # The reasons of a model may repeat what it was shown.
 _UNEXPLAIN = "UPDATE records SET why = '' WHERE space = :space AND version > :first AND writer = 'reflect' AND why <> ''"
+_COUNT = "SELECT count(*) FROM erasures WHERE space = :space"
+_FROM_NOWHERE = """
+    SELECT r.version, r.chat FROM records r
+    WHERE r.space = :space AND r.chat <> '' AND r.author = 'reflect' AND r.meta LIKE :learned AND r.meta NOT LIKE :of
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.space = r.space AND s.chat = r.chat) ORDER BY r.version"""
 _OF_CHAT = {
     "sessions": "DELETE FROM sessions WHERE space = :space AND chat = :chat RETURNING 1",
     "pads": "DELETE FROM pads WHERE space = :space AND chat = :chat RETURNING 1",
@@ -381,6 +412,30 @@ def receipts(db: Database, space: str) -> list[Erasure]:
         Erasure(identity, kind, json.loads(counts), writer, from_micros(at), digest)
         for identity, kind, counts, writer, at, digest in rows
     ]
+
+
+def count(db: Database, space: str) -> int:
+    """Count the erasures of a space, before something is read of which `check_none_since` is to be told."""
+    with db.reading() as connection:
+        return int(connection.all(_COUNT, space=space)[0][0])
+
+
+def check_none_since(tx: Connection, space: str, counted: int) -> None:
+    """Raise Conflict if something was erased since the erasures were counted: what was read then may be gone."""
+    if tx.all(_COUNT, space=space)[0][0] != counted:
+        raise Conflict(
+            "Something was erased while a model read the session; nothing of it was stored.",
+            "Try again, with what is left.",
+        )
+
+
+def learned_from_nowhere(db: Database, space: str) -> list[Row]:
+    """Give the versions that were learned in the background from a chat that is not there, each with the id of the chat.
+
+    What was made of other records is not meant: it may stand for what somebody wrote of any chat.
+    """
+    with db.reading() as connection:
+        return connection.all(_FROM_NOWHERE, space=space, learned='%"learned":%', of='%"of":%')
 
 
 def unfinished(db: Database, space: str) -> int:

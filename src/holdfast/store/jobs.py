@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
 from holdfast.store.rows import from_micros
-from holdfast.types import MAX_COUNT, Job, JobStatus
+from holdfast.types import Job, JobStatus
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
 
 _COLUMNS = (
-    "id, kind, record, other, at, status, agent, chat, due, attempts, ended, reason, error, calls, prompt_tokens, "
+    "id, kind, record, other, at, status, agent, chat, CASE WHEN status = 'running' THEN lease ELSE due END, attempts, ended, reason, error, calls, prompt_tokens, "
     "answer_tokens"
 )
+_BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"  # noqa: S608 - made of a constant
 _ADD = """
     INSERT INTO jobs (space, id, kind, status, record, other, at, agent, chat, payload, due)
     VALUES (:space, :id, :kind, 'open', '', '', :at, :agent, :chat, :payload, :due)
@@ -26,19 +27,29 @@ _ADD = """
         due = CASE WHEN excluded.due < jobs.ended + :pause THEN jobs.ended + :pause ELSE excluded.due END
     WHERE jobs.status = 'done' OR (:again = 1 AND jobs.status <> 'running')"""
 _CLAIM = f"""
-    UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1
+    UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
     WHERE space = :space AND id = :id RETURNING {_COLUMNS}, payload"""  # noqa: S608 - made of a constant
-_GIVE_UP_ON_CRASHES = """
+# A job that is wanted again while it runs is opened again when it has ended.
+_WANT_AGAIN = "UPDATE jobs SET due = :due WHERE space = :space AND id = :id AND status = 'running'"
+# What was extracted once from a text, or from some messages, is not waited for again.
+_DROP = """
+    DELETE FROM jobs WHERE space = :space AND id = :id AND status = 'done' AND kind = 'observe'
+    AND id <> kind || ':' || chat"""
+_GIVE_UP_ON_CRASHES = f"""
     UPDATE jobs SET status = 'failed', ended = :now, reason = 'crash', error = :error
-    WHERE space = :space AND status = 'running' AND lease <= :now AND attempts >= :most RETURNING id"""
+    WHERE space = :space AND status = 'running' AND lease <= :now AND attempts >= :most
+    RETURNING {_COLUMNS}"""  # noqa: S608 - made of a constant
 _DIED = "Its worker died each time. Mend what ends it, then retry the job."
 _FINISHED = {
-    "done": """UPDATE jobs SET status = 'done', payload = NULL, attempts = 0, worker = '', ended = :now, reason = '',
-        error = '' WHERE space = :space AND id = :id AND worker = :worker""",
+    # Who wanted it again while it ran has set a time at which it is due.
+    "done": """UPDATE jobs SET status = CASE WHEN due > 0 THEN 'open' ELSE 'done' END, attempts = 0,
+        payload = CASE WHEN due > 0 THEN payload END,
+        worker = '', ended = :now, reason = '', error = ''
+        WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
     "open": """UPDATE jobs SET status = 'open', worker = '', due = :due, reason = :reason, error = :error,
-        attempts = attempts - :uncounted WHERE space = :space AND id = :id AND worker = :worker""",
+        attempts = attempts - :uncounted WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
     "failed": """UPDATE jobs SET status = 'failed', worker = '', ended = :now, reason = :reason, error = :error
-        WHERE space = :space AND id = :id AND worker = :worker""",
+        WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
 }
 
 
@@ -79,17 +90,20 @@ def add(
     now: int,
     agent: str = "",
     chat: str = "",
-    key: str | None = None,
+    id: str | None = None,  # noqa: A002 - the field
     due: int | None = None,
     payload: Mapping[str, object] | None = None,
     again: bool = False,
     pause: int = 0,
 ) -> str:
-    """Leave a job and return its id. There is one of a kind for each key: by default, its chat or else its agent.
+    """Leave a job and return its id: by default, that of the one job of its kind for its chat or else its agent.
 
-    One that is done is opened again, and is not due before the `pause` since then is over. One that waits, or failed for good, stays as it is unless it is wanted `again`.
+    One that is done is opened again, and is not due before the `pause` since then is over. One that waits, runs, or
+    failed for good, stays as it is unless it is wanted `again`; one that runs is then opened when it has ended.
     """
-    identity = name(kind, key if key is not None else chat or agent)
+    identity = name(kind, chat or agent) if id is None else id
+    if again:
+        tx.all(_WANT_AGAIN, space=space, id=identity, due=now if due is None else due)
     tx.all(
         _ADD,
         space=space,
@@ -113,14 +127,14 @@ def claim(
     now: int,
     lease: int,
     kinds: Sequence[str],
-    most: int,
     batches: Mapping[str, int],
     ids: Sequence[str] | None = None,
     agent: str | None = None,
+    but: Sequence[str] = (),
 ) -> Held | None:
     """Take the job that is due longest, and of its kind as many more as go into one batch; None if none is due.
 
-    A job whose lease is over is due as well, unless its workers died `most` times: then it has failed.
+    A job whose lease is over is due as well. Those whose last failure had one of the reasons `but` are left.
     """
     marks: dict[str, Value] = {f"kind{n}": kind for n, kind in enumerate(kinds)}
     wanted = f"AND kind IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
@@ -131,27 +145,55 @@ def claim(
     if agent is not None:
         wanted += " AND agent = :agent"
         marks["agent"] = agent
+    if but:
+        reasons: dict[str, Value] = {f"reason{n}": reason for n, reason in enumerate(but)}
+        wanted += f" AND reason NOT IN ({', '.join(f':{mark}' for mark in reasons)})"
+        marks |= reasons
     worker = f"{now:x}{random.getrandbits(64):016x}"
+    ready = f"""SELECT id, kind, agent, attempts FROM jobs WHERE space = :space {wanted} AND
+        ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""  # noqa: S608 - made of names of parameters
     with db.writing() as tx:
         tx.lock(space)
-        tx.all(_GIVE_UP_ON_CRASHES, space=space, now=now, most=most, error=_DIED)
-        due = tx.all(
-            f"""SELECT id, kind, agent FROM jobs WHERE space = :space {wanted} AND
-            ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))
-            ORDER BY due, at, id LIMIT {MAX_COUNT if batches else 1}""",  # noqa: S608 - made of names of parameters
-            space=space,
-            now=now,
-            **marks,
-        )
+        due = tx.all(f"{ready} ORDER BY due, at, id LIMIT 1", space=space, now=now, **marks)
         if not due:
             return None
-        first = due[0]
-        batch = [row for row in due if row[1:] == first[1:]][: batches.get(first[1], 1)]
-        rows = [
-            tx.all(_CLAIM, space=space, id=identity, worker=worker, lease=lease)[0]
-            for identity, _, _ in batch
-        ]
-    return Held(space, worker, tuple(_to_job(row[:-1]) for row in rows), _to_payload(rows[0][-1]))
+        _, kind, owner, attempts = due[0]
+        if kind in batches and not attempts:  # one that failed is tried alone
+            like: dict[str, Value] = {"batch": kind, "owner": owner, "most": batches[kind]}
+            due = tx.all(
+                f"{ready} AND kind = :batch AND agent = :owner AND attempts = 0 ORDER BY due, at, id LIMIT :most",
+                space=space,
+                now=now,
+                **like,
+                **marks,
+            )
+        rows = [tx.all(_CLAIM, space=space, id=row[0], worker=worker, lease=lease)[0] for row in due]
+    try:
+        held = Held(space, worker, tuple(_to_job(row[:-1]) for row in rows), _to_payload(rows[0][-1]))
+    except Damaged as error:
+        with db.writing() as tx:
+            tx.lock(space)
+            for row in rows:
+                tx.all(
+                    "UPDATE jobs SET status = 'failed', reason = 'Damaged', error = :error, at = 0, due = 0, ended = :now, "
+                    "payload = NULL WHERE space = :space AND id = :id",
+                    space=space,
+                    id=row[0],
+                    error=str(error),
+                    now=now,
+                )
+        return claim(
+            db, space, now=now, lease=lease, kinds=kinds, batches=batches, ids=ids, agent=agent, but=but
+        )
+    return held
+
+
+def give_up(db: Database, space: str, now: int, most: int) -> list[Job]:
+    """Let jobs have failed whose workers have died `most` times, and return them."""
+    with db.writing() as tx:
+        tx.lock(space)
+        rows = tx.all(_GIVE_UP_ON_CRASHES, space=space, now=now, most=most, error=_DIED)
+    return [_to_job(row) for row in rows]
 
 
 def renew(db: Database, held: Held, lease: int) -> None:
@@ -183,8 +225,8 @@ def finish(
     reason: str = "",
     error: str = "",
     counted: bool = True,
-) -> None:
-    """Say what became of jobs: done, to be tried again when due, or failed. Nothing, if they are the worker's no more.
+) -> list[Job]:
+    """Say what became of jobs: done, to be tried again when due, or failed; and return those that were still the worker's.
 
     An attempt that is not `counted` brings a job no nearer to failing for good.
     """
@@ -198,8 +240,14 @@ def finish(
     used = {name: value for name, value in values.items() if f":{name}" in _FINISHED[status]}
     with db.writing() as tx:
         tx.lock(held.space)
+        ended = []
         for job in held.jobs:
-            tx.all(_FINISHED[status], space=held.space, id=job.id, worker=held.worker, **used)
+            keys: dict[str, Value] = {"space": held.space, "id": job.id}
+            if tx.all(_FINISHED[status], worker=held.worker, **keys, **used):
+                ended += [_to_job(row) for row in tx.all(_BY_ID, **keys)]
+                if status == "done":
+                    tx.all(_DROP, **keys)
+    return ended
 
 
 def take_away(tx: Connection, space: str) -> None:
@@ -210,18 +258,29 @@ def take_away(tx: Connection, space: str) -> None:
     )
 
 
-def retry(db: Database, space: str, identity: str, now: int) -> Job | None:
-    """Open a job again, whatever became of it, unless it runs; None if there is no such job."""
+def retry(db: Database, space: str, identity: str, now: int, agent: str | None = None) -> Job | None:
+    """Open a job again, whatever became of it, unless it runs; None if there is no such job, or it is another agent's."""
     with db.writing() as tx:
         tx.lock(space)
         tx.all(
             "UPDATE jobs SET status = 'open', due = :now, attempts = 0 "
-            "WHERE space = :space AND id = :id AND status <> 'running'",
+            "WHERE space = :space AND id = :id AND status <> 'running' AND (:any = 1 OR agent = :agent)",
             space=space,
             id=identity,
             now=now,
+            any=int(agent is None),
+            agent=agent or "",
         )
-    return next(iter(by_ids(db, space, [identity])), None)
+        tx.all(
+            "UPDATE watermarks SET failures = 0 WHERE space = :space AND kind = "
+            "(SELECT kind FROM jobs WHERE space = :space AND id = :id AND (:any = 1 OR agent = :agent))",
+            space=space,
+            id=identity,
+            any=int(agent is None),
+            agent=agent or "",
+        )
+    found = by_ids(db, space, [identity])
+    return next((job for job in found if agent in (None, job.agent)), None)
 
 
 def read(
@@ -243,18 +302,23 @@ def read(
     return [_to_job(row) for row in rows]
 
 
+def count(db: Database, space: str, status: JobStatus, agent: str | None = None) -> int:
+    """Count the jobs of a status; of an agent, or of all."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT count(*) FROM jobs WHERE space = :space AND status = :status AND (:any = 1 OR agent = :agent)",
+            space=space,
+            status=status,
+            any=int(agent is None),
+            agent=agent or "",
+        )
+    return int(rows[0][0])
+
+
 def by_ids(db: Database, space: str, ids: Sequence[str]) -> list[Job]:
     """Read the jobs of some ids; those that are gone are left out."""
     with db.reading() as connection:
-        rows = [
-            row
-            for identity in ids
-            for row in connection.all(
-                f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id",  # noqa: S608 - made of a constant
-                space=space,
-                id=identity,
-            )
-        ]
+        rows = [row for identity in ids for row in connection.all(_BY_ID, space=space, id=identity)]
     return [_to_job(row) for row in rows]
 
 

@@ -180,6 +180,29 @@ def latest(tx: Connection, space: str, conditions: str, **values: Value) -> Reco
     return _to_record(rows[0]) if rows else None
 
 
+def former(db: Database, space: str, like: Record) -> list[Record]:
+    """Read what was learned from the same words as a record, of its kind, and is not so any more, or is not to be used.
+
+    The same words are overlapping messages of its chat or, without a chat, the same source.
+    """
+    first, last = like.messages or (0, MAX_COUNT)
+    sql = f"""{_READ} {_FROM} AND r.chat = :chat AND r.kind = :kind
+        AND (:chat = '' OR (r.first <= :last AND r.last >= :first)) AND (:chat <> '' OR r.source = :said_in)
+        AND (r.ended < :open OR r.retracted = 1 OR r.trust = 'quarantined') ORDER BY r.version"""
+    rows = _all(
+        db,
+        sql,
+        space=space,
+        chat=like.chat,
+        kind=like.kind,
+        first=first,
+        last=last,
+        said_in=like.source,
+        open=MAX_COUNT,
+    )
+    return [_to_record(row) for row in rows]
+
+
 def is_current(tx: Connection, space: str, record: Record) -> bool:
     """Say whether a version of a record is its newest one."""
     rows = tx.all(

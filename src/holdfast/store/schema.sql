@@ -118,6 +118,7 @@ CREATE TABLE records (
 CREATE INDEX records_kind ON records (space, kind, ended);
 CREATE INDEX records_id ON records (space, id, version);
 CREATE INDEX records_undone ON records (space, undone) WHERE undone > 0;
+CREATE INDEX records_chat ON records (space, chat, kind);
 
 -- Summaries of a session: each a node of a tree over ranges of the log. Append-only, one row for each version of a
 -- summary; only the parent of a row and its end are set later.
@@ -219,6 +220,7 @@ CREATE TABLE watermarks (
     kind TEXT NOT NULL,
     seq BIGINT NOT NULL,                -- the newest message that was looked at; of records, the newest version
     at BIGINT NOT NULL,                 -- when
+    failures BIGINT NOT NULL DEFAULT 0, -- how often the next messages could not be done
     PRIMARY KEY (space, chat, kind)
 );
 

@@ -80,6 +80,7 @@ def answer(
 ) -> None:
     """Note what a call has cost and how it ended, and charge the job that it was made for."""
     with db.writing() as tx:
+        tx.lock(space)  # before its rows, as everybody does
         rows = tx.all(
             _ANSWER,
             space=space,
@@ -97,11 +98,14 @@ def answer(
                 )
 
 
-def oldest(db: Database, space: str, since: int) -> int | None:
-    """Give the time of the oldest call since a time; None for none."""
+def oldest(db: Database, space: str, since: int, purpose: str) -> int | None:
+    """Give the time of the oldest call since a time, of one purpose or of all where that is ""; None for none."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT min(at) FROM spend WHERE space = :space AND at > :since", space=space, since=since
+            "SELECT min(at) FROM spend WHERE space = :space AND at > :since AND (:purpose = '' OR purpose = :purpose)",
+            space=space,
+            since=since,
+            purpose=purpose,
         )
     return None if rows[0][0] is None else int(rows[0][0])
 

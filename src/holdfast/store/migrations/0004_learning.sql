@@ -18,6 +18,7 @@ CREATE TABLE watermarks (
     kind TEXT NOT NULL,
     seq BIGINT NOT NULL,
     at BIGINT NOT NULL,
+    failures BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (space, chat, kind)
 );
 CREATE TABLE spend (
@@ -38,3 +39,4 @@ CREATE TABLE spend (
 );
 CREATE INDEX spend_at ON spend (space, at);
 ALTER TABLE messages ADD COLUMN shown TEXT;
+CREATE INDEX records_chat ON records (space, chat, kind);

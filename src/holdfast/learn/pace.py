@@ -1,0 +1,57 @@
+"""The pace of a worker: full speed, until somebody appends through the same open memory; then it works a tenth of the time.
+
+Only one thread of a process computes at once, and each statement of an append has to wait again behind one that does. So
+while there are appends the worker computes in slices of some milliseconds, and sleeps nine times as long after each.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+SLICE = 0.005  # seconds of computing after which others have their turn
+SHARE = 9  # times as long as it computed, a worker sleeps
+_NAP = 0.02  # seconds that it sleeps until it looks again whether it has to
+
+_local = threading.local()
+
+
+class _Pace:
+    """How long a thread has computed since it last let others go first, and whether it has to."""
+
+    def __init__(self, is_in_the_way: Callable[[], bool]) -> None:
+        self._is_in_the_way = is_in_the_way
+        self._began = time.thread_time()  # waiting for a model or a lock is no computing
+
+    def rest(self) -> None:
+        computed = time.thread_time() - self._began
+        if computed < SLICE:
+            return
+        owed = SHARE * computed
+        while owed > 0 and self._is_in_the_way():
+            time.sleep(min(owed, _NAP))
+            owed -= _NAP
+        self._began = time.thread_time()
+
+
+@contextmanager
+def giving_way(is_in_the_way: Callable[[], bool]) -> Iterator[None]:
+    """Let this thread rest within the block, as long as it is in the way of others."""
+    before: _Pace | None = getattr(_local, "pace", None)
+    _local.pace = _Pace(is_in_the_way)
+    try:
+        yield
+    finally:
+        _local.pace = before
+
+
+def rest() -> None:
+    """Sleep if it is time to, on the thread of a worker; elsewhere do nothing.
+
+    Call it between two pieces of work, and never within a transaction or with a lock held: others would wait for it.
+    """
+    pace: _Pace | None = getattr(_local, "pace", None)
+    if pace is not None:
+        pace.rest()

@@ -1,0 +1,174 @@
+"""The eight coding sessions, learned from with a model behind a server on this machine, from import to verification."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from holdfast import Event, Learning, Memory, Record, WorkResult
+from holdfast.bench.scripted import Scripted
+from holdfast.io.importing import import_paths
+from llm_server import Body, Server, completion, prompt_of
+
+pytestmark = pytest.mark.slow
+
+SESSIONS = 8
+NAME = "openai-chat:scripted"
+_WORDS = re.compile(r"\w+")
+
+
+class Told(NamedTuple):
+    """What the server counted of a call."""
+
+    prompt_tokens: int
+    answer_tokens: int
+
+
+class Provider:
+    """Answer as `Scripted` does, count tokens as a provider does, and keep the account."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self._script = Scripted()
+
+    def __call__(self, body: Body) -> tuple[int, str]:
+        prompt = prompt_of(body)
+        answer = self._script(prompt)
+        told = Told(len(prompt) // 3, len(answer) // 3)
+        self.told.append(told)
+        return 200, completion(answer, tokens=told)
+
+
+class Done(NamedTuple):
+    """The sessions, imported and worked through."""
+
+    memory: Memory
+    provider: Provider
+    result: WorkResult
+    events: Sequence[Event]
+
+
+@pytest.fixture(scope="module")
+def done(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    """Work through all sessions once; the tests look at what came of it."""
+    provider, events = Provider(), list[Event]()
+    place = tmp_path_factory.mktemp("learned") / "memory.db"
+    with pytest.MonkeyPatch.context() as patch, Server(provider) as server:
+        patch.setenv("OPENAI_API_KEY", "any")
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        with Memory(place, user="ada", agent="coder", learning=Learning(limits={})) as memory:
+            for name in ("learned", "merged", "superseded", "quarantined", "failed", "spent"):
+                memory.on(name, events.append)
+            import_paths(memory, sorted((shared_data / "agent_sessions").glob("coding-*.jsonl")))
+            for chat in memory.chats():
+                memory.chat(chat.id).end()
+            yield Done(memory, provider, memory.work(llm=NAME), events)
+
+
+def everything(memory: Memory) -> list[Record]:
+    return [*memory.records(), *memory.quarantine()]
+
+
+def range_of(record: Record) -> range:
+    """Give the seqs of the messages that a record came from."""
+    assert record.messages is not None
+    return range(record.messages[0], record.messages[1] + 1)
+
+
+def quoted(record: Record) -> str:
+    """Give what of a record the script has copied from messages; the rest are our own labels."""
+    if record.kind == "episode":
+        return str(record.meta["outcome"])
+    if record.kind == "profile":  # what each session added stands last
+        return record.text.rpartition("The user said: ")[2]
+    return record.text
+
+
+def words_of(*texts: str) -> set[str]:
+    return {word for text in texts for word in _WORDS.findall(text.casefold())}
+
+
+def test_all_sessions_are_there(done: Done) -> None:
+    chats = done.memory.chats()
+    assert len(chats) == SESSIONS
+    assert sum(chat.messages for chat in chats) >= 1_000
+
+
+def test_all_jobs_are_done(done: Done) -> None:
+    assert (done.result.postponed, done.result.failed, done.result.waiting) == ((), (), 0)
+    kinds = Counter(job.kind for job in done.result.done)
+    assert (kinds["observe"], kinds["episode"]) == (SESSIONS, SESSIONS)
+    assert kinds["reflect"] >= 1
+    assert [job for job in done.memory.jobs() if job.kind in ("observe", "episode")] == []
+    assert [event for event in done.events if event.name == "failed"] == []
+
+
+def test_something_was_learned_of_every_session(done: Done) -> None:
+    chats = {chat.id for chat in done.memory.chats()}
+    records = everything(done.memory)
+    short = {chat for chat in chats if f"episode:{chat}: too short: 2 turns, 3 needed" in done.result.notes}
+    assert len(short) == 1
+    assert {record.chat for record in records if record.kind == "episode"} == chats - short
+    assert {record.chat for record in records if record.kind in ("finding", "insight", "lesson")} == chats
+    assert len({record.id for record in records}) == len(records)
+
+
+def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -> None:
+    for record in everything(done.memory):
+        history = {one.seq: one for one in done.memory.chat(record.chat).history()}
+        messages = [history[seq] for seq in range_of(record)]
+        words = words_of(*(message.content for message in messages))
+        assert words_of(quoted(record)) <= words
+        assert (len(messages) == len(history)) is (record.kind == "episode")
+        assert record.agent == "coder"
+        assert record.source in ("", f"session:{record.chat}")
+        assert str(record.meta["learned"]).endswith(" v1")
+        assert record.meta["model"] == NAME
+
+
+def test_what_was_spent_is_what_the_provider_counted(done: Done) -> None:
+    spend, told = done.memory.spend(), done.provider.told
+    assert spend.calls == spend.counted == done.result.calls == len(told)
+    assert spend.prompt_tokens == done.result.prompt_tokens == sum(one.prompt_tokens for one in told)
+    assert spend.answer_tokens == done.result.answer_tokens == sum(one.answer_tokens for one in told)
+    assert {line.outcome for line in spend.lines} == {"answered"}
+    assert {line.model for line in spend.lines} == {NAME}
+    calls = [event.call for event in done.events if event.call]
+    assert sorted((call.prompt_tokens, call.answer_tokens) for call in calls) == sorted(told)
+    jobs = done.memory.jobs(status="done")
+    assert sum(job.calls for job in jobs) == len(told)
+
+
+def test_what_was_learned_is_found(done: Done) -> None:
+    for record in done.memory.records(kind="finding")[::10]:
+        hits = done.memory.recall(record.text, sources=("record",), limit=5)
+        assert record.text in [hit.text for hit in hits]
+    for episode in (one for one in everything(done.memory) if one.kind == "episode"):
+        found = done.memory.episodes(episode.text[:200], limit=SESSIONS)
+        assert (episode in found.episodes) is (episode.trust != "quarantined")
+
+
+def test_all_of_it_is_sound(done: Done) -> None:
+    assert done.memory.verify().problems == ()
+
+
+def test_a_second_pass_adds_no_record(done: Done) -> None:
+    """Each session is ended again, and all of it is extracted once more, in other pieces."""
+    memory = done.memory
+    before = {record.id for record in everything(memory)}
+    for chat in memory.chats():
+        memory.chat(chat.id).end()
+    again = memory.work(llm=NAME)
+    assert (again.postponed, again.failed) == ((), ())
+    assert {record.id for record in everything(memory)} == before
+    for chat in memory.chats():
+        last = memory.chat(chat.id).stats().messages
+        found = memory.chat(chat.id).extract(messages=(1, last), llm=NAME)
+        assert found.why == ""
+    assert {record.id for record in everything(memory)} == before
+    assert memory.verify().problems == ()

@@ -1,0 +1,432 @@
+"""Whenever a worker is killed, loses its lease, or has its memory closed: nothing is lost, and nothing is doubled."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+import pytest
+
+from holdfast import Closed, Learning, Memory
+from holdfast.learn.policy import KINDS
+from holdfast.store import jobs as queue
+from holdfast.types import JobStatus
+from learning_models import PART, do, good, only, policy, prepare, serve, state, until_done
+from learning_scripts import SESSION, Clock, Model, hold
+from programs import run, run_together, start
+
+WAIT = 60  # seconds after which a test has failed
+PAST_THE_LEASE = 6  # minutes
+STATUSES: tuple[JobStatus, ...] = ("open", "running", "failed", "done")
+HELPERS = Path(__file__).parent.parent
+ALL = (*KINDS, "text")
+
+BEGIN = """
+import os, sys
+os.environ["OMP_NUM_THREADS"] = "1"
+sys.path.append(sys.argv[1])
+location, kind = sys.argv[2:4]
+from holdfast import Memory
+from learning_models import *
+"""
+DIE = f"""{BEGIN}
+if location.startswith("postgres"):
+    import holdfast.store.postgres
+with Memory(":memory:", user="ada", learning=policy(kind)) as memory:  # loads what each process needs
+    prepare(memory, kind)
+    do(memory, kind, good())
+print(die_at_each_step(location, kind, int(sys.argv[4]), int(sys.argv[5])))
+"""
+THINK = f"""{BEGIN}
+asked = 0
+def thinking(prompt):
+    global asked
+    asked += 1
+    if asked == int(sys.argv[4]):
+        print("thinking", flush=True)
+        sys.stdin.readline()
+    return good()(prompt)
+with Memory(location, user="ada", clock=Clock(), learning=policy(kind)) as memory:
+    do(memory, kind, thinking)
+"""
+WORK = """
+import os, sys, json
+from urllib.request import Request, urlopen
+os.environ["OMP_NUM_THREADS"] = "1"
+sys.path.append(sys.argv[1])
+from holdfast import Learning, Memory
+from holdfast.llm import Answer
+from learning_scripts import Clock
+def ask(prompt):
+    body = json.dumps({"messages": [{"role": "user", "content": prompt}]}).encode()
+    with urlopen(Request(f"{sys.argv[3]}/chat/completions", body)) as response:
+        answer = json.load(response)
+    usage = answer["usage"]
+    text = answer["choices"][0]["message"]["content"]
+    return Answer(text, usage["prompt_tokens"], usage["completion_tokens"])
+with Memory(sys.argv[2], user="ada", clock=Clock(), learning=Learning(kinds=("observe", "episode"))) as memory:
+    print("ready", flush=True)
+    input()
+    print(len(memory.work(llm=ask).done))
+"""
+
+
+@cache
+def undisturbed(kind: str) -> tuple[list[str], list[str]]:
+    """Give what is known after a job of a kind that nothing disturbed."""
+    with Memory(":memory:", user="ada", clock=Clock(), learning=policy(kind)) as memory:
+        prepare(memory, kind)
+        do(memory, kind, good())
+        return state(memory)
+
+
+class Opener:
+    """Open one database several times, with one clock, and close what is left open."""
+
+    def __init__(self, location: str) -> None:
+        self.clock = Clock()
+        self.location = location
+        self._opened: list[Memory] = []
+
+    def __call__(self, learning: Learning) -> Memory:
+        self._opened.append(Memory(self.location, user="ada", clock=self.clock, learning=learning))
+        return self._opened[-1]
+
+    def close(self) -> None:
+        for memory in self._opened:
+            memory.close()
+
+
+@pytest.fixture
+def opener(shared_location: str) -> Iterator[Opener]:
+    made = Opener(shared_location)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def on_file(tmp_path: Path) -> Iterator[Opener]:
+    """Open a file: what is tested takes a process, and is no matter of the database."""
+    made = Opener(str(tmp_path / "memory.db"))
+    yield made
+    made.close()
+
+
+def check_done(memory: Memory, kind: str) -> None:
+    """Check that all is as if nothing had happened."""
+    assert state(memory) == undisturbed(kind)
+    assert not any(job.status == "running" for job in memory.jobs())
+    assert memory.work(llm=good()).noop
+    assert memory.verify().ok
+
+
+# Killed
+
+
+def check_killed_at_each_step(location: str, kind: str, first: int, stride: int) -> int:
+    """Kill processes at their steps, and check that each user ends as the one whose process was not killed."""
+    last = int(run(DIE, HELPERS, location, kind, first, stride))
+    clock = Clock()
+    clock.move(minutes=PAST_THE_LEASE)
+    with Memory(location, clock=clock, learning=policy(kind)) as memory:
+        unharmed = memory.scoped(user=f"{kind} {last}")
+        jobs = {status: len(unharmed.jobs(status=status)) for status in STATUSES}
+        assert state(unharmed) == undisturbed(kind)
+        for step in range(first, last, stride):
+            user = memory.scoped(user=f"{kind} {step}")
+            if kind == "text" and not any(user.jobs(status=status) for status in STATUSES):
+                assert user.records() == user.records(kind="constraint") + user.records(kind="soul")
+                continue  # it was killed before it had said that it would be done
+            until_done(user, good(), lambda _: None)
+            assert state(user) == state(unharmed), f"killed after step {step} of {last}"
+            assert {status: len(user.jobs(status=status)) for status in STATUSES} == jobs
+            spent = {line.outcome: line.calls for line in user.spend().lines}
+            assert spent.keys() <= {"answered", "asked"}
+            assert spent.get("asked", 0) <= 1
+            check_done(user, kind)
+    return last
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_worker_may_be_killed_at_some_steps(tmp_path: Path, kind: str) -> None:
+    assert check_killed_at_each_step(str(tmp_path / "memory.db"), kind, 5, 17) > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ALL)
+def test_a_worker_may_be_killed_at_every_step(shared_location: str, kind: str) -> None:
+    check_killed_at_each_step(shared_location, kind, 1, 1)
+
+
+def die_while_asked(opener: Opener, kind: str, question: int) -> None:
+    """Kill a worker that waits for its model."""
+    with start(THINK, HELPERS, opener.location, kind, question) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "thinking\n"
+        program.kill()
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_job_whose_worker_was_killed_is_anybodys_after_its_lease(on_file: Opener, kind: str) -> None:
+    memory = on_file(policy(kind))
+    prepare(memory, kind)
+    before = state(memory)
+    die_while_asked(on_file, kind, 1)
+    assert state(memory) == before
+    assert {(job.status, job.attempts) for job in memory.jobs()} == {("running", 1)}
+    on_file.clock.move(minutes=PAST_THE_LEASE - 1.5)
+    assert memory.work(llm=good()).noop, "nobody knows yet that its worker is dead"
+    on_file.clock.move(minutes=1.5)
+    assert memory.work(llm=good()).done
+    check_done(memory, kind)
+
+
+@pytest.mark.parametrize(("kind", "read"), [("observe", SESSION[0]), ("reflect", SESSION[0])])
+def test_what_was_read_before_the_worker_was_killed_is_not_read_again(
+    on_file: Opener, kind: str, read: str
+) -> None:
+    memory = on_file(policy(kind))
+    prepare(memory, kind)
+    die_while_asked(on_file, kind, 2)
+    on_file.clock.move(minutes=PAST_THE_LEASE)
+    model = good()
+    assert memory.work(llm=model).done
+    assert not any(read in prompt.partition("<conversation")[2] for _, prompt in model.prompts)
+    check_done(memory, kind)
+
+
+def test_a_job_whose_workers_die_each_time_has_failed(on_file: Opener) -> None:
+    memory = on_file(only("observe", tokens=PART, attempts=1))
+    prepare(memory, "observe")
+    die_while_asked(on_file, "observe", 1)
+    on_file.clock.move(minutes=PAST_THE_LEASE)
+    told: list[str] = []
+    memory.on("failed", lambda event: told.append(event.job.id if event.job else ""))
+    result, model = memory.work(llm=good()), good()
+    (job,) = memory.jobs(status="failed")
+    assert (job.id, job.reason, job.ended) == ("observe:shop", "crash", on_file.clock.now)
+    assert job.error
+    assert memory.work(llm=model).noop
+    assert model.prompts == []
+    memory.retry(job.id)
+    assert memory.work(llm=good()).done
+    check_done(memory, "observe")
+    assert (result.failed, told) == ((job,), [job.id]), "who works is told that it has failed"
+
+
+# Several workers
+
+
+@pytest.mark.parametrize("workers", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_each_job_is_done_by_one_of_several_workers(opener: Opener, workers: int) -> None:
+    memory = opener(Learning(kinds=("observe", "episode")))
+    for number in range(15):
+        hold(memory, f"chat {number}", [f"Room {number}: {text}" for text in SESSION]).end()
+    asked: list[tuple[str, str]] = []
+
+    def answer(prompt: str) -> str:
+        model = Model()
+        answered = model(prompt)
+        asked.append((model.prompts[0][0], prompt.partition("<conversation>")[2].partition("Room ")[2][:3]))
+        return answered
+
+    with serve(answer) as server:
+        done = run_together(WORK, [[HELPERS, opener.location, server.url]] * workers)
+    assert set(Counter(asked).values()) == {1}, "no job was done twice"
+    assert len(asked) == sum(map(int, done)) == 30
+    assert {(job.status, job.calls, job.attempts) for job in memory.jobs(status="done")} == {("done", 1, 0)}
+    assert len(memory.jobs(status="done")) == 30
+    assert [job for job in memory.jobs() if job.kind != "judge"] == []
+    assert {(line.outcome, line.calls, line.counted) for line in memory.spend().lines} == {
+        ("answered", 15, 15)
+    }
+    assert len(memory.records(kind="episode")) == 15
+    assert memory.verify().ok
+
+
+SLOW = "Answered after the lease."
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind: str, fails: bool) -> None:
+    slow, quick = opener(policy(kind)), opener(policy(kind))
+    prepare(slow, kind)
+    told: list[object] = []
+    slow.on("failed", told.append)
+
+    def thinking(prompt: str) -> str:
+        opener.clock.move(minutes=PAST_THE_LEASE)
+        assert quick.work(llm=good()).done
+        if fails:
+            raise RuntimeError(SLOW)
+        return good()(prompt).replace("Redis", "SQLite")
+
+    if kind == "text":
+        do(slow, kind, thinking)
+    else:
+        result = slow.work(llm=thinking)
+        assert (result.done, result.postponed, result.failed, result.records) == ((), (), (), ())
+        assert any("another worker" in note for note in result.notes)
+    assert told == []
+    assert {job.status for job in slow.jobs(status="done")} == ({"done"} if kind != "text" else set())
+    check_done(quick, kind)
+    assert not any("SQLite" in record.text for record in quick.records())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener: Opener, kind: str) -> None:
+    slow, quick = opener(policy(kind)), opener(policy(kind))
+    prepare(slow, kind)
+    thinks, may_go_on = Event(), Event()
+
+    def thinking(prompt: str) -> str:
+        thinks.set()
+        assert may_go_on.wait(WAIT)
+        return good()(prompt).replace("Redis", "SQLite")
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(lambda: slow.work(llm=thinking))
+        assert thinks.wait(WAIT)
+        opener.clock.move(minutes=PAST_THE_LEASE)
+
+        def answer(prompt: str) -> str:
+            may_go_on.set()
+            assert first.result(WAIT).done == ()
+            return good()(prompt)
+
+        assert quick.work(llm=answer).done
+    check_done(quick, kind)
+
+
+@pytest.mark.parametrize("kind", ["observe", "episode"])
+def test_a_session_that_ends_again_while_it_is_read_is_read_on(opener: Opener, kind: str) -> None:
+    news = "We also moved the baskets of the shop to PostgreSQL, in src/shop/baskets.py."
+    memory = opener(only(kind))
+    prepare(memory, kind)
+
+    def meanwhile(prompt: str) -> str:
+        if news not in prompt and len(memory.chat("shop").history()) == len(SESSION):
+            memory.chat("shop").append(role="user", content=news)
+            memory.chat("shop").end()
+        return good()(prompt)
+
+    memory.work(llm=meanwhile)
+    memory.work(llm=good())
+    assert any(news in record.text for record in memory.records())
+
+
+# Closed
+
+
+def wait_for_closing(memory: Memory) -> None:
+    """Wait until somebody has begun to close a memory."""
+    glance = Event()
+    while not memory._open.closing:
+        glance.wait(0.001)
+
+
+class Closing(Model):
+    """Answer once a memory is being closed."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(answers=good().answers)
+        self.thinks = Event()
+        self._memory = memory
+
+    def __call__(self, prompt: str) -> str:
+        self.thinks.set()
+        wait_for_closing(self._memory)
+        return super().__call__(prompt)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closing_waits_for_the_unit_and_gives_the_rest_back(opener: Opener, kind: str) -> None:
+    memory = opener(policy(kind))
+    prepare(memory, kind)
+    model = Closing(memory)
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(lambda: memory.work(llm=model))
+        assert model.thinks.wait(WAIT)
+        memory.close()
+        result = working.result(WAIT)
+    assert {job.kind for job in (*result.done, *result.postponed)} == {kind}
+    assert result.failed == ()
+    assert len(model.prompts) == 1
+    again = opener(policy(kind))
+    assert not any(job.status == "running" for job in again.jobs())
+    assert {job.attempts for job in again.jobs()} <= {0}
+    again.work(llm=good())
+    check_done(again, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closing_does_not_wait_for_ever_and_gives_the_job_back(
+    opener: Opener, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.opened.PATIENCE", 0.01)
+    memory = opener(policy(kind))
+    prepare(memory, kind)
+    thinks, may_go_on = Event(), Event()
+
+    def thinking(prompt: str) -> str:
+        thinks.set()
+        assert may_go_on.wait(WAIT)
+        return good()(prompt).replace("Redis", "SQLite")
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(lambda: memory.work(llm=thinking))
+        assert thinks.wait(WAIT)
+        memory.close()
+        again = opener(policy(kind))
+        assert {(job.status, job.attempts) for job in again.jobs()} == {("open", 0)}
+        may_go_on.set()
+        with pytest.raises(Closed):
+            working.result(WAIT)
+    assert again.work(llm=good()).done
+    check_done(again, kind)
+
+
+def test_a_job_that_is_claimed_while_the_memory_is_closed_is_given_back(opener: Opener) -> None:
+    memory = opener(policy("observe"))
+    prepare(memory, "observe")
+
+    def work() -> None:
+        sys.setprofile(watch)
+        with suppress(Closed):
+            memory.work(llm=good())
+
+    with ThreadPoolExecutor(2) as pool:
+
+        def watch(frame: FrameType, event: str, _: object) -> None:
+            if event == "return" and frame.f_code is queue.claim.__code__:
+                sys.setprofile(None)
+                pool.submit(memory.close)
+                wait_for_closing(memory)
+
+        pool.submit(work).result(WAIT)
+    again = opener(policy("observe"))
+    assert not any(job.status == "running" for job in again.jobs()), "it would wait for the end of its lease"
+    again.work(llm=good())
+    check_done(again, "observe")
+
+
+def test_an_interrupt_gives_the_job_back(opener: Opener) -> None:
+    def interrupted(_: str) -> str:
+        raise KeyboardInterrupt
+
+    memory = opener(policy("observe"))
+    prepare(memory, "observe")
+    with pytest.raises(KeyboardInterrupt):
+        memory.work(llm=interrupted)
+    assert {(job.status, job.attempts) for job in memory.jobs()} == {("open", 0)}
+    assert {line.outcome for line in memory.spend().lines} == {"interrupted"}
+    assert memory.work(llm=good()).done
+    check_done(memory, "observe")
