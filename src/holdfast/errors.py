@@ -58,7 +58,7 @@ class UnknownFormat(HoldfastError, ValueError):
 class ModelFailed(HoldfastError):
     """The language model raised an error or did not answer. What it was asked for was not written; mend the cause, try again.
 
-    `reason` says which kind of failure it is: "quota" and "timeout" may pass, "authentication" needs another key,
+    `reason` says which kind of failure it is: "quota", "unavailable" and "timeout" may pass, "authentication" needs another key,
     "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`), which let no more calls
     through, and "error" is everything else.
     """
