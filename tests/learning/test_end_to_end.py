@@ -172,3 +172,19 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
         assert found.why == ""
     assert {record.id for record in everything(memory)} == before
     assert memory.verify().problems == ()
+
+
+@pytest.mark.slow
+def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
+    """Many that are alike: what the first reading took for the same must not be something else to the second."""
+    with Memory(":memory:", user="ada") as memory:
+        import_paths(memory, [shared_data / "tool_dialogues", shared_data / "locomo"])
+        chats = memory.chats(archived=None)
+        for chat in chats:
+            memory.chat(chat.id).end()
+        memory.work()
+        before = {record.id for record in memory.records()}
+        assert len(before) > 200
+        for chat in chats:
+            memory.chat(chat.id).extract(messages=(1, chat.messages))
+        assert {record.id for record in memory.records()} == before

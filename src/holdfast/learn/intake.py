@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 COMPARED = 4  # records that a new text is compared with, those that share most with it
+_NEAR = 3 * COMPARED  # in which a record that was learned from the same source is looked for
 _ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 _CANDIDATES = 10  # shown when a text names several records
 
@@ -107,9 +108,14 @@ class Intake:
         if draft.trust == "quarantined" or self.kinds[draft.kind].one_per:
             return None
         if not self.kinds[draft.kind].cap:
-            found = self.similar(draft.text, draft.kind, COMPARED)
-            there = [one for one in found if one.agent in self._own and one.target == draft.target]
+            found = self.similar(draft.text, draft.kind, _NEAR)
+            near = [one for one in found if one.agent in self._own and one.target == draft.target]
+            # A record that was said in the same place before stays what this is compared with, whatever came since.
+            there = [one for one in near if draft.source and draft.source in (one.source, *one.sources)]
             verdict = self.classify(draft.text, [one.text for one in there])
+            if verdict.relation != "duplicate":
+                there = near[:COMPARED]
+                verdict = self.classify(draft.text, [one.text for one in there])
             return verdict, None if verdict.place is None else there[verdict.place]
         # The cap keeps them few: they are compared all, also those that share no word.
         rows = records.texts(self.database, self.space, draft.kind, draft.target, self._own, draft.run)
