@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Message, Role, ToolCall
-from holdfast.learn.merge import compare
-from holdfast.learn.observe import KINDS, SCHEMA, Observation, Part, parts, question, read, settle, text_parts
+from holdfast.learn.observe import KINDS, SCHEMA, Observation, Part, parts, question, read, text_parts
 from holdfast.learn.prompting import Prompt, load
 from holdfast.learn.question import Unreadable
 from holdfast.text.tokens import estimate_tokens
@@ -426,27 +425,6 @@ def test_whatever_is_answered_is_read_within_bounds(given: dict[str, object]) ->
         assert len(one.text.splitlines()) == 1
         assert one.messages is not None
         assert 4 <= one.messages[0] <= one.messages[1] <= 7
-
-
-# Whose words win
-
-
-def conflicts(old: str, new: str) -> bool:
-    return compare(old, new).relation in ("duplicate", "update", "unsure")
-
-
-def test_the_words_of_the_user_win() -> None:
-    user = Observation("finding", "The user lives in Lisbon.", (1, 1), "I live in Lisbon", "user")
-    other = Observation("finding", "The user has a dog named Rex.", (2, 2), "your dog Rex", "assistant")
-    changed = Observation("finding", "The user lives in Porto.", (2, 2), "you live in Porto", "assistant")
-    again = Observation("insight", "The user resides in Lisbon.", (2, 2), "you live in Lisbon", "assistant")
-    unknown = Observation("finding", "The user lives in Lisbon, Portugal.", (1, 2))
-    assert settle([changed, again, user, other, unknown], conflicts) == [user, other, unknown]
-
-
-def test_without_words_of_the_user_all_stays() -> None:
-    some = [Observation("finding", "The user lives in Porto.", (2, 2), "you live in Porto", "assistant")] * 2
-    assert settle(some, conflicts) == some
 
 
 # What it costs

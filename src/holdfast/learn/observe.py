@@ -321,20 +321,6 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
     return Reading(tuple(found.values()), dict(dropped))
 
 
-def settle(observations: Sequence[Observation], conflicts: Callable[[str, str], bool]) -> list[Observation]:
-    """Let the user's words win: drop what only the assistant said where the user said the same or another value of it.
-
-    `conflicts` is given what was learned from the user and what was learned from the assistant, and says whether it is
-    so.
-    """
-    quoted = [one.text for one in observations if one.speaker == "user"]
-    return [
-        one
-        for one in observations
-        if one.speaker != "assistant" or not any(conflicts(text, one.text) for text in quoted)
-    ]
-
-
 def _items(value: object) -> Iterator[tuple[ObservationKind, object]]:
     """Give the items of an answer with their kinds; those of a bare list are findings."""
     if isinstance(value, list):
