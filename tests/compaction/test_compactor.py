@@ -753,7 +753,7 @@ def test_when_the_model_fails_nothing_is_stored_by_halves(memory: Memory, fails_
 
     with pytest.raises(ModelFailed) as caught:
         chat.compact("full", llm=llm, policy=policy())
-    assert caught.value.reason == "error"
+    assert caught.value.reason == "unavailable"
     assert isinstance(caught.value.__cause__, Exception)
     assert len(chat.tree()) == fails_at - 1
     assert ("stored before" in caught.value.what) is (fails_at > 1)

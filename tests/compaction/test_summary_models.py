@@ -176,7 +176,7 @@ def test_the_first_that_fails_cancels_the_others_and_nothing_is_stored(memory: M
         async with asyncio.timeout(PATIENCE):
             with pytest.raises(ModelFailed) as caught:
                 await awaited(chat).compact("full", llm=llm, policy=policy())
-            assert caught.value.reason == "error"
+            assert caught.value.reason == "unavailable"
             assert ended == ["cancelled", "cancelled"], "when it raises, no call is running any more"
 
     asyncio.run(main())

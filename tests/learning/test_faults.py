@@ -36,6 +36,8 @@ from learning_models import (
 from learning_scripts import SESSION, Clock, Model, finds, hold
 from llm_server import Server, completion, refusal
 
+pytestmark = pytest.mark.slow  # CI runs it
+
 WAIT = 60  # seconds after which a test has failed
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 SECRET_WORD = "xylophone"  # of an answer, or of an exception: nobody may read it again

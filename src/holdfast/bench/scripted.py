@@ -139,6 +139,11 @@ def _telling(said: Sequence[tuple[Line, str]], most: int) -> list[tuple[Line, st
     return [one for one in said if one in chosen]
 
 
+def _begun(sentence: str) -> str:
+    """Take the beginning of a sentence, up to the end of a word."""
+    return sentence if len(sentence) <= _QUOTE else sentence[:_QUOTE].rsplit(" ", 1)[0]
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
@@ -155,7 +160,7 @@ def _kind(sentence: str) -> str:
 def _observed(model: Scripted, framed: Mapping[str, str]) -> object:
     found: dict[str, list[object]] = {"findings": [], "insights": [], "lessons": []}
     for line, sentence in _telling(_said(framed), OBSERVATIONS):
-        item = {"text": model.worded(sentence), "messages": _range(line), "quote": sentence[:_QUOTE]}
+        item = {"text": model.worded(sentence), "messages": _range(line), "quote": _begun(sentence)}
         found[f"{_kind(sentence)}s"].append(item)
     return found
 
