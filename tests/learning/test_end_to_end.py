@@ -158,7 +158,7 @@ def test_all_of_it_is_sound(done: Done) -> None:
 
 
 def test_a_second_pass_adds_no_record(done: Done) -> None:
-    """Each session is ended again."""
+    """Each session is ended again, and then read again from its beginning."""
     memory = done.memory
     before = {record.id for record in everything(memory)}
     for chat in memory.chats():
@@ -166,25 +166,14 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
     again = memory.work(llm=NAME)
     assert (again.postponed, again.failed) == ((), ())
     assert {record.id for record in everything(memory)} == before
-    assert memory.verify().problems == ()
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(
-    strict=False, reason="one record of some 240 is taken for another when it is compared again"
-)
-def test_a_reading_in_other_pieces_adds_no_record(done: Done) -> None:
-    memory = done.memory
-    before = {record.id for record in everything(memory)}
     for chat in memory.chats():
         last = memory.chat(chat.id).stats().messages
         found = memory.chat(chat.id).extract(messages=(1, last), llm=NAME)
-        assert found.why == ""
+        assert (found.why, found.records) == ("", ())
     assert {record.id for record in everything(memory)} == before
     assert memory.verify().problems == ()
 
 
-@pytest.mark.slow
 def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
     """Many that are alike: what the first reading took for the same must not be something else to the second."""
     with Memory(":memory:", user="ada") as memory:

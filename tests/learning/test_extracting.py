@@ -358,6 +358,42 @@ def test_a_second_extraction_of_a_session_adds_nothing(
     assert [(kind, text) for kind, text in known(memory) if kind != "episode"] == before
 
 
+REWORDED = "Every night the backup of the shop takes 40 minutes."
+
+
+def heard_twice(memory: Memory) -> Chat:
+    """Learn the same in two wordings, of which one is kept."""
+    chat = hold(memory)
+    chat.extract(llm=finding((BACKUP, (1, 1), ""), (REWORDED, (3, 3), "")))
+    assert texts(memory) == [BACKUP]
+    return chat
+
+
+def test_nor_does_one_after_much_else_was_learned_that_is_nearer(memory: Memory) -> None:
+    chat = heard_twice(memory)
+    for number in range(15):
+        memory.remember(f"{REWORDED} " * 12 + str(number), kind="finding", merge=False)
+    before = texts(memory)
+    assert chat.extract(messages=(1, 6), llm=finding((REWORDED, (3, 3), ""))).records == ()
+    assert texts(memory) == before
+
+
+def test_what_became_of_a_text_is_forgotten_with_its_record(memory: Memory) -> None:
+    chat = heard_twice(memory)
+    memory.erase(record=learned(memory)[0].id, by="user")
+    chat.extract(messages=(1, 6), llm=finding((REWORDED, (3, 3), "")))
+    assert texts(memory) == [REWORDED]
+
+
+def test_and_with_its_messages(memory: Memory) -> None:
+    chat = heard_twice(memory)
+    chat.append(role="user", content=REWORDED)
+    memory.retract(learned(memory)[0].id, by="user")
+    memory.erase(chat="shop", messages=3, by="user")
+    chat.extract(messages=(7, 7), llm=finding((REWORDED, (7, 7), REWORDED)))
+    assert texts(memory) == [REWORDED]
+
+
 def test_sessions_of_nearly_the_same_name_have_jobs_of_their_own(quick: Memory) -> None:
     hold(quick, "shop#1-3", (DECIDED,)).extract(llm=finding(DECIDED))
     model = finding(BACKUP)

@@ -24,7 +24,7 @@ from holdfast.learn.draft import (
     scan,
 )
 from holdfast.learn.pace import rest
-from holdfast.store import records, runs
+from holdfast.store import heard, records, runs
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 COMPARED = 4  # records that a new text is compared with, those that share most with it
-_NEAR = 3 * COMPARED  # in which a record that was learned from the same source is looked for
 _ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 _CANDIDATES = 10  # shown when a text names several records
 
@@ -86,10 +85,11 @@ class Intake:
         merging = [self.kinds[draft.kind].merge if merge is None else merge for draft in ready]
         for _ in range(_ATTEMPTS):
             seen = records.version(self.database, self.space) if any(merging) else 0
-            verdicts = [
-                self._compare(draft) if wish else None for draft, wish in zip(ready, merging, strict=True)
-            ]
             settled = [self._settled_before(draft) for draft in ready]
+            verdicts = [
+                self._compare(draft) if wish and before is None else None
+                for draft, wish, before in zip(ready, merging, settled, strict=True)
+            ]
             with records.writing(self.database, self.space, self.now) as changes:
                 if any(merging) and changes.version != seen:
                     continue  # somebody wrote in between: what was compared may be no more
@@ -98,7 +98,10 @@ class Intake:
                 written: list[Record] = []
                 for draft, verdict, before in zip(ready, verdicts, settled, strict=True):
                     compared = verdict and self._among(draft, written, verdict)
-                    written.append(before or self._place(changes, draft, compared, expected))
+                    became = before or self._place(changes, draft, compared, expected)
+                    if before is None and self._is_learned(draft):
+                        heard.note(changes.tx, self.space, draft, became)
+                    written.append(became)
                 return written
         raise Conflict("Others keep changing what is known.", "Try again.")
 
@@ -108,14 +111,9 @@ class Intake:
         if draft.trust == "quarantined" or self.kinds[draft.kind].one_per:
             return None
         if not self.kinds[draft.kind].cap:
-            found = self.similar(draft.text, draft.kind, _NEAR)
-            near = [one for one in found if one.agent in self._own and one.target == draft.target]
-            # A record that was said in the same place before stays what this is compared with, whatever came since.
-            there = [one for one in near if draft.source and draft.source in (one.source, *one.sources)]
+            found = self.similar(draft.text, draft.kind, COMPARED)
+            there = [one for one in found if one.agent in self._own and one.target == draft.target]
             verdict = self.classify(draft.text, [one.text for one in there])
-            if verdict.relation != "duplicate":
-                there = near[:COMPARED]
-                verdict = self.classify(draft.text, [one.text for one in there])
             return verdict, None if verdict.place is None else there[verdict.place]
         # The cap keeps them few: they are compared all, also those that share no word.
         rows = records.texts(self.database, self.space, draft.kind, draft.target, self._own, draft.run)
@@ -179,13 +177,22 @@ class Intake:
         return added
 
     def _settled_before(self, draft: Record) -> Record | None:
-        """Find what was learned from these words before and was changed, taken back or put into quarantine: it stays so."""
-        if self.by != "reflect" or self.kinds[draft.kind].one_per or not (draft.chat or draft.source):
+        """Find what was learned from these words before; what was changed since, taken back or put into quarantine stays so."""
+        if not self._is_learned(draft):
             return None
+        known = heard.find(self.database, self.space, draft)
+        if known is not None:
+            return known
         former = records.former(self.database, self.space, draft)
         verdict = self.classify(draft.text, [one.text for one in former])
         same = verdict.relation == "duplicate" and verdict.place is not None
         return former[verdict.place] if same and verdict.place is not None else None
+
+    def _is_learned(self, draft: Record) -> bool:
+        """Say whether a text was learned from a source that may be read again."""
+        return (
+            self.by == "reflect" and not self.kinds[draft.kind].one_per and bool(draft.chat or draft.source)
+        )
 
     def _is_heard_again(self, draft: Record, other: Record, relation: str) -> bool:
         """Say whether a text comes from words that were learned from before: that is no evidence, and no news.

@@ -198,6 +198,13 @@ class _Erasing:
             first=first,
             last=last,
         )
+        self._tx.all(
+            "DELETE FROM heard WHERE space = :space AND chat = :chat AND first <= :last AND last >= :first",
+            space=self._space,
+            chat=chat,
+            first=first,
+            last=last,
+        )
         self.counts["messages"] = len(rows)
         gone = summaries.erase(self._tx, self._space, chat, rows[0][1] if rows else MAX_COUNT)
         self._sum(sorted(gone))
@@ -288,6 +295,7 @@ class _Erasing:
         )
         if not left:
             self._tx.all("DELETE FROM uses WHERE space = :space AND id = :id", **keys)
+            self._tx.all("DELETE FROM heard WHERE space = :space AND record = :id", **keys)
             return
         followers = [*(version for version, _ in left[1:]), MAX_COUNT]
         for (version, ended), follower in zip(left, followers, strict=True):

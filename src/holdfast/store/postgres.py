@@ -20,6 +20,8 @@ except ImportError as error:
     raise MissingExtra("PostgreSQL needs psycopg.", "Run: pip install 'holdfast[postgres]'.") from error
 
 POOL_SIZE = 10
+# The tables that may hold words, or what tells of them.
+_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend"
 
 
 class PostgreSQL(Database):
@@ -96,9 +98,7 @@ class PostgreSQL(Database):
     def purge(self) -> None:
         """See `Database.purge`. The server's own logs and backups are its administrator's."""
         with self._connection() as connection:
-            connection.execute(
-                "VACUUM messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, spend"
-            )
+            connection.execute(f"VACUUM {_WORDS}")
 
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""

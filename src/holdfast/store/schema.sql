@@ -224,6 +224,19 @@ CREATE TABLE watermarks (
     PRIMARY KEY (space, chat, kind)
 );
 
+-- What became of each text that was learned: the same one, from the same source, is settled by it for ever.
+CREATE TABLE heard (
+    space TEXT NOT NULL,
+    digest TEXT NOT NULL,               -- of the text, and of where it belongs and came from
+    chat TEXT NOT NULL,                 -- '' for a text that nobody said in a chat
+    first BIGINT NOT NULL,              -- the messages it was learned from
+    last BIGINT NOT NULL,
+    record TEXT NOT NULL,               -- what it became, or became part of
+    PRIMARY KEY (space, digest)
+);
+CREATE INDEX heard_chat ON heard (space, chat);
+CREATE INDEX heard_record ON heard (space, record);
+
 -- Every call of a model: written before it is asked, with what it may cost, and once more when it has answered.
 CREATE TABLE spend (
     space TEXT NOT NULL,
