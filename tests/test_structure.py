@@ -22,13 +22,13 @@ LAYERS = (
     "errors types kinds acting text payload events",
     "store",
     "recall context learn llm failures loop meter",
-    "memory chat digest incoming knowledge learner view opened pad run",
+    "memory chat digest incoming knowledge standing learner view opened pad run",
     "holdfast",
-    "aio agents io web bench cli demo testing contract __main__",
+    "aio contract agents io web bench cli demo testing null tracing __main__",
 )
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts.split()}
 # What is imported the other way, within a function, so that it is loaded only by those who use it.
-LATE = {("memory", "aio")}
+LATE = {("memory", "aio"), ("memory", "agents")}
 
 
 class Import(NamedTuple):
@@ -88,8 +88,14 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli"},
     "platformdirs": {"cli"},
-    "asyncio": {"aio", "llm", "loop"},
-    "pydantic_ai": {"llm"},
+    "asyncio": {"aio", "llm", "loop", "agents"},
+    "pydantic_ai": {"llm", "agents"},
+    "pydantic": {"agents"},
+    "mcp": {"agents"},
+    "anthropic": {"agents"},
+    "starlette": {"agents", "web"},
+    "uvicorn": {"agents", "web"},
+    "opentelemetry": {"tracing"},
     "sumy": {"bench"},
     "sqlite3": {"store", "bench"},
     "psycopg": {"store", "bench"},

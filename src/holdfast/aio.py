@@ -290,10 +290,18 @@ class AsyncView(_Async[View]):
     recall = _awaited(View.recall)
     recall_fil = _awaited(View.recall_fil)
     changes = _awaited(View.changes)
+    profile = _awaited(View.profile)
+    soul = _awaited(View.soul)
+    constraints = _awaited(View.constraints)
 
 
 class AsyncMemory(_Async[Memory]):
     """A memory whose methods are awaited. Made by `Memory.aio`; shares its connections."""
+
+    @property
+    def name(self) -> str:
+        """What this kind of memory is called among the providers of the contract."""
+        return self._sync.name
 
     @property
     def scope(self) -> Scope:
@@ -325,6 +333,13 @@ class AsyncMemory(_Async[Memory]):
     recall = _awaited(Memory.recall)
     recall_fil = _awaited(Memory.recall_fil)
     changes = _awaited(Memory.changes)
+    profile = _awaited(Memory.profile)
+    set_profile = _awaited(Memory.set_profile)
+    soul = _awaited(Memory.soul)
+    set_soul = _awaited(Memory.set_soul)
+    constraints = _awaited(Memory.constraints)
+    add_constraint = _awaited(Memory.add_constraint)
+    remove_constraint = _awaited(Memory.remove_constraint)
     remember = _awaited(Memory.remember)
     remember_fil = _awaited(Memory.remember_fil)
     replace = _awaited(Memory.replace)

@@ -182,23 +182,26 @@ class Chat(Digest):
         """Count messages and tokens; all zero for an unknown chat."""
         return sessions.stats(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
-    def window(self, budget: int = 8_000, *, policy: Policy | None = None) -> Window:
+    def window(self, budget: int = 8_000, *, tail: int | None = None, policy: Policy | None = None) -> Window:
         """Choose what a model will see of the session: summaries of the older part, then the newest messages.
 
         Costs what the window costs, however long the session is.
 
         Args:
             budget: tokens at most; exceeded only by what the policy guarantees, and the window says so.
+            tail: the newest messages that are there whatever they cost; None leaves that to the policy.
             policy: how to choose, with its own budget; see `holdfast.context.window`. The default, `Lossless`, shows
                 the summaries and all messages after them while that fits, and never less than the newest message.
 
         Raises:
-            InvalidInput: a negative budget.
+            InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
 
         """
         opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
+        if tail is not None and policy is not None:
+            raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
         stats = self.stats()
-        policy = policy or Lossless(budget)
+        policy = policy or Lossless(budget, keep=tail)
         newest_first = log.backward(opened.database, space, self._id, expected_messages(policy, stats))
         return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.digest import resolved
 from holdfast.errors import Damaged, InvalidInput
-from holdfast.knowledge import Knowledge
+from holdfast.standing import Standing
 from holdfast.store import jobs, spend
 from holdfast.store.rows import to_micros
 from holdfast.types import (
@@ -42,7 +42,7 @@ _FOR_EVERYONE = ("authentication", "quota", "unavailable")  # reasons for which 
 SHORTEST = 50  # characters of what is worth extracting from
 
 
-class Learner(Knowledge):
+class Learner(Standing):
     """Learn from what was said. A part of `Memory`."""
 
     def work(

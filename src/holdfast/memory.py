@@ -87,6 +87,11 @@ class Memory(Learner):
         self._pinned = False
 
     @property
+    def name(self) -> str:
+        """What this kind of memory is called among the providers of the contract."""
+        return "holdfast"
+
+    @property
     def scope(self) -> Scope:
         """Whose memory this handle is."""
         acting = current()

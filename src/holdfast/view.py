@@ -204,6 +204,22 @@ class View:
         """
         return {kind: self.recall(query, kinds=(kind,), limit=limit_per_kind) for kind in FIL}
 
+    def profile(self) -> str:
+        """Give the profile of the user, "" if there is none: that of this agent, or else the one of no agent."""
+        return self._one("profile")
+
+    def soul(self) -> str:
+        """Give what the agent is to this user, "" if that was not said."""
+        return self._one("soul")
+
+    def constraints(self) -> list[Record]:
+        """List what always holds, the oldest first."""
+        return self.records(kind="constraint")
+
+    def _one(self, kind: str) -> str:
+        found = {record.agent: record.text for record in self.records(kind=kind)}
+        return found.get(self.scope.agent, found.get("", ""))
+
     def changes(
         self,
         *,

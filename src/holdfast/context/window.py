@@ -111,19 +111,23 @@ class Lossless:
 
     While all of that fits, nothing of the session is missing. Where it does not, the newest messages go first, as
     `FreshTail` keeps them, then the summaries, the newest first, then older messages; what is left out is named.
-    `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`.
+    `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep`
+    messages are there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
 
     Raises:
-        InvalidInput: `budget` is not an int of 0 or more, or `compaction` is none.
+        InvalidInput: `budget` or `keep` is not an int of 0 or more, or `compaction` is none.
 
     """
 
     budget: int = 8_000
     compaction: Compaction = DEFAULTS
     user_first: bool = False
+    keep: int | None = None
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
+        if self.keep is not None:
+            check_count(self.keep, "keep")
         compaction: object = self.compaction
         if not isinstance(compaction, Compaction):
             raise InvalidInput(f"`compaction` is {compaction!r}.", "Pass a Compaction.")
@@ -138,18 +142,19 @@ class Lossless:
     ) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
         budget, turns = self.budget, self.compaction.turns
+        keep = min(1, turns) if self.keep is None else self.keep
         if not frontier:
-            reach = Reach(budget, min(1, turns), turns, budget, user_first=self.user_first)
+            reach = Reach(budget, keep, turns, budget, user_first=self.user_first)
             return choose(newest_first, length, tokens, reach, erased)
         rest = _Rest(newest_first, length, tokens, erased, frontier)
         cap = budget
         kept = frontier
         if rest.tokens + _cost(frontier) > budget:
             cap = int(budget * self.compaction.tail)
-            tail = rest.choose(Reach(0, min(1, turns), turns, cap))
+            tail = rest.choose(Reach(0, keep, turns, cap))
             kept = _newest_within(frontier, budget - tail.tokens)
         room = max(0, budget - _cost(kept))
-        window = rest.choose(Reach(room, min(1, turns), turns, min(cap, room), user_first=self.user_first))
+        window = rest.choose(Reach(room, keep, turns, min(cap, room), user_first=self.user_first))
         return _joined(kept, window, budget, frontier[: len(frontier) - len(kept)])
 
 

@@ -1,0 +1,345 @@
+"""The provider contract: what a memory is to those who build on one, as protocols.
+
+A provider opens chats; to append to them, to make windows of them and to count them is the core. Everything else is a
+capability that a provider has or has not: it has it if its methods are there, on the provider and on the chats that it
+opens. Nothing is declared, so nothing declared can be wrong.
+
+`holdfast.Memory` has all of it. Messages, records and results are the types of `holdfast`. `holdfast.testing` holds two
+small providers to read, and the suite that checks any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.types import (
+        Change,
+        ChatInfo,
+        ChatStats,
+        CompactionResult,
+        Description,
+        Expansion,
+        Hit,
+        Message,
+        Prompt,
+        Record,
+        Window,
+        Writer,
+    )
+
+Capability = Literal[
+    "scopes",
+    "prompt",
+    "compact",
+    "search",
+    "recall",
+    "explore",
+    "records",
+    "profile",
+    "constraints",
+    "versions",
+    "snapshots",
+    "changes",
+    "sessions",
+    "review",
+    "learn",
+    "pad",
+]
+CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
+
+
+# The core ------------------------------------------------------------------------------------------------------------
+
+
+class Session(Protocol):
+    """One chat of a provider."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    def append(self, messages: Sequence[Message], /) -> list[Message]:
+        """Store messages in their order, all or none, and return them, numbered by `seq` from 1 on.
+
+        Appends to one chat come one after the other, whoever calls; those to others may go on at the same time.
+        """
+
+    def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
+        """Choose what a model is to see, oldest first, within so many tokens; `window.omitted` says what is left out.
+
+        The newest `tail` messages are always there, whatever they cost. A call is never parted from its results.
+        """
+
+    def stats(self) -> ChatStats:
+        """Count messages and tokens; all zero for a chat that nothing was said in."""
+
+
+class Provider(Protocol):
+    """The core: what every memory can do."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, in traces and reports; not empty."""
+
+    def chat(self, id: str, /) -> Session:  # noqa: A002 - `id` is what it is called everywhere else
+        """Open a chat. That costs nothing and stores nothing: a chat comes into being with its first message."""
+
+    def close(self) -> None:
+        """Let go of what is held. Closing twice is harmless."""
+
+
+# The capabilities: what a provider has, and what its chats have --------------------------------------------------------
+
+
+class Scopes(Protocol):
+    """scopes: one store for many users, each of whom sees nothing of another."""
+
+    def scoped(self, *, user: str | None = None, agent: str | None = None) -> Provider:
+        """Give a provider for another user or agent on the same store; None keeps what this one has."""
+
+
+class PromptedChat(Protocol):
+    """prompt: what is sent to a model, in one budget."""
+
+    def prompt(self, budget: int = 8_000, query: str | None = None, *, system: str = "") -> Prompt:
+        """Assemble system text, what is known, the window, and what the query recalls."""
+
+
+class CompactedChat(Protocol):
+    """compact: summaries stand for older messages, none of which is lost."""
+
+    def crowded(self, budget: int = 8_000, threshold: float | None = None) -> bool:
+        """Say whether the chat takes more than this share of the budget, and something can be done."""
+
+    def compact(
+        self, mode: Literal["incremental", "full"] = "incremental", *, budget: int = 8_000
+    ) -> CompactionResult:
+        """Summarise: "incremental" once if the chat is crowded, "full" until nothing more can be done."""
+
+
+class SearchedChat(Protocol):
+    """search: find messages and summaries of one chat by a text that stands in them."""
+
+    def search(
+        self, query: str, scope: Literal["messages", "summaries", "both"] = "both", limit: int = 20
+    ) -> list[Hit]:
+        """Find a text as it stands, whatever its case; nothing in it is a wildcard."""
+
+
+class Recall(Protocol):
+    """recall: find in all chats, and in what is known, what answers a question."""
+
+    def recall(self, query: str, *, limit: int = 10) -> list[Hit]:
+        """Find what answers a question, the best first."""
+
+
+class ExploredChat(Protocol):
+    """explore: walk from a summary down to the words that it stands for."""
+
+    def describe(self, id: str) -> Description:  # noqa: A002 - as above
+        """Show a summary and what stands above and below it; raise for an id that is unknown or foreign."""
+
+    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - as above
+        """Open a summary: the messages of a leaf, the summaries of a node; at least one, and on from `cursor`."""
+
+
+class Records(Protocol):
+    """records: what is known beside what was said."""
+
+    def remember(self, text: str, kind: str = "fact", *, by: Writer | None = None) -> Record:
+        """Store one thing that is known."""
+
+    def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
+        """Give a record another text; `what` is its id."""
+
+    def retract(self, what: str, *, by: Writer | None = None) -> Record:
+        """Take a record back; `what` is its id."""
+
+    def records(self, *, kind: str | None = None) -> list[Record]:
+        """List what is known, the oldest first."""
+
+
+class Profile(Protocol):
+    """profile: one text about the user, and one about what the agent is to this user."""
+
+    def profile(self) -> str:
+        """Give the profile of the user, "" if there is none."""
+
+    def set_profile(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Write the whole profile. A chat in whose course that is done shows it from its next prompt on."""
+
+    def soul(self) -> str:
+        """Give what the agent is, "" if that was not said."""
+
+    def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Write the whole of what the agent is."""
+
+
+class Constraints(Protocol):
+    """constraints: what always holds, by the user's own word."""
+
+    def constraints(self) -> list[Record]:
+        """List them, the oldest first."""
+
+    def add_constraint(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Add one, confirmed by the user: `by` is "user", or it is denied."""
+
+    def remove_constraint(
+        self,
+        id: str,  # noqa: A002 - as above
+        *,
+        by: Writer | None = None,
+        chat: str | None = None,
+    ) -> Record:
+        """Remove one; raise for an id that is unknown, and count no version then."""
+
+
+class Versions(Protocol):
+    """versions: each write of what is known has a number, and any of them can be looked at again."""
+
+    def version(self) -> int:
+        """Give the number of the newest version; 0 at first."""
+
+    def at(self, version: int, /) -> Reading:
+        """Look at what was known then."""
+
+    def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
+        """Write again what a record, or the one text of a kind, said in a version: a new version, by the user."""
+
+
+class Reading(Protocol):
+    """What was known at a version; with `constraints` and `profile` for those who have them."""
+
+    def version(self) -> int:
+        """Give its number."""
+
+
+class SnapshotChat(Protocol):
+    """snapshots: the prompts of a chat show what was known when it began."""
+
+    def snapshot(self) -> int | None:
+        """Give the version that the prompts of the chat show; None before the first."""
+
+    def advance(self) -> int:
+        """Show the newest version from now on, and return it."""
+
+
+class Changes(Protocol):
+    """changes: an account of what was written, before and after."""
+
+    def changes(self, *, kind: str | None = None, limit: int | None = None) -> list[Change]:
+        """List what changed, the newest first."""
+
+
+class Sessions(Protocol):
+    """sessions: which chats there are."""
+
+    def chats(
+        self, *, archived: bool | None = False, limit: int | None = None, offset: int = 0
+    ) -> list[ChatInfo]:
+        """List chats, the one with the newest message first; with `archived=None` those that were put away as well."""
+
+
+class KeptChat(Protocol):
+    """sessions: what is kept of a chat."""
+
+    def history(
+        self, limit: int | None = None, *, before: int | None = None, after: int | None = None
+    ) -> list[Message]:
+        """Read its messages, word for word, oldest first."""
+
+    def rename(self, title: str) -> None:
+        """Give it a title."""
+
+    def archive(self, *, archived: bool = True) -> None:
+        """Put it away, or take it back."""
+
+
+class ReviewedChat(Protocol):
+    """review: a chat as a text, for those who reflect on it."""
+
+    def review(self, since: datetime | None = None, *, limit: int = 200) -> str:
+        """Write what was said since a time, after the summaries of what was said before; "" if nothing was."""
+
+
+class Learns(Protocol):
+    """learn: what happened is turned into what is known, in the background."""
+
+    def work(self, *, limit: int | None = None) -> object:
+        """Do what there is to do, at most so many jobs, and say what became of it."""
+
+
+class EndedChat(Protocol):
+    """learn: a chat that can be said to have ended."""
+
+    def end(self) -> object:
+        """Leave the chat to be learned from."""
+
+
+class Pads(Protocol):
+    """pad: names with values, kept."""
+
+    @property
+    def pad(self) -> MutableMapping[str, str]:
+        """The scratchpad of the user."""
+
+
+# What a provider can do ------------------------------------------------------------------------------------------------
+
+
+class Methods(NamedTuple):
+    """The methods that make up a capability: of a provider, and of its chats."""
+
+    provider: tuple[str, ...]
+    chat: tuple[str, ...]
+
+
+def _names(*protocols: type) -> tuple[str, ...]:
+    return tuple(name for protocol in protocols for name in vars(protocol) if not name.startswith("_"))
+
+
+METHODS: dict[Capability, Methods] = {
+    "scopes": Methods(_names(Scopes), ()),
+    "prompt": Methods((), _names(PromptedChat)),
+    "compact": Methods((), _names(CompactedChat)),
+    "search": Methods((), _names(SearchedChat)),
+    "recall": Methods(_names(Recall), ()),
+    "explore": Methods((), _names(ExploredChat)),
+    "records": Methods(_names(Records), ()),
+    "profile": Methods(_names(Profile), ()),
+    "constraints": Methods(_names(Constraints), ()),
+    "versions": Methods(_names(Versions), ()),
+    "snapshots": Methods((), _names(SnapshotChat)),
+    "changes": Methods(_names(Changes), ()),
+    "sessions": Methods(_names(Sessions), _names(KeptChat)),
+    "review": Methods((), _names(ReviewedChat)),
+    "learn": Methods(_names(Learns), _names(EndedChat)),
+    "pad": Methods(_names(Pads), ()),
+}
+"""Each capability with its methods, which are those of the protocols above."""
+
+
+def capabilities(provider: Provider) -> frozenset[Capability]:
+    """Say what a provider can do beside the core, by the methods that it and its chats really have.
+
+    It looks at a chat that it opens, which stores nothing. A method that is None is not there, so that a class can take
+    back what it inherits.
+
+    >>> from holdfast import Memory
+    >>> sorted(set(CAPABILITIES) - capabilities(Memory(":memory:")))
+    []
+    """
+    chat = provider.chat("capabilities")
+    return frozenset(
+        name
+        for name, methods in METHODS.items()
+        if _has(provider, methods.provider) and _has(chat, methods.chat)
+    )
+
+
+def _has(thing: object, names: Sequence[str]) -> bool:
+    return all(getattr(thing, name, None) is not None for name in names)
