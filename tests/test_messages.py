@@ -645,6 +645,7 @@ def test_a_clock_may_tell_another_zone(location: str) -> None:
         assert memory.chat("monday").history()[0].at == NOON
 
 
+@pytest.mark.slow
 def test_ten_megabytes_come_back(memory: Memory) -> None:
     text = "Zürich 日本 😀\n" * 700_000
     memory.chat("monday").append({"role": "user", "content": text, "x": 1})

@@ -358,6 +358,7 @@ INTERRUPTED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_watch_works_waits_and_ends_by_a_signal(cli: Cli, ending: signal.Signals) -> None:
     with watching("--every", "3600") as process:
@@ -384,6 +385,7 @@ def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> N
     assert done == {f"{kind}:{chat}" for kind in ("observe", "episode") for chat in ("queue", "later")}
 
 
+@pytest.mark.slow
 def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> None:
     ours, theirs = os.openpty()
     done = subprocess.run(
@@ -409,6 +411,7 @@ def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_gives_the_running_job_back(cli: Cli, server: Server, ending: signal.Signals) -> None:
     asked, over = Event(), Event()

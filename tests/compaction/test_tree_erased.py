@@ -70,6 +70,7 @@ def ada(shared_location: str) -> Iterator[Memory]:
         yield memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [TREE, SummaryBuffer(600)], ids=["tree", "single"])
 @pytest.mark.parametrize("level", LEVELS)
 def test_erased_words_are_in_no_summary_and_in_no_byte(

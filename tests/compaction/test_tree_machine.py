@@ -250,7 +250,7 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
 
 def test_a_session_in_memory_stays_true() -> None:
     with Memory(":memory:", user="ada") as memory:
-        run_machine(memory, 60, 10)
+        run_machine(memory, 25, 10)
 
 
 def test_a_session_on_disk_stays_true(tmp_path: Path) -> None:

@@ -345,6 +345,7 @@ def test_a_model_that_fails_leaves_what_was_stored(memory: Memory, fails_at: int
 # One summary that grows
 
 
+@pytest.mark.slow
 @given(
     st.lists(EVENTS, min_size=1, max_size=5), BUFFERS, st.sampled_from(sorted(MODELS)), st.none() | LOSSLESS
 )

@@ -208,6 +208,7 @@ def killed_after(program: Popen[str], lines: int) -> None:
         assert all(read), program.stderr.read() if program.stderr else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["tree", "single"])
 def test_a_process_killed_at_any_moment_of_a_compaction_leaves_a_tree_that_goes_on(
     shared_location: str, reopen: Callable[[], Memory], shape: str

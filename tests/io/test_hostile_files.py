@@ -94,6 +94,7 @@ def mutated(rng: random.Random, value: object) -> object:
     return value if rng.random() > 0.05 else anything(rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_anything_anywhere(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

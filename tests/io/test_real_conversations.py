@@ -16,6 +16,8 @@ from holdfast.io.importing import import_paths
 from holdfast.io.locomo import questions
 from holdfast.io.realmem import queries
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def everything(shared_data: Path) -> Iterator[Memory]:

@@ -221,6 +221,7 @@ def test_the_place_is_none_for_new_only() -> None:
         assert (verdict.place is None) == (verdict.relation == "new")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["a", "1.", "a_", "a/", "a-", "1,", "a'", "東", "🎉", "\u0301", "no ", "from "]
 )
@@ -243,6 +244,7 @@ def test_long_texts_are_compared_for_equality_only() -> None:
 REACHED = {"held_out": (0.01, (0.3, 0.3)), "tune_s": (0.01, (0.2, 0.1)), "tune_w": (0.015, (0.55, 0.65))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [*sorted(path.stem for path in DATA.glob("tune*.jsonl")), "held_out"])
 def test_the_labelled_pairs(half: str) -> None:
     pairs = [

@@ -427,6 +427,7 @@ with Memory(sys.argv[1], user="ada") as space:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 4, 5, 23, 48])
 def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: str, lines: int) -> None:
     with start_python(APPEND_AND_FREEZE, shared_location) as process:

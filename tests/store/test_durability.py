@@ -50,6 +50,7 @@ def killed_after(program: Popen[str], lines: int) -> int:
     return int(read[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_a_killed_process_loses_nothing_that_it_acknowledged(
     shared_location: str, reopen: Callable[[], Memory], durability: str

@@ -331,6 +331,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [*MARKS, *OTHERS])
 def test_a_megabyte_takes_linear_time(part: str) -> None:
     text = "x " + part * (MEGA // len(part)) + " y"
