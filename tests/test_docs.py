@@ -66,37 +66,35 @@ def test_the_example_runs_as_written(
         assert memory.verify().ok
 
 
-def test_the_how_to_about_knowledge_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "knowledge.md").read_text("utf-8")
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        run(block, names)
-    for memory in (names["memory"], names["shared"]):
-        assert isinstance(memory, holdfast.Memory)
-        memory.close()
+HOW_TOS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in ROOT.glob("docs/*.md")
+    if "```python" in path.read_text("utf-8")
+)
 
 
-def test_the_how_to_about_compaction_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_how_tos() -> None:
+    assert {"docs/knowledge.md", "docs/compaction.md", "docs/learning.md"} <= set(HOW_TOS)
+
+
+@pytest.mark.parametrize("name", HOW_TOS)
+def test_a_how_to_runs_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "compaction.md").read_text("utf-8")
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL):
         run(block, names)
-    memory = names["memory"]
-    assert isinstance(memory, holdfast.Memory)
-    with memory:
+    for value in names.values():
+        if isinstance(value, holdfast.Memory):
+            value.close()
+    with holdfast.Memory("agent.db", user="ada") as memory:
         assert memory.verify().ok
 
 
-def test_the_how_to_about_learning_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "learning.md").read_text("utf-8")
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        run(block, names)
+def test_what_the_how_to_about_learning_promises_is_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_a_how_to_runs_as_written("docs/learning.md", tmp_path, monkeypatch)
     with holdfast.Memory("agent.db", user="ada", agent="coach") as memory:
-        assert memory.verify().ok
         assert {record.kind for record in memory.records()} >= {"episode", "finding"}
 
 
