@@ -23,6 +23,9 @@ SESSION = (
     "I wrote docs/migration.md: it tells how to copy the sessions, and how to roll back if the copy fails halfway.",
 )
 """Three turns of a user and an assistant."""
+BACKUP = "The nightly backup of the shop takes 40 minutes."
+TEXT = f"{BACKUP} It is kept for 30 days, in a cellar in Frankfurt."
+DECIDED = "We decided to keep the backups of the shop for 30 days, because the lawyers want it."
 
 # A key of the answer that each prompt names, and what the prompt is for.
 _PURPOSES = {
@@ -142,3 +145,18 @@ def learned(memory: Memory) -> list[Record]:
 def known(memory: Memory) -> list[tuple[str, str]]:
     """Give the kinds and texts of all that is known, sorted."""
     return sorted((record.kind, record.text) for record in memory.records())
+
+
+def texts(memory: Memory, kind: str | None = None) -> list[str]:
+    """Give the texts of what is known of a kind, or of all but episodes."""
+    return [record.text for record in (learned(memory) if kind is None else memory.records(kind=kind))]
+
+
+def finding(*found: str | tuple[str, Sequence[int], str]) -> Model:
+    """Make a model that finds some texts, and has nothing to say on reflection."""
+    return Model({"observe": finds(*found), "reflect": offers()})
+
+
+def say(chat: Chat, *said: tuple[str, str]) -> None:
+    """Append messages, each with its role."""
+    chat.append([{"role": role, "content": content} for role, content in said])

@@ -323,6 +323,7 @@ def test_a_view_has_no_method_that_writes(memory: Memory) -> None:
     memory.remember("one", "finding")
     view = memory.at(1)
     reads = {"changes", "get", "recall", "recall_fil", "records", "scope", "version"}
+    reads |= {"profile", "soul", "constraints"}
     assert {name for name in dir(view) if not name.startswith("_")} == reads
     assert type(view) is View
 

@@ -21,6 +21,7 @@ from holdfast.learn.question import Unreadable
 from holdfast.learn.setting import Outcome, Setting, Unit
 from holdfast.store import jobs, watermarks
 from holdfast.store.jobs import Lost
+from learning_scripts import Clock
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -564,8 +565,8 @@ def test_those_in_quarantine_displace_no_others(memory: Memory) -> None:
     assert [one.chat for one in memory.quarantine()] == ["bad 2"]
 
 
-def test_old_ones_go_when_that_is_wanted(memory: Memory) -> None:
-    now = datetime.now(UTC)
+def test_old_ones_go_when_that_is_wanted(memory: Memory, clock: Clock) -> None:
+    now = clock.now
     for n, days in enumerate((400, 100, 1)):
         at = now - timedelta(days=days)
         memory.chat(str(n)).append([replace(one, at=at) for one in session(TOPICS[n])])

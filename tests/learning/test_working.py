@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -31,25 +31,6 @@ from learning_scripts import (
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 EXTRACTED = "The sessions of the shop are kept in PostgreSQL."
 TEXT = "The nightly backup of the shop takes 40 minutes and is kept for 30 days in Frankfurt."
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def memory(location: str, clock: Clock) -> Iterator[Memory]:
-    """Open a fresh memory on each kind of database, whose time stands still."""
-    with Memory(location, user="ada", clock=clock) as opened:
-        yield opened
-
-
-@pytest.fixture
-def quick(clock: Clock) -> Iterator[Memory]:
-    """Open a memory for what no database has a part in."""
-    with Memory(":memory:", user="ada", clock=clock) as opened:
-        yield opened
 
 
 def opened(clock: Clock, **learning: Any) -> Memory:

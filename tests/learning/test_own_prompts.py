@@ -1,0 +1,128 @@
+"""Prompts of one's own, and what learning with another prompt changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import InvalidInput, Memory
+from learning_scripts import (
+    BACKUP,
+    SESSION,
+    START,
+    TEXT,
+    Model,
+    failing,
+    finding,
+    finds,
+    hold,
+    known,
+    learned,
+    offers,
+    texts,
+)
+
+OWN = """Say what you learn of the $type "$step", as JSON: {"findings": [""], "insights": [], "lessons": []}
+
+<known>
+$known
+</known>
+
+<conversation>
+$transcript
+</conversation>
+"""
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> str:
+    """Write a prompt of the user's own."""
+    file = tmp_path / "short.md"
+    file.write_text(OWN)
+    return str(file)
+
+
+def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: str) -> None:
+    hold(quick).end()
+    model = finding(BACKUP)
+    quick.work(llm=model, prompts={"observe": prompt})
+    assert model.asked("observe")[0].startswith('Say what you learn of the session "')
+    assert [record.meta["learned"] for record in learned(quick)] == ["observe short"]
+
+
+@pytest.mark.parametrize("version", ["v99", "nothing.md", "", "../v1.md"])
+def test_a_prompt_that_is_not_there_is_refused(quick: Memory, version: str) -> None:
+    hold(quick).extract(llm=finding(BACKUP))
+    with pytest.raises(InvalidInput):
+        quick.relearn(llm=finding(), prompt=version)
+
+
+def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memory, prompt: str) -> None:
+    chat = hold(memory)
+    old = [("All 42 tests of the shop pass.", (4, 4), SESSION[3]), ("Redis is fast.", (2, 2), "Redis runs")]
+    chat.extract(llm=finding(*old))
+    memory.remember("The till is made of oak.", kind="finding", by="user", chat="shop")
+    before, version = known(memory), memory.version()
+    model = finding(old[0], ("The sessions of the shop are in PostgreSQL.", (3, 3), SESSION[2]))
+
+    shown = memory.relearn(llm=model, prompt=prompt, dry_run=True)
+    assert (shown.prompt, shown.chats, shown.kept, shown.applied) == ("observe short", ("shop",), 1, False)
+    assert [record.text for record in shown.added] == ["The sessions of the shop are in PostgreSQL."]
+    assert [record.text for record in shown.removed] == ["Redis is fast."]
+    assert (known(memory), memory.version()) == (before, version)
+    assert model.asked("observe")[0].startswith("Say what you learn")
+    assert {line.purpose for line in memory.spend().lines} == {"observe", "relearn"}
+
+    made = memory.relearn(llm=model, prompt=prompt)
+    assert (made.applied, made.failed) == (True, {})
+    assert texts(memory, "finding") == [
+        "All 42 tests of the shop pass.",
+        "The till is made of oak.",
+        "The sessions of the shop are in PostgreSQL.",
+    ]
+    new = memory.records(kind="finding")[-1]
+    assert (new.meta["learned"], new.messages, new.chat) == ("observe short", (3, 3), "shop")
+    assert memory.relearn(llm=model, prompt=prompt).added == ()
+
+    memory.undo()
+    assert known(memory) == before
+
+
+def test_relearning_leaves_alone_what_the_user_changed(quick: Memory) -> None:
+    chat = hold(quick)
+    chat.extract(llm=finding("The tests pass.", "The sessions are in Redis."))
+    changed, retracted = learned(quick)
+    quick.replace(changed.id, "All tests pass since Monday.", by="user")
+    quick.retract(retracted.id, by="user")
+    quick.relearn(llm=finding("The sessions are in Redis."))
+    assert texts(quick) == ["All tests pass since Monday."]
+
+
+def test_relearning_says_which_sessions_failed(quick: Memory) -> None:
+    hold(quick).extract(llm=finding("The tests pass."))
+    result = quick.relearn(llm=Model({"observe": failing}))
+    assert list(result.failed) == ["shop"]
+    assert "secret" not in result.failed["shop"]
+    assert texts(quick) == ["The tests pass."]
+
+
+def test_only_observations_can_be_relearned(quick: Memory) -> None:
+    with pytest.raises(InvalidInput, match="cannot be learned anew"):
+        quick.relearn("dreams", llm=finding())
+
+
+def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memory) -> None:
+    hold(quick).end()
+    quick.work(llm=Model({"observe": finds(BACKUP), "reflect": offers("Ada owns a shop.")}))
+    signed = {record.kind: (record.meta["learned"], record.meta["model"]) for record in quick.records()}
+    assert signed == {
+        "finding": ("observe v1", "Model"),
+        "episode": ("episode v1", "Model"),
+        "profile": ("reflect v1", "Model"),
+    }
+
+
+def test_times_of_records_are_those_of_the_clock(quick: Memory) -> None:
+    (record,) = quick.extract(TEXT, llm=finding(BACKUP)).records
+    assert record.at == START
