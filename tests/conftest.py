@@ -6,6 +6,7 @@ import importlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 
 from holdfast import Memory
+from learning_scripts import Clock
 
 ROOT = Path(__file__).parent.parent
 
@@ -180,10 +182,30 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def memory(location: str) -> Iterator[Memory]:
-    """Open a fresh memory on each kind of database."""
-    with Memory(location, user="ada") as opened:
+def clock() -> Clock:
+    """Stop the time of the memory, and set it by hand."""
+    return Clock()
+
+
+@pytest.fixture
+def memory(location: str, request: pytest.FixtureRequest) -> Iterator[Memory]:
+    """Open a fresh memory on each kind of database; it goes by the clock of a test that has one."""
+    with Memory(location, user="ada", clock=_time(request)) as opened:
         yield opened
+
+
+@pytest.fixture
+def quick(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    """Open a fresh memory for what no database has a part in; as above with a clock."""
+    with Memory(":memory:", user="ada", clock=_time(request)) as opened:
+        yield opened
+
+
+def _time(request: pytest.FixtureRequest) -> Callable[[], datetime]:
+    if "clock" in request.fixturenames:
+        clock: Clock = request.getfixturevalue("clock")
+        return clock
+    return lambda: datetime.now(UTC)
 
 
 @pytest.fixture(params=["file", "postgres"])

@@ -26,13 +26,6 @@ def daily(location: str) -> Iterator[Memory]:
         yield opened
 
 
-@pytest.fixture
-def quick() -> Iterator[Memory]:
-    """Open a memory for what is refused before any database is asked."""
-    with Memory(":memory:", user="ada") as opened:
-        yield opened
-
-
 def texts(hits: Iterable[Hit]) -> list[str]:
     return [hit.text for hit in hits]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import product
 from typing import Any
@@ -33,13 +33,6 @@ HOSTILE = [
     "e\u0301 is not é",
     "~" * 5_000,
 ]
-
-
-@pytest.fixture
-def quick() -> Iterator[Memory]:
-    """Open a memory for what is refused before any database is asked."""
-    with Memory(":memory:", user="ada") as opened:
-        yield opened
 
 
 def texts(records: Iterable[Record]) -> list[str]:

@@ -12,6 +12,8 @@ from learning_scripts import (
     say,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 def test_nothing_is_learned_from_nothing(quick: Memory) -> None:
     chat = quick.chat("shop")

@@ -35,6 +35,8 @@ from learning_scripts import (
 )
 from programs import run
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 # Texts
 
 

@@ -23,6 +23,8 @@ from learning_scripts import (
     texts,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 OWN = """Say what you learn of the $type "$step", as JSON: {"findings": [""], "insights": [], "lessons": []}
 
 <known>

@@ -20,6 +20,8 @@ from learning_scripts import (
     texts,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 FACTS = (
     "Remember that I live in Lisbon, in the Rua das Flores, with my sister Ines.",
     "We decided to open the shop at 9:30 on Saturdays, because the market begins at 10:00.",

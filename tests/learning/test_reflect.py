@@ -41,13 +41,6 @@ JSON = st.recursive(
 )
 
 
-@pytest.fixture
-def quick() -> Iterator[Memory]:
-    """Open a memory for what no database has a part in."""
-    with Memory(":memory:", user="ada") as opened:
-        yield opened
-
-
 def setting(memory: Memory, **changed: Any) -> Setting:
     """Make what the worker would hand over for the agent of a handle."""
     opened = memory._open

@@ -18,6 +18,8 @@ from learning_scripts import (
     texts,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 def test_a_reflection_rewrites_the_profile_and_says_what_it_changed(memory: Memory) -> None:
     hold(memory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,24 +13,12 @@ from holdfast import Closed, Event, Learning, Limit, Memory, Message, ModelFaile
 from holdfast.errors import Reason
 from learning_scripts import Answer, Clock, Model, finds, framed, hold, learned
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 PORT, OTHER_PORT = "The shop runs on port 8080.", "The shop runs on port 9090."
 REDIS, REDIS_SAID_LONGER = "The sessions are in Redis.", "The sessions of the shop are kept in Redis."
 TILL, ROOF = "The till is made of oak.", "The roof leaks when it rains."
 TEXTS = (PORT, REDIS, TILL, ROOF)
-
-
-@pytest.fixture
-def memory(location: str) -> Iterator[Memory]:
-    """Open a fresh memory on each kind of database, whose time stands still."""
-    with Memory(location, user="ada", clock=Clock()) as opened:
-        yield opened
-
-
-@pytest.fixture
-def quick() -> Iterator[Memory]:
-    """Open a memory for what no database has a part in."""
-    with Memory(":memory:", user="ada", clock=Clock()) as opened:
-        yield opened
 
 
 def finding(*texts: str, kind: str = "finding") -> Model:

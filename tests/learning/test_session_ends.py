@@ -22,6 +22,8 @@ from learning_scripts import (
     says,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 def ended(memory: Memory, chat: str, *said: str, llm: Model | None = None) -> Record | None:
     """Hold a session, end it, and give its episode."""

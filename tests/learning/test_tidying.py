@@ -16,6 +16,8 @@ from learning_scripts import (
     texts,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 
 def facts(memory: Memory, *said: str) -> list[Record]:
     return [memory.remember(text, merge=False) for text in said]

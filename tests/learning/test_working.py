@@ -28,6 +28,8 @@ from learning_scripts import (
     offers,
 )
 
+pytestmark = pytest.mark.usefixtures("clock")
+
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 EXTRACTED = "The sessions of the shop are kept in PostgreSQL."
 TEXT = "The nightly backup of the shop takes 40 minutes and is kept for 30 days in Frankfurt."
