@@ -249,6 +249,12 @@ def test_a_function_call_item_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", [[], {}, 5])
+def test_an_item_whose_type_is_no_text_is_refused(kind: object) -> None:
+    with pytest.raises(InvalidInput, match="has no role"):
+        payload.parse({"type": kind})
+
+
 def test_the_function_of_a_call_item_is_not_who_speaks() -> None:
     item = {"type": "function_call", "call_id": "c1", "name": "find", "arguments": "{}"}
     assert payload.parse(item).actor == "assistant"

@@ -186,7 +186,7 @@ def _role(value: object) -> Role:
 def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
     """Bring an item of OpenAI's Responses format (a call, its output, reasoning) into the shape of a message."""
     kind = payload.get("type")
-    if "role" in payload or kind is None:
+    if "role" in payload or not isinstance(kind, str):
         return payload
     if kind in {"function_call", "custom_tool_call"}:
         call = {"id": payload.get("call_id"), "function": payload}
