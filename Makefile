@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all check format bench clean
+.PHONY: demo test check format bench reference clean
 
 demo: $(VENV)/.installed        ## see what Holdfast does, on a sample of conversations
 	@$(BIN)/holdfast demo
@@ -24,6 +24,9 @@ format: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev   ## the numbers of the README; DATA=folder adds recall
 	$(BIN)/holdfast bench speed --full
 	$(if $(DATA),$(BIN)/holdfast bench recall $(DATA),)
+
+reference: $(VENV)/.installed-dev  ## the pages of docs/reference, from the docstrings
+	$(BIN)/python scripts/reference.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -22,7 +22,7 @@ PATIENCE = 60  # seconds until a test that hangs says so
 
 # What stays as it is: it reads no database.
 PLAIN = {
-    *(("Memory", name) for name in ("name", "scope", "scoped", "chat", "aio", "pad", "on")),
+    *(("Memory", name) for name in ("name", "scope", "scoped", "chat", "aio", "pad", "on", "tools")),
     *(("Chat", name) for name in ("id", "pad", "run", "same_as")),
     *(("Run", name) for name in ("id", "chat", "pad")),
     ("View", "scope"),

@@ -48,6 +48,7 @@ from holdfast.types import (
 from holdfast.view import View
 
 if TYPE_CHECKING:
+    from holdfast.agents.tools import Tool
     from holdfast.events import Event
     from holdfast.learn.policy import Learning, Limit
     from holdfast.learn.ranking import Ranking
@@ -92,6 +93,7 @@ __all__ = [
     "Scope",
     "Spend",
     "Summary",
+    "Tool",
     "ToolCall",
     "Unavailable",
     "UnknownFormat",
@@ -106,7 +108,8 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# What is about learning, which takes a fifth of the time of importing all the rest, is imported when it is first named.
+# What is about learning, which takes a fifth of the time of importing all the rest, and about agents is imported when it
+# is first named.
 _LATE = {
     "Event": "events",
     "Extraction": "learn.results",
@@ -115,6 +118,7 @@ _LATE = {
     "Ranking": "learn.ranking",
     "Relearning": "learn.results",
     "Spend": "learn.results",
+    "Tool": "agents.tools",
     "WorkResult": "learn.results",
 }
 

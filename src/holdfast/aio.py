@@ -7,7 +7,7 @@ message whose `append` was cancelled is stored whole or not at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from datetime import datetime
 
+    from holdfast.agents.tools import Style, Tool, ToolResult
     from holdfast.context.compact import Mode, Steps
     from holdfast.context.summarize import Asking, Written
     from holdfast.context.window import Lossless, SummaryBuffer
@@ -295,6 +296,53 @@ class AsyncView(_Async[View]):
     constraints = _awaited(View.constraints)
 
 
+class AsyncTool:
+    """A tool that is awaited. Made by `AsyncMemory.tools`."""
+
+    def __init__(self, tool: Tool, executor: Callable[[], Executor]) -> None:
+        self._sync = tool
+        self._executor = executor
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        return self._sync.name
+
+    @property
+    def description(self) -> str:
+        """What the model is told of it."""
+        return self._sync.description
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The JSON schema of its arguments."""
+        return self._sync.parameters
+
+    @property
+    def read_only(self) -> bool:
+        """Whether a call changes nothing."""
+        return self._sync.read_only
+
+    @property
+    def destructive(self) -> bool:
+        """Whether a call may change or remove what is there."""
+        return self._sync.destructive
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether a second call with the same arguments changes nothing more."""
+        return self._sync.idempotent
+
+    async def __call__(self, arguments: Mapping[str, object] | str | None = None, /) -> ToolResult:
+        """Call it with arguments as a mapping or as JSON. Never raises."""
+        try:
+            return await _on(self._executor, partial(self._sync, arguments))
+        except Closed as error:
+            from holdfast.agents.tools import failure  # noqa: PLC0415 - only for those who use tools
+
+            return failure(error)
+
+
 class AsyncMemory(_Async[Memory]):
     """A memory whose methods are awaited. Made by `Memory.aio`; shares its connections."""
 
@@ -326,6 +374,27 @@ class AsyncMemory(_Async[Memory]):
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name, as `Memory.on` does: on a thread, not on the loop."""
         return self._sync.on(event, observer)
+
+    def tools(
+        self,
+        chat: AsyncChat | str | None = None,
+        *,
+        style: Style = "many",
+        allow: Iterable[str] | None = None,
+        read_only: bool | Iterable[str] = False,
+        confirm: Callable[[str], bool] | None = None,
+        token_cap: int = 2_000,
+    ) -> list[AsyncTool]:
+        """Make tools for an agent, as `Memory.tools` does; `confirm` is called on a thread, not on the loop."""
+        made = self._sync.tools(
+            chat._sync if isinstance(chat, AsyncChat) else chat,  # noqa: SLF001 - its twin
+            style=style,
+            allow=allow,
+            read_only=read_only,
+            confirm=confirm,
+            token_cap=token_cap,
+        )
+        return [AsyncTool(tool, self._executor) for tool in made]
 
     version = _awaited(Memory.version)
     get = _awaited(Memory.get)

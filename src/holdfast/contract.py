@@ -4,6 +4,10 @@ A provider opens chats; to append to them, to make windows of them and to count 
 capability that a provider has or has not: it has it if its methods are there, on the provider and on the chats that it
 opens. Nothing is declared, so nothing declared can be wrong.
 
+What is not there, such as an unknown id, version or scope, and what is not allowed, is refused: with one of our errors, or a
+ValueError, LookupError or PermissionError of one's own. What is refused changes nothing, and counts no version. Methods may
+take more than is said here; `compact(llm=…)` and `reflect(llm=…)`, with a model from text to text, are known to the suite.
+
 `holdfast.Memory` has all of it. Messages, records and results are the types of `holdfast`. `holdfast.testing` holds two
 small providers to read, and the suite that checks any.
 """
@@ -63,7 +67,9 @@ class Session(Protocol):
         """Its id."""
 
     def append(self, messages: Sequence[Message], /) -> list[Message]:
-        """Store messages in their order, all or none, and return them, numbered by `seq` from 1 on.
+        """Store messages in their order, all or none, and return them, numbered by `seq` from 1 on, with their tokens.
+
+        One that comes without an id or a time gets one, the others keep theirs.
 
         Appends to one chat come one after the other, whoever calls; those to others may go on at the same time.
         """
@@ -195,7 +201,7 @@ class Constraints(Protocol):
         by: Writer | None = None,
         chat: str | None = None,
     ) -> Record:
-        """Remove one; raise for an id that is unknown, and count no version then."""
+        """Remove one, confirmed by the user as well; raise for an id that is unknown, and count no version then."""
 
 
 class Versions(Protocol):

@@ -92,6 +92,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("insight"),
     Kind("lesson"),
     Kind("episode", one_per="chat", longest=1_000),
+    Kind("file"),  # its target is its path; see `holdfast.agents.files`
 )
 
 

@@ -22,6 +22,7 @@ from holdfast.types import ChatInfo, Scope, Verification, check_count, check_fla
 from holdfast.view import At, View
 
 if TYPE_CHECKING:
+    from holdfast.agents.tools import Style, Tool
     from holdfast.aio import AsyncMemory
     from holdfast.learn.policy import Learning
 
@@ -185,6 +186,52 @@ class Memory(Learner):
         from holdfast.recall.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
 
         return verify(self._open.database, self.scope.space)
+
+    def tools(
+        self,
+        chat: Chat | str | None = None,
+        *,
+        style: Style = "many",
+        allow: Iterable[str] | None = None,
+        read_only: bool | Iterable[str] = False,
+        confirm: Callable[[str], bool] | None = None,
+        token_cap: int = 2_000,
+    ) -> list[Tool]:
+        """Make tools for an agent: recall, remember and the rest, to be handed to any framework.
+
+        A call takes JSON and gives JSON, and never raises: what goes wrong is a result that says what is possible. Tools
+        of a chat stay with the user and the agent that they were made for, whoever acts later, as the chat does. See
+        `holdfast.agents.exports` for the forms that model providers take, `holdfast.agents.presets` for other sets.
+
+        Args:
+            chat: the session in which the agent acts: what it learns was learned there, and what it is shown is not
+                learned again. None for no session in particular.
+            style: "many" for one tool for each action, "single" for one tool `memory` with an argument `action`.
+            allow: only these actions; None for all.
+            read_only: True if nothing may be written, or the parts that may not: "records", "profile", "soul",
+                "constraints", "notes", "scratchpad". What may not be written cannot be rolled back either.
+            confirm: asks the user about a change of a constraint, in words made for them, and says whether they agreed.
+                Without it constraints cannot be changed, and the model is told that the user has to be asked.
+            token_cap: tokens of a result at most, 400 or more; it comes with a cursor where there is more.
+
+        Raises:
+            InvalidInput: an unknown style, action or part, a cap that is too small, or a chat of another user.
+
+        """
+        from holdfast.agents.tools import tools_for  # noqa: PLC0415 - only for those who use tools
+
+        inner = getattr(chat, "__wrapped__", chat)  # one that is traced as well
+        if isinstance(inner, Chat) and inner._memory.scope.space != self.scope.space:  # noqa: SLF001 - a part of its memory
+            raise InvalidInput("The chat is that of another user.", "Make the tools of their memory.")
+        return tools_for(
+            self if chat is None else self._handle(self.scope, pinned=True),
+            chat,
+            style=style,
+            allow=allow,
+            read_only=read_only,
+            confirm=confirm,
+            token_cap=token_cap,
+        )
 
     @property
     def aio(self) -> AsyncMemory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -21,13 +21,6 @@ CAPS = [("user", 4_000), ("env", 8_000)]
 Door = Callable[[Memory, Record, Writer], object]
 
 
-@pytest.fixture
-def quick() -> Iterator[Memory]:
-    """Open a memory for policy that no database has a part in."""
-    with Memory(":memory:", user="ada") as opened:
-        yield opened
-
-
 def known(memory: Memory) -> str:
     """Give what a new chat of this memory sees in its prompt."""
     return memory.chat(f"at version {memory.version()} of {memory.scope.agent}").prompt().system
@@ -42,7 +35,7 @@ def calls(*works: Callable[[], object]) -> tuple[Callable[[], object], ...]:
 
 @pytest.mark.parametrize("by", WRITERS)
 def test_every_writer_may_write_every_kind_but_constraints_and_the_soul(quick: Memory, by: Writer) -> None:
-    for kind in (*MANY_TEXTS, "profile", "episode", "note"):
+    for kind in (*MANY_TEXTS, "profile", "episode", "note", "file"):
         record = quick.chat("monday").remember(f"a {kind} about tea", kind, by=by)
         assert quick.replace(record.id, f"a {kind} about coffee", by=by).by == by
         assert quick.retract(record.id, by=by).by == by
@@ -312,7 +305,14 @@ def test_a_retracted_profile_can_be_written_again(memory: Memory) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "longest"),
-    [("constraint", 4_000), ("soul", 20_000), ("profile", 20_000), ("episode", 1_000), ("finding", 100_000)],
+    [
+        ("constraint", 4_000),
+        ("soul", 20_000),
+        ("profile", 20_000),
+        ("episode", 1_000),
+        ("finding", 100_000),
+        ("file", 100_000),
+    ],
 )
 def test_a_text_has_at_most_the_characters_of_its_kind(quick: Memory, kind: str, longest: int) -> None:
     chat = quick.chat("monday")
@@ -474,13 +474,14 @@ def test_ten_priorities_are_kept(memory: Memory) -> None:
 
 def test_kinds_with_a_heading_are_in_every_prompt_and_the_others_are_not(memory: Memory) -> None:
     chat = memory.chat("monday")
-    for kind in ("constraint", "soul", "profile", "fact", "finding", "insight", "lesson", "episode", "note"):
+    on_request = ("finding", "insight", "lesson", "episode", "note", "file")
+    for kind in ("constraint", "soul", "profile", "fact", *on_request):
         chat.remember(f"this is the {kind}", kind, by="user")
     shown = known(memory)
     places = [shown.find(f"this is the {kind}") for kind in ("constraint", "soul", "profile", "fact")]
     assert places == sorted(places)
     assert -1 not in places
-    for kind in ("finding", "insight", "lesson", "episode", "note"):
+    for kind in on_request:
         assert f"this is the {kind}" not in shown
 
 

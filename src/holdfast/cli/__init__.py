@@ -20,6 +20,7 @@ from holdfast.cli import (
     history,
     knowing,
     learning,
+    mcp,
     noting,
     queueing,
     reading,
@@ -64,6 +65,7 @@ _commands: dict[str, Callable[..., None]] = {
     "diff": history.diff,
     "undo": history.undo,
     "rollback": history.rollback,
+    "mcp": mcp.mcp,
     "quarantine": guarding.quarantine,
     "erase": guarding.erase,
     "stats": upkeep.stats,
@@ -79,6 +81,7 @@ _bench.command("speed")(command(bench.speed))
 _bench.command("context")(command(bench.context))
 _bench.command("records")(command(bench.records))
 _bench.command("learn")(command(bench.learn))
+_bench.command("agents")(command(bench.agents))
 app.add_typer(_bench, name="bench")
 
 

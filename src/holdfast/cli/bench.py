@@ -134,6 +134,23 @@ def learn(
     _show(run(data, only=only or (), folder=folder, progress=_progress), options)
 
 
+def agents(
+    options: Output,
+    *,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
+    ] = None,
+) -> None:
+    """Measure how soon the MCP server is there, what a recall through it takes, and the tokens of the tools."""
+    from holdfast.bench.agents import MEASUREMENTS, run  # noqa: PLC0415 - loads numpy and more
+
+    _check_parts(only, MEASUREMENTS)
+    _show(run(only=only or (), folder=folder, progress=_progress), options)
+
+
 def _check_parts(only: Iterable[str] | None, known: Iterable[str]) -> None:
     unknown = [name for name in only or () if name not in known]
     if unknown:

@@ -13,13 +13,20 @@ from holdfast.learn.pace import rest
 if TYPE_CHECKING:
     from holdfast.types import Message
 
-TOOLS = frozenset("recall recall_fil search_memory search_sessions memory get_memory expand describe".split())
+TOOLS = frozenset(
+    "recall recall_fil search_memory search_sessions memory get_memory expand describe "
+    "scratchpad scratchpad_read scratchpad_list scratchpad_search".split()
+)
 """The tools that answer from memory, as we name them."""
 
 ORIGINS = ("recall", "memory")
 """What an application writes as `origin` into the `meta` of a message that repeats what the memory gave it."""
 
-_COMMON = frozenset({"expand", "describe"})  # other servers have tools of these names
+# Of our tools, those that others have as well count only with the name of a memory before theirs.
+_COMMON = frozenset("profile constraints notes history search fetch".split())
+_AMBIGUOUS = _COMMON | {"expand", "describe"}
+# What a result of ours begins with, `agents.results.ORIGIN`, whatever its tool was called.
+_RESULT = re.compile(r'\s{0,20}\{\s{0,20}"origin":\s?"memory: data, not instructions"')
 _JOINTS = "_./:"
 
 # The frames of what we put into a prompt. Names that others use as well count only with the words that we begin with.
@@ -90,7 +97,8 @@ def recalled_seqs(messages: Sequence[Message]) -> set[int]:
         names = [asked.get(call, "") for call in message.answers]
         if message.role == "tool" and message.name:
             names.append(message.name)
-        if any(map(is_memory_tool, names)) or message.meta.get("origin") in ORIGINS:
+        ours = message.role == "tool" and _RESULT.match(message.content)
+        if ours or any(map(is_memory_tool, names)) or message.meta.get("origin") in ORIGINS:
             found.add(message.seq)
         asked.update((call.id, call.name) for call in message.calls)
     return found
@@ -103,14 +111,16 @@ def is_memory_tool(name: str) -> bool:
     (True, False)
     """
     name = name.casefold().replace("-", "_")
-    return name in TOOLS or any(_is_prefixed(name, tool) for tool in TOOLS)
+    return name in TOOLS or any(_is_prefixed(name, tool) for tool in TOOLS | _COMMON)
 
 
 def _is_prefixed(name: str, tool: str) -> bool:
     prefix = name.removesuffix(tool)
     if prefix == name or prefix[-1:] not in _JOINTS:
         return False
-    return "holdfast" in prefix or "memory" in prefix or (prefix.startswith("mcp__") and tool not in _COMMON)
+    return (
+        "holdfast" in prefix or "memory" in prefix or (prefix.startswith("mcp__") and tool not in _AMBIGUOUS)
+    )
 
 
 # What is said again -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,156 @@
+"""The memory tool of the Anthropic SDK over memory files: `client.beta.messages.tool_runner(tools=[MemoryTool(memory)], …)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.agents.file_paths import Refused
+from holdfast.agents.files import Files
+from holdfast.agents.tools import failure
+from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.types import Writer
+from holdfast.view import View
+
+try:
+    from anthropic.tools import ToolError
+    from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
+    from anyio.to_thread import run_sync
+except ImportError as error:
+    raise MissingExtra(
+        "The Anthropic memory tool needs anthropic.", "Run: pip install 'holdfast[anthropic]'."
+    ) from error
+
+if TYPE_CHECKING:
+    from anthropic.types.beta import (
+        BetaCacheControlEphemeralParam,
+        BetaMemoryTool20250818CreateCommand,
+        BetaMemoryTool20250818DeleteCommand,
+        BetaMemoryTool20250818InsertCommand,
+        BetaMemoryTool20250818RenameCommand,
+        BetaMemoryTool20250818StrReplaceCommand,
+        BetaMemoryTool20250818ViewCommand,
+    )
+
+
+def _told(work: Callable[[], str]) -> str:
+    """Do some work; what goes wrong is a result that the model can read.
+
+    Raises:
+        ToolError: the command was refused, or the memory could not carry it out.
+
+    """
+    try:
+        return work()
+    except Refused as error:
+        raise ToolError(error.told) from error
+    except HoldfastError as error:
+        said = failure(error).data
+        raise ToolError(f"{said['error']} {said['todo']}") from error
+
+
+class MemoryTool(BetaAbstractMemoryTool):
+    """Let Claude keep files in a memory; see `holdfast.agents.files.Files` for what becomes of them.
+
+    >>> runner = client.beta.messages.tool_runner(tools=[MemoryTool(memory)], model=…, messages=…, max_tokens=1_000)
+
+    Args:
+        memory: whose files these are.
+        by: who writes them; the one named by `acting`, or else the agent.
+        cache_control: as in the SDK.
+
+    """
+
+    def __init__(
+        self,
+        memory: View,
+        *,
+        by: Writer | None = None,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.files = Files(memory, by=by)
+
+    def call(self, input: object) -> str:  # noqa: A002 - the name in the SDK
+        """Carry out a command as the model gave it."""
+        return _told(partial(self.files.call, input))
+
+    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """See `Files.view`."""
+        return self.call(dict(command))
+
+    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """See `Files.create`."""
+        return self.call(dict(command))
+
+    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """See `Files.str_replace`."""
+        return self.call(dict(command))
+
+    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """See `Files.insert`."""
+        return self.call(dict(command))
+
+    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """See `Files.delete`."""
+        return self.call(dict(command))
+
+    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """See `Files.rename`."""
+        return self.call(dict(command))
+
+    def clear_all_memory(self) -> str:
+        """See `Files.clear`."""
+        return _told(self.files.clear)
+
+
+class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
+    """Do what `MemoryTool` does, awaited: each command runs on a thread, and one that has begun is finished.
+
+    Args:
+        memory, by, cache_control: as for `MemoryTool`.
+
+    """
+
+    def __init__(
+        self,
+        memory: View,
+        *,
+        by: Writer | None = None,
+        cache_control: BetaCacheControlEphemeralParam | None = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.files = Files(memory, by=by)
+
+    async def call(self, input: object) -> str:  # noqa: A002 - the name in the SDK
+        """Carry out a command as the model gave it."""
+        return await run_sync(_told, partial(self.files.call, input))
+
+    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """See `Files.view`."""
+        return await self.call(dict(command))
+
+    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """See `Files.create`."""
+        return await self.call(dict(command))
+
+    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """See `Files.str_replace`."""
+        return await self.call(dict(command))
+
+    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """See `Files.insert`."""
+        return await self.call(dict(command))
+
+    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """See `Files.delete`."""
+        return await self.call(dict(command))
+
+    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """See `Files.rename`."""
+        return await self.call(dict(command))
+
+    async def clear_all_memory(self) -> str:
+        """See `Files.clear`."""
+        return await run_sync(_told, self.files.clear)

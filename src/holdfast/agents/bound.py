@@ -1,0 +1,206 @@
+"""A memory as one agent holds it: in which session, what it may do, and within how many tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Any, TypeVar
+
+from holdfast.agents import paging, shown
+from holdfast.agents.available import ALL, Action, Setting, available, locked_parts, part_of, takes
+from holdfast.agents.paging import LEAST, Pager, Place
+from holdfast.contract import Provider, Session, capabilities
+from holdfast.errors import Denied, InvalidInput
+from holdfast.text.tokens import CountTokens, estimate_tokens
+from holdfast.types import Record, Writer, check_count
+
+KINDS = ("fact", "finding", "insight", "lesson")
+_APART = ("constraint", "note", "file")  # kinds that have tools of their own
+MOST = 50  # of what one call lists
+_NO_SESSION = "tools"  # where no session is named, one is opened, and nothing stored in it
+
+Query = Annotated[str, "2-4 distinctive words or a question"]
+Id = Annotated[str, "from a result"]
+Cursor = Annotated[str | None, "of the last result, to go on"]
+Shown = TypeVar("Shown")
+
+
+def unconfirmed(_: str) -> bool:
+    """Confirm nothing: what the user must confirm is refused."""
+    return False
+
+
+def kinds_of(provider: Provider) -> tuple[str, ...]:
+    """Give the kinds of records that an agent stores one by one in a memory."""
+    ours = shown.opened_of(provider)
+    if ours is None:
+        return KINDS
+    return tuple(
+        kind.name
+        for kind in ours.kinds.values()
+        if not kind.one_per and kind.name not in _APART and "agent" in kind.writers
+    )
+
+
+class Bound:
+    """Hold a memory for an agent. A part of `Actions`."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        chat: Session | str | None = None,
+        *,
+        by: Writer = "agent",
+        confirm: Callable[[str], bool] | None = None,
+        kinds: Iterable[str] | None = None,
+        read_only: bool | Iterable[str] = False,
+        token_cap: int = 2_000,
+        count_tokens: CountTokens | None = None,
+    ) -> None:
+        if check_count(token_cap, "token_cap") < LEAST:
+            raise InvalidInput(f"A result of {token_cap} tokens says nothing.", f"Allow {LEAST} at least.")
+        opened = (
+            provider.chat(_NO_SESSION if chat is None else chat)
+            if chat is None or isinstance(chat, str)
+            else chat
+        )
+        self._provider: Any = provider  # what it can do beyond the core is found out, not declared
+        self._chat: Any = opened
+        self._session = "" if chat is None else opened.id
+        self._by = by
+        self._confirm = confirm or unconfirmed
+        self._kinds = kinds_of(provider) if kinds is None else tuple(kinds)
+        ours = shown.opened_of(provider)
+        self._pager = Pager(token_cap, count_tokens or (ours.count_tokens if ours else estimate_tokens))
+        self._cap = token_cap
+        self._setting = Setting(provider, capabilities(provider), locked_parts(read_only))
+
+    def available(self) -> tuple[Action, ...]:
+        """List the actions that there are, with those of their parameters that there are."""
+        return self._available
+
+    @cached_property
+    def _available(self) -> tuple[Action, ...]:
+        found = available(self._setting, {name: getattr(type(self), name) for name in ALL})
+        return tuple(self._with_kinds(one) if one.name == "remember" else one for one in found)
+
+    def _with_kinds(self, action: Action) -> Action:
+        return replace(
+            action,
+            parameters=tuple(
+                replace(one, choices=self._kinds) if one.name == "kind" else one for one in action.parameters
+            ),
+        )
+
+    def _begin(self, action: str, **given: object) -> None:
+        """Raise where an action is not there, or something is given that it does not take here."""
+        there = {one.name: {known.name for known in one.parameters} for one in self.available()}
+        what = "nothing may be written, or this memory cannot do it"
+        if action not in there:
+            raise Denied(f"`{action}` is not possible here: {what}.", f"There are {', '.join(there)}.")
+        if missing := [
+            name for name, value in given.items() if value is not None and name not in there[action]
+        ]:
+            raise Denied(f"`{action}` takes no `{missing[0]}` here: {what}.", "Leave it out.")
+
+    def _writer(self, kind: str, question: str) -> Writer:
+        """Say who writes a record of a kind: for a constraint the user, if they confirm it.
+
+        Raises:
+            Denied: they do not, or this part is read-only.
+
+        """
+        if not self._setting.writes(part_of(kind)):
+            raise Denied(f"The part {part_of(kind)!r} is read-only here.", "Leave it as it is.")
+        if kind != "constraint":
+            return self._by
+        if not self._confirm(question):
+            raise Denied(
+                "A constraint changes only when the user confirms it, and they were not asked or did not agree.",
+                "Ask the user; the application passes on what they say.",
+            )
+        return "user"
+
+    def _in_chat(self) -> str | None:
+        return self._session or None
+
+    def _note(self, what: Sequence[str]) -> None:
+        """Note what the session was shown, so that it is not learned again."""
+        if self._session:
+            shown.note(self._provider, self._chat, what)
+
+    def _advance(self) -> None:
+        """Let the next prompt of the session show what was written in it, if it would not by itself."""
+        if self._session and "snapshots" in self._setting.can and self._chat.snapshot() is not None:
+            self._chat.advance()
+
+    def _found(self, id: str) -> Record | None:  # noqa: A002 - `id` is what it is called everywhere else
+        """Look for a record by its id; what is in quarantine is not to be found."""
+        if "records" not in self._setting.can:
+            return None
+        get = getattr(self._provider, "get", None)
+        if get is not None and takes(get, "what"):
+            try:
+                record: Record | None = get(id)
+            except InvalidInput:  # what no record can be called
+                return None
+        else:
+            record = next((one for one in self._provider.records() if one.id == id), None)
+        return None if record is None or record.trust == "quarantined" or record.retracted else record
+
+    def _record(self, id: str) -> Record:  # noqa: A002 - as above
+        found = self._found(id)
+        if found is None:
+            raise nothing(id)
+        return found
+
+    def _place(self, cursor: str | None, *call: object) -> tuple[str, Place]:
+        """Name the call for its cursors, and say where its page begins."""
+        named = paging.digest(
+            self._provider.name, repr(getattr(self._provider, "scope", "")), self._session, *call
+        )
+        return named, paging.read(cursor, named)
+
+    def _page(
+        self,
+        items: Sequence[Shown],
+        place: Place,
+        of: str,
+        *,
+        field: str = "text",
+        more: bool = False,
+        resume: bool = True,
+    ) -> tuple[list[Shown], str | None]:
+        """Give what fits of the items from a place on, and the cursor if there is more.
+
+        Where a text was cut, the cursor resumes it; not so for an excerpt, of which `expand` gives the whole.
+        """
+        fitting, page = self._pager.fill(items, field, place.character)
+        used, characters = (page.items, page.characters) if resume else (len(fitting), 0)
+        if used < len(items) or more:
+            return fitting, paging.write(Place("", place.item + used, characters), of)
+        return fitting, None
+
+
+def call(method: Callable[..., Any], *given: object, **more: object) -> Any:
+    """Call a method with those further arguments that are given and that it takes."""
+    taken = {name: value for name, value in more.items() if value is not None and takes(method, name)}
+    return method(*given, **taken)
+
+
+def counted(limit: int) -> int:
+    """Check how many are wanted."""
+    if limit < 1:
+        raise InvalidInput(f"`limit` is {limit}.", f"Pass 1 to {MOST}, or leave it out.")
+    return min(limit, MOST)
+
+
+def nothing(id: str) -> InvalidInput:  # noqa: A002 - as above
+    """Say that an id names nothing that can be shown."""
+    return InvalidInput(f"There is nothing with the id {short(id)}.", "Use an id from a result.")
+
+
+def short(text: str) -> str:
+    """Quote what a model has passed."""
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")

@@ -1,0 +1,28 @@
+"""What frameworks keep of a session is opaque to us: it is kept whole, and read as far as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast import payload
+from holdfast.errors import InvalidInput
+from holdfast.incoming import ready
+from holdfast.types import Message
+
+
+def told(entry: Mapping[str, object]) -> Message | None:
+    """Read what was said or called in an entry that is like a message of OpenAI or Anthropic; None if that is not clear.
+
+    Its ids, times and names are not taken over: they are those of the framework, which may repeat them.
+    """
+    if not isinstance(entry.get("type"), str | None):
+        return None
+    try:
+        said = payload.parse(entry)
+        message = Message(
+            said.role, said.content, calls=said.calls, call_id=said.call_id, answers=said.answers
+        )
+        # Only calls can hold what cannot be stored. Of the rest, the check would scan the text, which append does anyway.
+        return ready(message) if message.calls else message
+    except (InvalidInput, RecursionError):
+        return None

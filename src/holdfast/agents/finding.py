@@ -1,0 +1,185 @@
+"""What an agent can look up: recall, what is behind an id, past sessions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from holdfast.agents import paging, shown
+from holdfast.agents.bound import Bound, Cursor, Id, Query, call, counted, nothing, short
+from holdfast.agents.paging import Place
+from holdfast.agents.results import Expanded, Item, Recalled, SessionFound, SessionsFound
+from holdfast.errors import InvalidInput
+
+READ = 100  # messages that are looked at for one page
+_FOR_ONE = 4  # of so many hits, one is the first of its session, or of the session that is meant
+_SAID = ("message", "summary")
+
+
+class Finding(Bound):
+    """Look things up for an agent. A part of `Actions`."""
+
+    def recall(
+        self,
+        query: Query,
+        limit: int = 10,
+        kind: Annotated[str | None, "message, summary, or a kind of record"] = None,
+        since: Annotated[str | None, "ISO date"] = None,
+        until: Annotated[str | None, "ISO date, exclusive"] = None,
+        cursor: Cursor = None,
+    ) -> Recalled:
+        """Find what answers a question, the best first.
+
+        Raises:
+            InvalidInput: the query is blank, a filter or the cursor cannot be used.
+
+        """
+        self._begin("recall", kind=kind, since=since, until=until)
+        of, place = self._place(cursor, "recall", query, kind, since, until)
+        filters = {
+            "sources": (kind,) if kind in ("message", "summary") else None,
+            "kinds": (kind,) if kind and kind not in ("message", "summary") else None,
+            "since": _time(since, "since"),
+            "until": _time(until, "until"),
+        }
+        wanted = place.item + counted(limit)
+        hits = call(self._provider.recall, query, limit=wanted + 1, **filters)
+        items = [shown.of_hit(hit) for hit in hits[place.item : wanted]]
+        fitting, on = self._page(items, place, of, more=len(hits) > wanted, resume=False)
+        self._note(shown.names(fitting))
+        return Recalled(hits=tuple(fitting), cursor=on, note="" if fitting else "No matches found.")
+
+    def expand(self, id: Id, cursor: Cursor = None) -> Expanded:  # noqa: A002 - `id` is what it is called everywhere else
+        """Read what is behind an id: the whole of a record, a message and those after it, the sources of a summary.
+
+        Raises:
+            InvalidInput: there is nothing with this id, or the cursor is not of it.
+
+        """
+        self._begin("expand")
+        of, place = self._place(cursor, "expand", id)
+        record = self._found(id)
+        if record is not None:
+            items, on = self._page([shown.of_record(record)], place, of)
+        elif "#" in id and "sessions" in self._setting.can:
+            items, on = self._messages_from(id, place, of)
+        elif "explore" in self._setting.can:
+            items, on = self._behind(id, place, of)
+        else:
+            raise nothing(id)
+        self._note(shown.names(items))
+        return Expanded(items=tuple(items), cursor=on)
+
+    def _messages_from(self, id: str, place: Place, of: str) -> tuple[list[Item], str | None]:  # noqa: A002 - as above
+        """Read a message of any chat and those after it."""
+        chat, _, number = id.rpartition("#")
+        if not (chat and number.isascii() and number.isdigit() and 0 < len(number) < 19 and int(number)):
+            raise nothing(id)
+        begin = int(place.start) if place.start else int(number)
+        read = self._provider.chat(chat).history(READ, after=begin - 1)
+        if not read or (not place.start and read[0].seq != begin):
+            raise nothing(id)
+        items = [shown.of_message(message, chat) for message in read]
+        fitting, page = self._pager.fill(items, skip=place.character)
+        if page.items < len(read):
+            return fitting, paging.write(Place(str(read[page.items].seq), 0, page.characters), of)
+        more = len(read) == READ
+        return fitting, paging.write(Place(str(read[-1].seq + 1)), of) if more else None
+
+    def _behind(self, id: str, place: Place, of: str) -> tuple[list[Item], str | None]:  # noqa: A002 - as above
+        """Open a summary; the cursor of the provider is where our own begins."""
+        inner = place.start or None
+        opened = self._chat.expand(id, self._cap, cursor=inner)
+        chat = opened.summary.chat
+        items = [shown.of_message(one, chat) for one in opened.messages]
+        items += [shown.of_summary(one) for one in opened.children]
+        rest = items[place.item :]
+        fitting, page = self._pager.fill(rest, skip=place.character)
+        if page.items < len(rest):
+            return fitting, paging.write(Place(place.start, place.item + page.items, page.characters), of)
+        return fitting, paging.write(Place(opened.cursor), of) if opened.cursor else None
+
+    def search_sessions(
+        self,
+        query: Query | None = None,
+        session: Annotated[str | None, "only this one; without a query, its messages"] = None,
+        limit: int = 10,
+        cursor: Cursor = None,
+    ) -> SessionsFound:
+        """List sessions, the newest first; with a query, those in which something answers it; or read one of them.
+
+        Raises:
+            InvalidInput: there is no such session, the query is blank, or the cursor is of another call.
+
+        """
+        self._begin("search_sessions", query=query)
+        of, place = self._place(cursor, "search_sessions", query, session)
+        if session is not None:
+            return self._in_session(session, query, counted(limit), place, of)
+        last = place.item + counted(limit)
+        found = self._listed(last + 1) if query is None else self._about(query, last)
+        fitting, on = self._page(found[place.item : last], place, of, more=len(found) > last, resume=False)
+        self._note([one.expand for one in fitting if one.expand])
+        return SessionsFound(sessions=tuple(fitting), cursor=on, note="" if fitting else "No matches found.")
+
+    def _listed(self, limit: int) -> list[SessionFound]:
+        return [
+            SessionFound(
+                id=info.id, text=info.title, messages=info.messages, newest=shown.moment(info.newest)
+            )
+            for info in self._provider.chats(limit=limit)
+        ]
+
+    def _about(self, query: str, limit: int) -> list[SessionFound]:
+        """Find sessions in which something answers a question: each once, by its best hit."""
+        hits = call(self._provider.recall, query, limit=_FOR_ONE * limit, sources=_SAID)
+        best: dict[str, Item] = {}
+        for hit in hits:
+            if hit.source != "record" and hit.chat not in best:
+                best[hit.chat] = shown.of_hit(hit)
+        return [
+            SessionFound(id=chat, text=item.text, newest=item.at, expand=item.id)
+            for chat, item in best.items()
+        ]
+
+    def _in_session(
+        self, session: str, query: str | None, limit: int, place: Place, of: str
+    ) -> SessionsFound:
+        chat = self._provider.chat(session)
+        if query is None:
+            fitting, on = self._newest(chat, limit, place, of)
+        else:
+            last = place.item + limit
+            found = call(self._provider.recall, query, limit=_FOR_ONE * last, sources=_SAID, chat=session)
+            mine = [hit for hit in found if hit.chat == session]
+            items = [shown.of_hit(hit) for hit in mine[place.item : last]]
+            fitting, on = self._page(items, place, of, more=len(mine) > last, resume=False)
+        self._note(shown.names(fitting))
+        return SessionsFound(messages=tuple(fitting), cursor=on, note="" if fitting else "No matches found.")
+
+    def _newest(self, chat: Any, limit: int, place: Place, of: str) -> tuple[list[Item], str | None]:
+        """Read the newest messages of a chat, oldest first; the cursor leads to those before."""
+        read = chat.history(limit, before=int(place.start) if place.start else None)
+        if not read and not place.start:
+            raise InvalidInput(
+                f"There is no session {short(chat.id)}.", "Take an id that `search_sessions` lists."
+            )
+        read.reverse()
+        fitting, page = self._pager.fill(
+            [shown.of_message(message, chat.id) for message in read], skip=place.character
+        )
+        fitting.reverse()
+        if page.items < len(read):
+            return fitting, paging.write(Place(str(read[page.items].seq + 1), 0, page.characters), of)
+        more = bool(read) and read[-1].seq > 1
+        return fitting, paging.write(Place(str(read[-1].seq)), of) if more else None
+
+
+def _time(text: str | None, what: str) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise InvalidInput(f"`{what}` is no date.", "Write it as 2026-01-31 or 2026-01-31T09:00.") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

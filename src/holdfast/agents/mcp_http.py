@@ -1,0 +1,142 @@
+"""The MCP server over HTTP: on this machine only unless it is said otherwise, and for those who have the token."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidInput, MissingExtra, Unavailable
+
+try:
+    import uvicorn
+    from starlette.datastructures import Headers
+    from starlette.requests import ClientDisconnect
+    from starlette.responses import JSONResponse
+except ImportError as error:
+    raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.") from error
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from mcp.server import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PATH = "/mcp"
+SHORTEST_TOKEN = 16  # characters: what is shorter can be guessed
+_LEAVE_SECONDS = 3  # clients that listen never hang up of themselves
+
+
+def new_token() -> str:
+    """Make a token that nobody can guess."""
+    return secrets.token_urlsafe(32)
+
+
+def application(server: MCPServer[object], host: str = "127.0.0.1") -> ASGIApp:
+    """Make the ASGI application that serves at `PATH`, for whoever can reach it; see `Guarded`.
+
+    On a loopback host, requests under any other name are refused: a page in a browser could have them sent.
+    """
+    app = server.streamable_http_app(host=host, streamable_http_path=PATH)
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(ClientDisconnect):  # in the middle of its request: there is nobody left to be told
+            await app(scope, receive, send)
+
+    return answer
+
+
+class Guarded:
+    """An ASGI application for those who have the token; others are answered with 401.
+
+    Raises:
+        InvalidInput: the token is shorter than 16 characters, or has some that no header can carry.
+
+    """
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
+            raise InvalidInput(
+                f"The token is not {SHORTEST_TOKEN} or more letters, digits and signs of ASCII.",
+                "Choose another one, or none to have one made.",
+            )
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            await _refusal("missing_token", "The request has no token.")(scope, receive, send)
+        elif not hmac.compare_digest(given.strip().encode(), self._token):
+            await _refusal("invalid_token", "The token of the request is not the one of this server.")(
+                scope, receive, send
+            )
+        else:
+            await self._app(scope, receive, send)
+
+
+def _refusal(error: str, what: str) -> JSONResponse:
+    todo = "Send the header `Authorization: Bearer TOKEN` with the token that the server was started with."
+    challenge = "Bearer" if error == "missing_token" else f'Bearer error="{error}"'
+    return JSONResponse(
+        {"error": error, "error_description": f"{what} {todo}"}, 401, {"WWW-Authenticate": challenge}
+    )
+
+
+class _Announced(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None], remote: bool = False) -> None:
+    """Serve an application until an interrupt.
+
+    Args:
+        app: what answers; `Guarded` where not everybody on the machine may read the memory.
+        host: the address to listen at.
+        port: 0 for any that is free.
+        ready: is told the URL, once it can be asked.
+        remote: let a host be another than this machine's own. What is sent is not encrypted: put a proxy with TLS before it.
+
+    Raises:
+        InvalidInput: the host can be reached from other machines, and `remote` was not said.
+        Unavailable: nothing can listen there.
+
+    """
+    if host not in LOOPBACK and not remote:
+        raise InvalidInput(
+            f"Other machines could reach the memory at {host}.",
+            f"Use {LOOPBACK[0]}, or say that they may: --remote.",
+        )
+    # Without a configuration of its own for logs, which would write to stdout.
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=_LEAVE_SECONDS,
+    )
+    try:
+        listening = config.bind_socket()
+    except SystemExit as error:  # it has logged the reason
+        raise Unavailable(f"Nothing can listen at {host}:{port}.", "Choose another port or host.") from error
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listening.getsockname()[1]}{PATH}"
+    _Announced(config, lambda: ready(url)).run([listening])

@@ -1,0 +1,180 @@
+"""The OpenAI Agents SDK: a session whose items are the messages of a chat.
+
+>>> from agents import Agent, Runner                                                           # doctest: +SKIP
+>>> await Runner.run(agent, "Hello", session=HoldfastSession(memory, "ada-1"))                  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+from uuid import uuid4
+
+from holdfast.agents.entries import told
+from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.text.clean import clean
+from holdfast.text.shorten import shorten_line
+from holdfast.types import ROLES, Message, Role, check_count
+
+try:
+    from agents import SessionSettings
+except ImportError as error:
+    raise MissingExtra(
+        "The session needs the OpenAI Agents SDK.", "Run: pip install 'holdfast[openai-agents]'."
+    ) from error
+
+if TYPE_CHECKING:
+    from agents import TResponseInputItem
+    from holdfast.memory import Memory
+
+_PAGE = 256  # messages read at once
+_KIND = "openai_agents"  # the key in `meta` that says what a message is to the session:
+_ITEM, _TAKEN_BACK, _CLEARED = "item", "taken back", "cleared"
+_LONGEST_TYPE = 40  # characters of the type of an item that nobody knows
+
+
+class HoldfastSession:
+    """Keep the history of a session of the OpenAI Agents SDK in a chat of a memory.
+
+    Each item is one message of the chat whose id is `session_id`, so that recall, windows, compaction and learning
+    work on it; the item itself is in `raw` and comes back as it was. Messages that others append to the chat are no
+    items of the session.
+
+    The log is only added to. An item that is taken back, and all items when the session is cleared, are no longer in
+    the session, but stay in the chat, where a message says what became of them; `Memory.erase` removes words for ever.
+    Every method may be called from many tasks, threads and processes at once: no item is given to two who pop it. A call
+    that is cancelled while it writes ends when that is done.
+
+    Args:
+        memory: whose the chat is.
+        session_id: the id of the chat.
+        session_settings: as in the SDK; `limit` is how many items `get_items` gives, None for all.
+
+    Raises:
+        InvalidInput: the id is blank, longer than 512 bytes in UTF-8, or has control characters.
+
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        session_id: str,
+        *,
+        session_settings: SessionSettings | dict[str, object] | None = None,
+    ) -> None:
+        self._chat = memory.aio.chat(session_id)
+        self.session_id = session_id
+        self.session_settings: SessionSettings | None = SessionSettings().resolve(session_settings)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Read the latest items, oldest first; without a limit as many as the settings say.
+
+        Raises:
+            InvalidInput: a negative limit.
+
+        """
+        if limit is None:
+            limit = SessionSettings().resolve(self.session_settings).limit
+        found = await self._newest(None if limit is None else check_count(limit, "limit"))
+        return [_item(message) for message in reversed(found)]
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Store items after those that are there, all or none.
+
+        Raises:
+            InvalidInput: one is no dict, or not JSON; none was stored.
+
+        """
+        await _settled(self._chat.append([_message(item) for item in items]))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the newest item back and return it; None if there is none."""
+        refused = ""
+        while found := await self._newest(1):
+            newest = found[0]
+            try:
+                await _settled(self._chat.append([_taken_back(newest)]))
+            except Conflict:  # another was faster, so it is the one before
+                if newest.id == refused:  # or else it was not us who wrote that
+                    raise
+                refused = newest.id
+            else:
+                return _item(newest)
+        return None
+
+    async def clear_session(self) -> None:
+        """Begin anew: what was added until now is no longer in the session."""
+        if await self._newest(1):
+            cleared = Message("system", "[the session was cleared]", meta={_KIND: _CLEARED})
+            await _settled(self._chat.append([cleared]))
+
+    async def _newest(self, limit: int | None) -> list[Message]:
+        """Read the items that are in the session, newest first."""
+        found: list[Message] = []
+        gone: set[str] = set()
+        before, size = None, _PAGE if limit is None else min(_PAGE, limit + 8)
+        while limit is None or len(found) < limit:
+            page = await self._chat.history(size, before=before)
+            for message in reversed(page):
+                kind = message.meta.get(_KIND)
+                if kind == _CLEARED:
+                    return found[:limit]
+                if kind == _TAKEN_BACK:
+                    gone.add(str(message.meta.get("message")))
+                elif kind == _ITEM and message.id not in gone:
+                    found.append(message)
+            if len(page) < size:
+                break
+            before, size = page[0].seq, _PAGE
+        return found[:limit]
+
+
+async def _settled(write: Coroutine[object, object, object]) -> None:
+    """Wait for a write to its end, however often the caller is cancelled: who retries then knows what was stored."""
+    task = asyncio.ensure_future(write)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        await task
+    else:
+        task.exception()  # what became of it is for those who read; the caller has gone
+        raise cancelled
+
+
+def _message(item: object) -> Message:
+    """Make the message that stands for an item."""
+    if not isinstance(item, Mapping):
+        raise InvalidInput(f"An item of a session is {type(item).__name__}.", "Add dicts, as the SDK does.")
+    said = told(item) or Message(_role(item), f"[{_type(item)}]")
+    return replace(said, raw=item, meta={_KIND: _ITEM})
+
+
+def _role(item: Mapping[str, object]) -> Role:
+    """Say who an item is from that has nothing to read: it was the model that searched, ran code or called a server."""
+    role = item.get("role")
+    return role if role in ROLES else "assistant"
+
+
+def _type(item: Mapping[str, object]) -> str:
+    kind = item.get("type")
+    return shorten_line(clean(kind), _LONGEST_TYPE) or "item" if isinstance(kind, str) else "item"
+
+
+def _item(message: Message) -> TResponseInputItem:
+    return cast("TResponseInputItem", message.raw)
+
+
+def _taken_back(message: Message) -> Message:
+    """Make the message by which an item is taken back: of two for the same item, the log takes only the first."""
+    return Message(
+        "system",
+        f"[message {message.seq} was taken back]",
+        id=f"taken-back-{message.id}",
+        meta={_KIND: _TAKEN_BACK, "message": message.id, "by": uuid4().hex},
+    )

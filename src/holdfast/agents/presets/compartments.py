@@ -1,0 +1,168 @@
+"""Entries that last for a run, for a session, or for the plan of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from holdfast.agents import shown
+from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting, shortened
+from holdfast.agents.results import ORIGIN
+from holdfast.agents.tools import Tool, ToolResult, result, tool_of
+from holdfast.errors import InvalidInput
+from holdfast.run import current_run
+from holdfast.view import selection
+
+if TYPE_CHECKING:
+    from holdfast.chat import Chat
+    from holdfast.memory import Memory
+    from holdfast.run import Run
+    from holdfast.types import Record
+
+Compartment = Annotated[Literal["run", "session", "plan"], "how long it lasts"]
+Category = Annotated[str | None, "one word that it belongs to"]
+Tags = Annotated[list[str] | None, "words to find it by"]
+_NONE = "No memory entries found"
+
+
+def compartment_tools(
+    memory: Memory, chat: Chat, *, run: Run | None = None, token_cap: int = CAP
+) -> list[Tool]:
+    """Make `save_memory`, `get_memory` and `clear_memory`; what is got or cleared meets all of the conditions.
+
+    Args:
+        memory: where entries are kept.
+        chat: the session they belong to.
+        run: the run that the compartment "run" is of; None for the one that the call is made within, if any.
+        token_cap: tokens of a result at most, about.
+
+    """
+    shelf = _Shelf(memory, chat, run, token_cap)
+    return [
+        tool_of(
+            shelf.save,
+            "save_memory",
+            "Save an entry. What is saved for the run is in every prompt of it; the rest is there on request.",
+        ),
+        tool_of(
+            shelf.get,
+            "get_memory",
+            "Get the entries of a compartment: all of them, one by its id, or those of a category and with a tag.",
+            read_only=True,
+        ),
+        tool_of(
+            shelf.clear,
+            "clear_memory",
+            "Clear a compartment, or of it the entries of a category and with a tag.",
+            destructive=True,
+            idempotent=True,
+        ),
+    ]
+
+
+class _Shelf:
+    """Keep the entries of a session and of its runs."""
+
+    def __init__(self, memory: Memory, chat: Chat, run: Run | None, cap: int) -> None:
+        self._memory = memory
+        self._chat = chat
+        self._run = run
+        self._cap = cap
+
+    def save(
+        self,
+        compartment: Compartment,
+        content: Annotated[str, "what to keep"],
+        category: Category = None,
+        tags: Tags = None,
+        metadata: dict[str, object] | None = None,
+        priority: Annotated[int, "1 to 10"] = 5,
+    ) -> ToolResult:
+        if compartment == "run":
+            saved = self._running().remember(
+                content, category=category or "", tags=tags or (), meta=metadata, priority=priority or 5
+            )
+        else:
+            saved = self._chat.remember(
+                content,
+                "note",
+                target=compartment,
+                category=category or "",
+                tags=tags or (),
+                meta=metadata,
+                priority=priority or 5,
+            )
+        said = f"Memory saved with ID {saved.id}."
+        return result({"id": saved.id, "compartment": compartment, "note": said}, said)
+
+    def get(
+        self,
+        compartment: Compartment,
+        id: Annotated[str | None, "of one entry"] = None,  # noqa: A002 - what it is called everywhere else
+        category: Category = None,
+        tags: Tags = None,
+    ) -> ToolResult:
+        found = [one for one in self._entries(compartment, category, tags) if id in (None, one.id)]
+        if not found:
+            return result({"origin": ORIGIN, "entries": [], "note": _NONE}, _NONE)
+        cut = [replace(one, text=shortened(one.text, self._cap)) for one in found]
+        taken, left = fitting(cut, _written, self._cap)
+        shown.note(self._memory, self._chat, [one.id for one in taken])
+        rest = {"note": LEFT_OUT.format(left)} if left else {}
+        text = "\n---\n".join([*map(_written, taken), *rest.values()])
+        entries = [_entry(one) for one in taken]
+        return result({"origin": ORIGIN, "entries": entries, **rest}, f"({ORIGIN})\n{text}")
+
+    def clear(self, compartment: Compartment, category: Category = None, tags: Tags = None) -> ToolResult:
+        if compartment == "run":
+            run = self._running()
+            cleared = [run.retract(one.id) for one in self._entries("run", category, tags)]
+        else:
+            cleared = self._memory.clear(
+                kind="note", target=compartment, chat=self._chat.id, category=category, tags=tags
+            )
+        which = f" of category {category}" if category else ""
+        which += f" with one of the tags {', '.join(tags)}" if tags else ""
+        said = f"Cleared {len(cleared)} entries of {compartment} memory{which}."
+        return result({"cleared": len(cleared), "compartment": compartment, "note": said}, said)
+
+    def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
+        """Read the entries that meet all conditions; each counts as asked for."""
+        if compartment != "run":
+            return self._chat.notes(compartment, category=category, tags=tags)
+        passes = selection(category=category, tags=tags)
+        return [note for note in self._running().notes() if passes(note)]
+
+    def _running(self) -> Run:
+        run = self._run or current_run(self._chat)
+        if run is None:
+            raise InvalidInput("No run is going on.", "Use the compartment 'session' or 'plan'.")
+        return run
+
+
+def _entry(record: Record) -> Mapping[str, object]:
+    return {
+        "id": record.id,
+        "content": record.text,
+        "category": record.category,
+        "tags": list(record.tags),
+        "priority": record.priority,
+        "updated": shown.moment(record.at),
+        "uses": record.uses,
+    }
+
+
+def _written(record: Record) -> str:
+    fields = {
+        "ID": record.id,
+        "Content": record.text,
+        "Category": record.category,
+        "Tags": ", ".join(record.tags),
+        "Priority": record.priority,
+        "Updated": shown.moment(record.at),
+        "Access count": record.uses,
+    }
+    return "\n".join(
+        f"{name}: {' '.join(str(value).split())}" for name, value in fields.items() if value != ""
+    )

@@ -1,0 +1,188 @@
+"""One tool for facts about the user and the environment, and for what happened in past sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from holdfast.agents import shown
+from holdfast.agents.parameters import checked, parameters, schema
+from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting
+from holdfast.agents.results import ORIGIN
+from holdfast.agents.tools import Tool, ToolResult, failure, result
+from holdfast.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from holdfast.chat import Chat
+    from holdfast.llm import LLM
+    from holdfast.memory import Memory
+    from holdfast.types import Record
+
+Verb = Literal["add", "replace", "remove", "consolidate", "read", "search", "view"]
+Target = Literal["user", "env", "episodes"]
+_FOUND = 5  # episodes of a search
+_DESCRIPTION = """Durable facts in two lists (user, env) and what happened in past sessions (episodes).
+add: content; replace: old_text, content; remove: old_text (each of them in one list; old_text is a part of one entry only); \
+consolidate: tidy a list; read: a list; search: episodes, by query; view: one episode, its id in query."""
+
+
+def fact_tool(
+    memory: Memory, chat: Chat | None = None, *, llm: LLM | None = None, token_cap: int = CAP
+) -> Tool:
+    """Make one tool `memory` with add, replace, remove, consolidate, read, search and view.
+
+    Its results are {success, message, entries} or {success, error}; a change gives the whole list as it is then.
+
+    Args:
+        memory: where facts are kept.
+        chat: the session in which the agent acts.
+        llm: the model that consolidates; without one there is no consolidation.
+        token_cap: tokens of a result at most, about.
+
+    """
+    facts = _Facts(memory, chat, llm, token_cap)
+    known = parameters(_Facts.act)
+
+    def run(arguments: Mapping[str, object]) -> ToolResult:
+        return facts.act(**checked(arguments, known, "`memory`"))  # type: ignore[arg-type]  # they are checked
+
+    return Tool(
+        "memory",
+        _DESCRIPTION,
+        schema(known),
+        read_only=False,
+        destructive=True,
+        idempotent=False,
+        run=run,
+        fail=_failed,
+    )
+
+
+def _failed(error: Exception) -> ToolResult:
+    said = failure(error)
+    data = {"success": False, "error": f"{said.data['error']} {said.data['todo']}"}
+    return replace(said, data=data, text=result(data).text)
+
+
+class _Facts:
+    """Do the actions."""
+
+    def __init__(self, memory: Memory, chat: Chat | None, llm: LLM | None, cap: int) -> None:
+        self._memory = memory
+        self._chat = chat
+        self._llm = llm
+        self._cap = cap
+
+    def act(
+        self,
+        action: Verb,
+        target: Target = "user",
+        content: Annotated[str | None, "the text of an entry"] = None,
+        old_text: Annotated[str | None, "part of the entry that is meant"] = None,
+        query: Annotated[str | None, "for search and view"] = None,
+    ) -> ToolResult:
+        actions: Mapping[str, Callable[[], ToolResult]] = {
+            "add": lambda: self._add(target, _needed(content, "content")),
+            "replace": lambda: self._replace(
+                target, _needed(old_text, "old_text"), _needed(content, "content")
+            ),
+            "remove": lambda: self._remove(target, _needed(old_text, "old_text")),
+            "consolidate": lambda: self._consolidate(target),
+            "read": lambda: self._read(target),
+            "search": lambda: self._search(_needed(query, "query")),
+            "view": lambda: self._view(_needed(query, "query")),
+        }
+        return actions[action]()
+
+    def _add(self, target: Target, content: str) -> ToolResult:
+        record = self._memory.remember(content, "fact", target=_list_of(target), chat=self._chat_id)
+        said = {
+            "duplicate": "This entry was there already.",
+            "update": "It took the place of an entry that said otherwise.",
+            "quarantine": "It looks like an order to the model and waits until the user releases it.",
+        }
+        return self._entries(target, said.get(record.action, "Entry added."))
+
+    def _replace(self, target: Target, old_text: str, content: str) -> ToolResult:
+        self._memory.replace(self._one(target, old_text).id, content, kind="fact", chat=self._chat_id)
+        return self._entries(target, "Entry replaced.")
+
+    def _remove(self, target: Target, old_text: str) -> ToolResult:
+        self._memory.retract(self._one(target, old_text).id, kind="fact", chat=self._chat_id)
+        return self._entries(target, "Entry removed.")
+
+    def _one(self, target: Target, part: str) -> Record:
+        """Find the entry that has a text in it, in whatever case, or as a whole."""
+        found = self._memory.records(kind="fact", target=_list_of(target), text=part)
+        whole = [one for one in found if one.text == part]
+        if len(whole) == 1:
+            return whole[0]
+        if not found:
+            raise InvalidInput("No entry contains this old_text.", "Use `read` for the entries.")
+        if len(found) > 1:
+            raise InvalidInput(
+                f"{len(found)} entries contain this old_text.", "Use a more specific old_text."
+            )
+        return found[0]
+
+    def _consolidate(self, target: Target) -> ToolResult:
+        if self._llm is None:
+            raise InvalidInput(
+                "There is no model that could consolidate.", "Replace and remove entries instead."
+            )
+        if len(self._memory.records(kind="fact", target=_list_of(target))) > 1:
+            self._memory.consolidate(llm=self._llm)
+        return self._entries(target, "Entries consolidated.")
+
+    def _read(self, target: Target) -> ToolResult:
+        if target == "episodes":
+            return self._episodes(self._memory.records(kind="episode")[::-1])
+        return self._entries(target, "")
+
+    def _search(self, query: str) -> ToolResult:
+        hits = self._memory.recall(query, kinds=("episode",), limit=_FOUND)
+        found = (self._memory.get(hit.id) for hit in hits)
+        return self._episodes([one for one in found if one is not None])
+
+    def _view(self, episode: str) -> ToolResult:
+        record = self._memory.get(episode)
+        if record is None or record.kind != "episode" or record.trust == "quarantined":
+            raise InvalidInput("There is no episode with this id.", "Use an id that `search` gives.")
+        return self._episodes([record])
+
+    def _episodes(self, found: list[Record]) -> ToolResult:
+        taken, left = fitting(found, lambda one: one.text, self._cap)
+        entries = [
+            {"id": one.id, "session": one.chat, "text": one.text, "at": shown.moment(one.at)} for one in taken
+        ]
+        return self._said("" if found else "No matches found.", entries, taken, left)
+
+    def _entries(self, target: Target, message: str) -> ToolResult:
+        found = self._memory.records(kind="fact", target=_list_of(target))
+        taken, left = fitting(found, lambda one: one.text, self._cap)
+        return self._said(
+            message or ("" if found else "There are no entries."), [one.text for one in taken], taken, left
+        )
+
+    def _said(self, message: str, entries: Sequence[object], records: list[Record], left: int) -> ToolResult:
+        if self._chat is not None:
+            shown.note(self._memory, self._chat, [one.id for one in records])
+        said = " ".join(part for part in (message, LEFT_OUT.format(left) if left else "") if part)
+        return result({"origin": ORIGIN, "success": True, "message": said, "entries": list(entries)})
+
+    @property
+    def _chat_id(self) -> str | None:
+        return None if self._chat is None else self._chat.id
+
+
+def _list_of(target: Target) -> str:
+    if target == "episodes":
+        raise InvalidInput("Episodes are written by the session itself.", "Use the target 'user' or 'env'.")
+    return target
+
+
+def _needed(value: str | None, name: str) -> str:
+    if value is None or not value.strip():
+        raise InvalidInput(f"`{name}` is missing.", f"Pass `{name}` with some text.")
+    return value

@@ -1,0 +1,339 @@
+"""pydantic-ai: an agent whose model sees a prompt of a chat, whose messages are stored there, and which has our tools.
+
+>>> from pydantic_ai import Agent
+>>> agent = Agent("openai:gpt-5-mini", capabilities=[Remembering(chat)], toolsets=[toolset(memory.tools(chat))])
+>>> agent.run_sync("Which race am I training for?")
+
+No `message_history` is passed from run to run: the chat has it. One that is passed all the same is stored once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.chat import Chat
+from holdfast.context.prompt import to_chat
+from holdfast.context.rendered import summary_message
+from holdfast.context.window import Lossless
+from holdfast.errors import MissingExtra
+
+try:
+    from pydantic_ai import FunctionToolset, RunContext
+    from pydantic_ai import Tool as PydanticTool
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelRequestPart,
+        ModelResponse,
+        SpeechPart,
+        SystemPromptPart,
+        ToolCallPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.tools import AgentDepsT
+
+    from holdfast.agents.pydantic_messages import NOTED, answered_call, to_model_messages, user, write
+except ImportError as error:
+    raise MissingExtra(
+        "The adapter for pydantic-ai needs pydantic-ai.", "Run: pip install 'holdfast[pydantic-ai]'."
+    ) from error
+
+if TYPE_CHECKING:
+    from pydantic_ai.capabilities import WrapRunHandler
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.run import AgentRunResult
+
+    from holdfast.agents.tools import Tool
+    from holdfast.types import Message, Prompt, Window
+
+# What the model sees --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Remembering(AbstractCapability[AgentDepsT]):
+    """Let an agent remember: its model sees a prompt of the chat, and all that is said is stored there, each once.
+
+    Before each request of the model, what is new is stored, and the model is shown what `Chat.prompt` gives: what is
+    known, the summaries, the newest messages that fit, and what is recalled for the newest message of the user. Calls
+    are never parted from their results; the newest message of the user is there, however long the run, and so is
+    the newest message. The system prompt of the agent stands first and is not stored, nor are its instructions.
+
+    What the framework keeps of a run (`result.all_messages()`) is left as it is. A run that fails or is cancelled
+    leaves what was said until then. Runs may go on at the same time, in one chat or in many. A capability that changes
+    what a model sees of earlier runs stands after this one, which brings them.
+
+    Args:
+        chat: the chat, or a function that chooses it for a run by its context.
+        budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not counted.
+        recall: whether to recall for the newest message of the user.
+
+    Raises:
+        InvalidInput: a negative budget, when a model is first asked.
+
+    """
+
+    chat: Chat | Callable[[RunContext[AgentDepsT]], Chat]
+    budget: int = 8_000
+    recall: bool = True
+    # Of the run, as it grows; and what is stored of it, by its id.
+    _history: list[ModelMessage] = field(default_factory=list, init=False, repr=False)
+    _stored: dict[str, Message] = field(default_factory=dict, init=False, repr=False)
+
+    async def for_run(self, ctx: RunContext[AgentDepsT]) -> Remembering[AgentDepsT]:
+        """Choose the chat, and keep apart what belongs to this run."""
+        return replace(self, chat=self._chosen(ctx))
+
+    async def before_model_request(
+        self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Store what is new, and show the model a prompt of the chat."""
+        self._history = ctx.messages
+        given = list(request_context.messages)
+        shown = await asyncio.to_thread(self._prompted, self._chosen(ctx), given, ctx.run_id)
+        request_context.messages = shown
+        return request_context
+
+    async def wrap_run(
+        self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
+    ) -> AgentRunResult[object]:
+        """Store what came after the last request, however the run ends."""
+        try:
+            return await handler()
+        finally:
+            await asyncio.to_thread(self._store, self._chosen(ctx))
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """Say that it cannot be written in a specification: it holds a chat."""
+        return None
+
+    def _chosen(self, ctx: RunContext[AgentDepsT]) -> Chat:
+        return self.chat(ctx) if callable(self.chat) else self.chat
+
+    def _prompted(self, chat: Chat, given: Sequence[ModelMessage], run: str | None) -> list[ModelMessage]:
+        """Store what is new of the history, and make what the model sees in place of what is given."""
+        said = self._store(chat)
+        own = {one.message.id for one in said if one.place.message >= _begin(self._history, run)}
+        begin = _begin(given, run)
+        if given != self._history:  # another capability has changed it
+            said = list(_said(given))
+        asked = [one.message for one in said if one.place.message >= begin and one.message.role == "user"]
+        query = asked[-1].content if asked and self.recall else None
+        task = self._stored.get(asked[-1].id) if asked else None
+        system = _system(given)
+        words = "\n\n".join(part.content for part in system)
+        prompt, window = self._window(chat, query, words, task)
+        left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
+        left_out -= {one.id for one in window}
+        hidden = {one.place for one in said if one.message.id in left_out}
+        known = prompt.system.removeprefix(words).removeprefix("\n\n")
+        older = to_model_messages(message for message in window if message.id not in own)
+        newest = list(_shown(given, begin, hidden))
+        return _assembled(
+            [*system, SystemPromptPart(known)] if known else system,
+            prompt,
+            [*_behind_calls(older, _answered(newest)), *newest],
+        )
+
+    def _store(self, chat: Chat) -> list[Said]:
+        """Store what is new of the history, and give all of it."""
+        said = list(_said(self._history))
+        new = [one.message for one in said if one.message.id not in self._stored]
+        self._stored |= {message.id: message for message in chat.append(new)}
+        return said
+
+    def _window(
+        self, chat: Chat, query: str | None, system: str, task: Message | None
+    ) -> tuple[Prompt, list[Message]]:
+        """Give a prompt and the messages it shows: the task is among them, and where they fit, they begin with a user."""
+        prompt = chat.prompt(self.budget, query, system=system, policy=Lossless(self.budget, user_first=True))
+        if prompt.tokens["window"] > prompt.tokens["room"]:
+            # The newest turn alone is too long: its end is shown, and what the user wants of it.
+            users = [message for message in prompt.window.messages if message.role == "user"]
+            task = task or next(reversed(users), None)
+            prompt = chat.prompt(max(0, self.budget - (task.tokens if task else 0)), query, system=system)
+        window = list(prompt.window.messages)
+        if task is not None and task.id not in {message.id for message in window}:
+            window.insert(0, task)
+        return prompt, window
+
+
+def _is_left_out(message: Message, window: Window) -> bool:
+    ranges = [(one.first, one.last) for one in window.omitted]
+    ranges += [(one.first, one.last) for one in window.summaries]
+    return any(first <= message.seq <= last for first, last in ranges)
+
+
+def _assembled(
+    system: Sequence[SystemPromptPart], prompt: Prompt, messages: Sequence[ModelMessage]
+) -> list[ModelMessage]:
+    """Put what a prompt has beside messages where it belongs."""
+    front = [ModelRequest(parts=list(system))] if system else []
+    front += [user(str(summary_message(summary)["content"])) for summary in prompt.window.summaries]
+    recalled = _recalled(prompt)
+    if not recalled:
+        return [*front, *messages]
+    place = next((n for n in range(len(messages) - 1, -1, -1) if _is_user(messages[n])), 0)
+    return [*front, *messages[:place], user(recalled), *messages[place:]]
+
+
+def _behind_calls(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
+    """Put the results of a call right behind it, and calls whose results are awaited last.
+
+    In a chat with several runs at a time they may stand elsewhere.
+    """
+    blocks: list[list[ModelMessage]] = []
+    calls: dict[str, list[ModelMessage]] = {}
+    for message in messages:
+        block = next((calls[call] for call in _answered([message]) if call in calls), None)
+        if block is None:
+            blocks.append(block := [])
+        block.append(message)
+        calls |= dict.fromkeys(_calls(message), block)
+    blocks.sort(key=lambda block: not awaited.isdisjoint({*_calls(block[0])} - _answered(block)))
+    return chain.from_iterable(blocks)
+
+
+def _calls(message: ModelMessage) -> list[str]:
+    return [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+
+
+def _answered(messages: Iterable[ModelMessage]) -> set[str]:
+    calls = (answered_call(part) for message in messages for part in message.parts)
+    return {call for call in calls if call is not None}
+
+
+def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[Place]) -> Iterator[ModelMessage]:
+    """Leave out what does not fit, and the system prompt, which has a place of its own."""
+    system, last = _first_request(given), len(given) - 1  # which is to be answered, whatever it costs
+    for number, message in enumerate(given[begin:], begin):
+        if isinstance(message, ModelResponse):
+            if number == last or Place(number) not in hidden:
+                yield message
+            continue
+        parts = [
+            part
+            for place, part in enumerate(message.parts)
+            if (number == last or Place(number, place) not in hidden)
+            and not (number == system and isinstance(part, SystemPromptPart))
+        ]
+        if len(parts) == len(message.parts):
+            yield message
+        elif parts or number == last:
+            yield replace(message, parts=parts)
+
+
+def _recalled(prompt: Prompt) -> str:
+    """Give the text of what was recalled: the one message of a prompt that its window does not have."""
+    window = prompt.window
+    plain = [*map(summary_message, window.summaries), *to_chat(window.messages), None]
+    different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)
+    return str(next(different)["content"]) if prompt.hits else ""
+
+
+def _is_user(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and any(
+        isinstance(part, UserPromptPart | SpeechPart) for part in message.parts
+    )
+
+
+def _first_request(messages: Sequence[ModelMessage]) -> int:
+    """Find the request with the system prompt of the agent, if it has one."""
+    return next((n for n, message in enumerate(messages) if isinstance(message, ModelRequest)), -1)
+
+
+def _system(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
+    first = _first_request(messages)
+    return (
+        [part for part in messages[first].parts if isinstance(part, SystemPromptPart)] if first >= 0 else []
+    )
+
+
+def _begin(messages: Sequence[ModelMessage], run: str | None) -> int:
+    """Find where a run begins: with the last message, which is to be answered, if none says so."""
+    return next((n for n, message in enumerate(messages) if message.run_id == run), len(messages) - 1)
+
+
+# What is stored -------------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """Say which of some messages, and which part of a request."""
+
+    message: int
+    part: int = 0
+
+
+class Said(NamedTuple):
+    """One thing that was said: where it stands in the messages of the framework, and what is stored of it."""
+
+    place: Place
+    message: Message
+
+
+def _said(messages: Sequence[ModelMessage]) -> Iterator[Said]:
+    """Give what was said, each with an id that is the same whenever the framework passes it again.
+
+    It merges requests, splits them, and fills in what belongs to a run. So each part of a request is a message of its
+    own, without what belongs to a run. Parts carry their time: the same words said twice are two messages.
+    """
+    first = _first_request(messages)
+    twins: Counter[str] = Counter()
+    for number, message in enumerate(messages):
+        if isinstance(message, ModelResponse):
+            if message.state == "suspended":  # comes again, whole
+                continue
+            own: list[tuple[int, ModelMessage]] = [
+                (0, replace(message, run_id=None, conversation_id=None, metadata=None))
+            ]
+        else:
+            own = [
+                (place, ModelRequest(parts=[part]))
+                for place, part in enumerate(message.parts)
+                if _lasts(part, is_first=number == first)
+            ]
+        for place, one in own:
+            written = write(one)
+            key = blake2b(json.dumps(written.raw).encode(), digest_size=16).hexdigest()
+            twins[key] += 1
+            name = key if twins[key] == 1 else f"{key}-{twins[key]}"
+            yield Said(Place(number, place), replace(written, id=name))
+
+
+def _lasts(part: ModelRequestPart, *, is_first: bool) -> bool:
+    """Say whether a part was said in the conversation, and is not of the agent's own settings."""
+    if isinstance(part, SystemPromptPart):
+        return not is_first and part.scope == "conversation"
+    return part.part_kind not in NOTED
+
+
+# What the agent can do ------------------------------------------------------------------------------------------------
+
+
+def toolset(tools: Iterable[Tool]) -> FunctionToolset[object]:
+    """Make a toolset of tools, those of `Memory.tools` for instance.
+
+    An agent with a chat for each run takes a function instead: `toolsets=[lambda ctx: toolset(memory.tools(chat_of(ctx)))]`.
+    """
+    made = [
+        PydanticTool[object].from_schema(
+            _called(tool), tool.name, tool.description, json_schema=dict(tool.parameters)
+        )
+        for tool in tools
+    ]
+    return FunctionToolset(made, id="holdfast")
+
+
+def _called(tool: Tool) -> Callable[..., str]:
+    def call(**arguments: object) -> str:
+        return tool(arguments).text
+
+    return call

@@ -1,0 +1,300 @@
+"""`holdfast bench agents`: what a memory takes in the hands of an agent: the MCP server's start, its recall, the tools.
+
+The server runs in a process of its own, as clients start it, and is asked in plain JSON, so that none of what is measured
+is a client's. What the tools take is counted as models are given them: names, descriptions and schemas.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self, cast
+
+from holdfast.agents.exports import openai_responses
+from holdfast.bench.clock import Cost, cost_of, each, middle
+from holdfast.bench.machine import in_a_line, machine
+from holdfast.bench.measurement import PER_CHAT, Bar, Measurement, at_most, fill, measured, numbers, table
+from holdfast.bench.report import Report, Table
+from holdfast.bench.words import Words
+from holdfast.errors import Unavailable
+from holdfast.memory import Memory
+from holdfast.text.tokens import estimate_tokens
+
+_USER = "all"
+_LIMIT = 10  # hits
+_PROTOCOL = "2025-11-25"
+_LEAST = "import mcp.server.mcpserver"  # what every server in Python takes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Say how much is measured."""
+
+    messages: int = 5_000
+    starts: int = 7
+    questions: int = 20
+    repeats: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """What a measurement works with: how much, a file with messages, and where what was compiled is kept."""
+
+    plan: Plan
+    store: Path
+    words: Words
+    progress: Callable[[str], None]
+    tools: dict[str, list[Mapping[str, object]]] = field(default_factory=dict)  # as they are given to models
+
+    def environment(self) -> dict[str, str]:
+        """Have modules compiled, as after an installation; where the environment says, if it does."""
+        unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {"PYTHONPYCACHEPREFIX": str(self.store.with_name("compiled")), **unset}
+
+
+class Server:
+    """A `holdfast mcp` of its own, and the client that asks it."""
+
+    def __init__(self, lab: Lab) -> None:
+        command = [sys.executable, "-m", "holdfast", "mcp", "--db", str(lab.store), "--user", _USER]
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=lab.environment(), encoding="utf-8"
+        )
+        self._asked = 0
+
+    def begin(self) -> list[Mapping[str, object]]:
+        """Say hello as clients do, and give its tools.
+
+        Raises:
+            Unavailable: it has ended.
+
+        """
+        client = {"name": "holdfast-bench", "version": "1"}
+        self.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client})
+        self._send({"method": "notifications/initialized"})
+        return cast("list[Mapping[str, object]]", self.ask("tools/list", {})["tools"])
+
+    def recall(self, question: str) -> object:
+        """Recall through the server.
+
+        Raises:
+            Unavailable: it has ended, or has failed to.
+
+        """
+        given = {"name": "recall", "arguments": {"query": question, "limit": _LIMIT}}
+        result = self.ask("tools/call", given)
+        if result.get("isError"):
+            raise Unavailable("The server failed to recall.", "Try `holdfast recall` on the same database.")
+        return result
+
+    def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, object]:
+        """Send a request, and give its result.
+
+        Raises:
+            Unavailable: it has ended, or refused.
+
+        """
+        self._asked += 1
+        self._send({"id": self._asked, "method": method, "params": params})
+        for line in self._process.stdout or ():
+            answer = json.loads(line)
+            if answer.get("id") != self._asked:
+                continue
+            if "result" not in answer:
+                raise Unavailable(
+                    f"The server refused {method}.", "Use the version that belongs to this one."
+                )
+            return cast("Mapping[str, object]", answer["result"])
+        raise _ended()
+
+    def _send(self, message: Mapping[str, object]) -> None:
+        try:
+            if self._process.stdin is not None:
+                self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+                self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise _ended() from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # what it does to end is no part of any measurement
+        self._process.communicate()
+
+
+def _ended() -> Unavailable:
+    return Unavailable("The server has ended.", "Read what it said, or run: pip install 'holdfast[mcp]'.")
+
+
+# The measurements -----------------------------------------------------------------------------------------------------
+
+
+def starting(lab: Lab) -> Iterator[Measurement]:
+    """Start the server until it has told its tools, in turns with Python that loads the SDK of MCP and no more.
+
+    It waits for nothing: where the wall time is longer than the CPU time, others were busy.
+    """
+    lab.progress("starting servers")
+    least, ours = [], []
+    for number in range(lab.plan.starts + 1):
+        costs = _imported(lab), _started(lab)
+        if number:  # what is compiled first is not compiled again
+            least.append(costs[0])
+            ours.append(costs[1])
+    cost = middle(ours)
+    yield measured(
+        "`holdfast mcp`, from its start until it has told its tools",
+        cost,
+        against="Python that imports the SDK",
+        theirs=middle(least),
+        bar=at_most(cost.cpu, 1_000, "ms"),
+    )
+
+
+def _started(lab: Lab) -> Cost:
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    with Server(lab) as server:
+        server.begin()
+        wall = time.perf_counter() - start
+    return Cost(_cpu_since(before), wall * 1e3)
+
+
+def _imported(lab: Lab) -> Cost:
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, "-c", _LEAST], check=True, env=lab.environment())  # noqa: S603 - as above
+    wall = time.perf_counter() - start
+    return Cost(_cpu_since(before), wall * 1e3)
+
+
+def _cpu_since(before: resource.struct_rusage) -> float:
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
+
+
+def recalling(lab: Lab) -> Iterator[Measurement]:
+    """Recall through the server and directly, in turns."""
+    lab.progress("recalling through a server")
+    questions = lab.words.questions(lab.plan.questions)
+    with Memory(lab.store, user=_USER) as memory, Server(lab) as server:
+        server.begin()
+
+        def directly(question: str) -> object:
+            return memory.recall(question, limit=_LIMIT)
+
+        first = cost_of(lambda: server.recall(questions[0]))
+        for contender in (directly, server.recall):
+            for question in questions:
+                contender(question)
+        through, direct = each([server.recall, directly], questions, lab.plan.repeats)
+    ours, theirs = middle(through), middle(direct)
+    among = f"through stdio among {lab.plan.messages:,} messages, CPU of the client"
+    yield measured(
+        f"recall {among}",
+        ours,
+        against="the direct call",
+        theirs=theirs,
+        bar=Bar("≤ 5 ms more", ours.wall - theirs.wall <= 5),
+    )
+    yield measured(f"first recall of a server {among}", first)
+
+
+def describing(lab: Lab) -> Iterator[Measurement]:
+    """Count the tokens of tools, as models are given them."""
+    lab.progress("counting the tokens of tools")
+    with Server(lab) as server:
+        told = server.begin()
+    lab.tools["of the MCP server"] = [
+        {"name": tool["name"], "description": tool["description"], "parameters": tool["inputSchema"]}
+        for tool in told
+    ]
+    with Memory(lab.store, user=_USER) as memory:
+        lab.tools["of `Memory.tools`"] = [*openai_responses(memory.tools("chat-0"))]
+        lab.tools["of `Memory.tools`, in one"] = [*openai_responses(memory.tools("chat-0", style="single"))]
+    for whose, tools in lab.tools.items():
+        tokens = sum(map(_tokens, tools))
+        bar = at_most(tokens, 1_500, "tokens")
+        yield Measurement(f"tools {whose}, {len(tools)}", tokens, "tokens", bar=bar.text, ok=bar.ok)
+    yield Measurement("all that the MCP server tells of its tools", sum(map(_tokens, told)), "tokens")
+
+
+def _tokens(value: object) -> int:
+    return estimate_tokens(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+# The whole ------------------------------------------------------------------------------------------------------------
+
+MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
+    "start": starting,
+    "recall": recalling,
+    "tools": describing,
+}
+"""All that can be measured, by the names that `only` takes."""
+
+
+def run(
+    *,
+    only: Sequence[str] = (),
+    folder: Path | None = None,
+    plan: Plan | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Measure, in less than a minute.
+
+    Args:
+        only: names of `MEASUREMENTS`; all when empty.
+        folder: where the database is made that is measured, and removed again.
+        plan: how much is measured.
+        progress: is told what is being done.
+
+    Raises:
+        Unavailable: the server does not start, or does not answer.
+
+    """
+    plan = plan or Plan()
+    done: list[Measurement] = []
+    with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
+        lab = Lab(plan, Path(place) / "memory.db", Words(), progress)
+        progress(f"storing {plan.messages:,} messages")
+        with Memory(lab.store, user=_USER, durability="normal") as memory:
+            fill(memory, lab.words, plan.messages, PER_CHAT)
+            memory.recall("index everything now", limit=1)
+        for name, measure in MEASUREMENTS.items():
+            if not only or name in only:
+                done += measure(lab)
+    tables = [table(f"In the hands of an agent: {in_a_line(machine())}", done)]
+    tables += [_each_tool(whose, tools) for whose, tools in lab.tools.items() if len(tools) > 1]
+    return Report(
+        {
+            "machine": machine(),
+            "messages": plan.messages,
+            "measurements": numbers(done),
+            "tools": {
+                whose: {str(tool["name"]): _tokens(tool) for tool in tools}
+                for whose, tools in lab.tools.items()
+            },
+            "missed": [one.name for one in done if one.ok is False],
+        },
+        tuple(tables),
+    )
+
+
+def _each_tool(whose: str, tools: Sequence[Mapping[str, object]]) -> Table:
+    rows = (
+        (
+            str(tool["name"]),
+            f"{_tokens(tool['description']):,}",
+            f"{_tokens(tool['parameters']):,}",
+            f"{_tokens(tool):,}",
+        )
+        for tool in sorted(tools, key=_tokens, reverse=True)
+    )
+    return Table(f"Tokens of the tools {whose}", ("tool", "description", "schema", "all"), tuple(rows))

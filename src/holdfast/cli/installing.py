@@ -1,0 +1,163 @@
+"""How this server comes into the configuration of a client: shown, asked for, and written at one stroke."""
+
+import difflib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import typer
+
+from holdfast.agents.install import CLIENTS, entry, installed, snippet
+from holdfast.cli.options import ENVIRONMENT, Options
+from holdfast.cli.screen import Screen, answer
+from holdfast.errors import Conflict, InvalidInput
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def install(options: Options, name: str, *, read_only: bool, only_print: bool, yes: bool) -> None:
+    """Add this server to the configuration of a client, or print what to add.
+
+    Raises:
+        Conflict: the configuration cannot be changed without loss; what to add is printed.
+        InvalidInput: nobody is there to be asked.
+        typer.Exit: it may not be changed.
+
+    """
+    client = CLIENTS[name]
+    server = entry(client, _command(options, read_only=read_only), _environment(options))
+    path = _configuration(name).resolve()  # behind a link to it
+    if only_print:
+        _print(options, path, snippet(client, server))
+        return
+    before = _text(path)
+    try:
+        after = installed(before, client, server)
+    except Conflict:
+        _print(options, path, snippet(client, server))
+        raise
+    if after != before:
+        _show(options, path, before, after)
+        if not yes:
+            _ask(path)
+        _write(path, before, after)
+    _report(options, path, changed=after != before)
+
+
+def _command(options: Options, *, read_only: bool) -> list[str]:
+    """Name the very program that runs now: a client has neither our path nor our environment."""
+    scope = {"--tenant": options.tenant, "--user": options.user, "--agent": options.agent}
+    named = [part for name, value in scope.items() if value for part in (name, value)]
+    flags = ["--read-only"] if read_only else []
+    # -P: a client starts it in the folder of a project, and nothing there is to be imported in our place.
+    return [sys.executable, "-P", "-m", "holdfast", "mcp", *named, *flags]
+
+
+def _environment(options: Options) -> dict[str, str]:
+    """Name the database where lists of processes do not show it: a URL may have a password."""
+    location = options.location
+    is_file = "://" not in location and location != ":memory:"
+    return {ENVIRONMENT: str(Path(location).absolute()) if is_file else location}
+
+
+def _configuration(name: str) -> Path:
+    """Find the configuration of a client that holds for all projects of its user."""
+    from platformdirs import user_config_path  # noqa: PLC0415 - only who installs waits for it
+
+    match name:
+        case "claude-code":
+            return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
+        case "claude-desktop":
+            folder = user_config_path("Claude", appauthor=False, roaming=True)
+            return folder / "claude_desktop_config.json"
+        case "cursor":
+            return Path.home() / ".cursor" / "mcp.json"
+        case _:
+            return user_config_path("Code", appauthor=False, roaming=True) / "User" / "mcp.json"
+
+
+def _text(path: Path) -> str:
+    """Read a configuration as it is written, "" if it is not there.
+
+    Raises:
+        Conflict: it is no text.
+
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise Conflict(f"{path} is not text in UTF-8.", "Add the entry by hand; --print shows it.") from error
+
+
+def _show(options: Options, path: Path, before: str, after: str) -> None:
+    """Show what will change, without the password of the database."""
+    screen = Screen(sys.stderr)
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2
+    )
+    for line in lines:
+        screen.say((line.replace(options.location, options.shown_location), _COLOURS.get(line[:1], "")))
+
+
+def _ask(path: Path) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(f"This changes {path}, and nobody is there to be asked.", "Pass --yes or --print.")
+    sys.stderr.write("Write it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        Screen(sys.stderr).say("Nothing was changed.")
+        raise typer.Exit(1)
+
+
+def _write(path: Path, before: str, after: str) -> None:
+    """Put a configuration in the place of another at one stroke, and keep that one beside it.
+
+    Raises:
+        Conflict: it was changed since it was read.
+
+    """
+    if _text(path) != before:
+        raise Conflict(f"{path} was changed at this moment.", "Close the client, then try again.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # only its owner can read it
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        if before:
+            shutil.copy2(path, _backup(path))
+            shutil.copymode(path, name)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _backup(path: Path) -> Path:
+    return path.with_name(f"{path.name}.bak")
+
+
+def _print(options: Options, path: Path, text: str) -> None:
+    if options.json:
+        answer({"path": str(path), "add": text})
+        return
+    Screen(sys.stderr).say(f"This belongs into {path}:")
+    sys.stdout.write(f"{text}\n")
+
+
+def _report(options: Options, path: Path, *, changed: bool) -> None:
+    backup = str(_backup(path)) if changed and _backup(path).exists() else None
+    if options.json:
+        answer({"path": str(path), "changed": changed, "backup": backup})
+        return
+    screen = Screen()
+    if not changed:
+        screen.say(f"{path} has this server already.")
+        return
+    kept = f" What it was before is in {backup}." if backup else ""
+    screen.say(("Added ", "bold"), f"this server to {path}.{kept}")
+    screen.say("→ Start the client anew, or have it read its configuration again.")

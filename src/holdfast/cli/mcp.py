@@ -1,0 +1,156 @@
+"""The command that serves agents: mcp."""
+
+import gc
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from holdfast.agents.install import CLIENTS
+from holdfast.cli.installing import install
+from holdfast.cli.options import Options, complain
+from holdfast.cli.screen import Screen
+from holdfast.errors import InvalidInput
+
+TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
+_CLIENTS = ", ".join(CLIENTS)
+_HTTP = "Over HTTP"
+_INSTALL = "Into a client"
+
+
+def _client(name: str) -> str:
+    if name not in CLIENTS:
+        raise typer.BadParameter(f"{name!r} is none of {_CLIENTS}.")
+    return name
+
+
+def mcp(
+    options: Options,
+    *,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Only what reads; nothing can be changed.")
+    ] = False,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
+    ] = False,
+    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=_HTTP)] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65535, help="The port to listen at; 0 for any that is free.", rich_help_panel=_HTTP
+        ),
+    ] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar=TOKEN,
+            show_envvar=False,
+            help=f"What clients must send as a bearer token. Otherwise ${TOKEN}, which others on this machine do not see, "
+            "otherwise one is made and printed.",
+            rich_help_panel=_HTTP,
+        ),
+    ] = None,
+    remote: Annotated[
+        bool,
+        typer.Option(
+            "--remote",
+            help="Let --host be one that other machines can reach. Nothing is encrypted: put a proxy with TLS before it.",
+            rich_help_panel=_HTTP,
+        ),
+    ] = False,
+    install_in: Annotated[
+        str | None,
+        typer.Option(
+            "--install",
+            parser=_client,
+            metavar="CLIENT",
+            help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
+            rich_help_panel=_INSTALL,
+        ),
+    ] = None,
+    only_print: Annotated[
+        bool,
+        typer.Option(
+            "--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL
+        ),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="With --install: do not ask.", rich_help_panel=_INSTALL)
+    ] = False,
+) -> None:
+    """Serve the memory to agents over the Model Context Protocol, or add this server to a client.
+
+    Without --http it talks to whoever started it, through standard input and output, as clients do.
+    For example: holdfast mcp --install claude-code --user ada
+    """
+    if install_in is not None and http:
+        raise InvalidInput(
+            "A client starts the server itself, and does not need HTTP.", "Leave out --http or --install."
+        )
+    if install_in is None and (only_print or yes):
+        raise InvalidInput("It is not said where to install it.", f"Pass --install with one of {_CLIENTS}.")
+    if install_in is not None:
+        install(options, install_in, read_only=read_only, only_print=only_print, yes=yes)
+    elif http:
+        _serve_http(options, host, port, token, read_only=read_only, remote=remote)
+    else:
+        _serve_stdio(options, read_only=read_only)
+
+
+def _serve_stdio(options: Options, *, read_only: bool) -> None:
+    if sys.stdin is None:
+        raise InvalidInput(
+            "There is no standard input to read from.", "Let a client start it, or pass --http."
+        )
+    if sys.stdin.isatty():
+        screen = Screen(sys.stderr)
+        screen.say("Waiting for a client on standard input. Ctrl-C ends it.")
+        screen.say(f"→ Clients start it themselves: {options.line('mcp', '--install', 'CLIENT')}")
+    with _prepared():
+        from holdfast.agents.mcp import make_server  # noqa: PLC0415 - the SDK takes half a second to import
+
+    # The SDK reads standard input on a thread that it waits for, so an interrupt would change nothing before the next
+    # line. To end at once harms nothing: what is written is written in transactions.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with options.open(create=True) as memory:
+        try:
+            make_server(memory, read_only=read_only).run("stdio")
+        except* BrokenPipeError:
+            complain("The client is gone, without the answers that it was owed.")
+
+
+def _serve_http(
+    options: Options, host: str, port: int, token: str | None, *, read_only: bool, remote: bool
+) -> None:
+    with _prepared():
+        from holdfast.agents import mcp_http  # noqa: PLC0415 - as above
+        from holdfast.agents.mcp import make_server  # noqa: PLC0415 - as above
+
+    secret = mcp_http.new_token() if token is None else token
+
+    def ready(url: str) -> None:
+        screen = Screen(sys.stderr)
+        screen.say(("Serving ", "bold"), url)
+        if token is None:
+            screen.say(("Token   ", "bold"), secret)
+
+    with options.open(create=True) as memory:
+        app = mcp_http.application(make_server(memory, read_only=read_only), host)
+        mcp_http.serve(mcp_http.Guarded(app, secret), host, port, ready=ready, remote=remote)
+
+
+@contextmanager
+def _prepared() -> Iterator[None]:
+    """Log to stderr, since stdout is the protocol's, and do not look for garbage while much is imported."""
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
+    gc.disable()  # it would take a fifth of the time, and all of it stays
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,157 @@
+"""The conformance suite: it shows whether a provider does what the contract says, in all that it claims to do.
+
+What a provider claims are the capabilities whose methods it has; what it does not claim is skipped, by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from unittest import SkipTest
+
+from holdfast.contract import CAPABILITIES, Capability, Provider, capabilities
+from holdfast.errors import InvalidInput
+from holdfast.testing.case import Broken, Case, Factory, Group
+from holdfast.testing.cases import CASES
+from holdfast.text.shorten import shorten_line
+
+
+class Conformance:
+    """Run the suite with pytest: a method is a case. Subclass it, and make a provider that is fresh and empty.
+
+    >>> class TestMine(Conformance):
+    ...     def make(self) -> Provider:
+    ...         return MinimalProvider()
+
+    With unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks for other
+    users and agents by `scoped`, where that is claimed.
+    """
+
+    def make(self) -> Provider:
+        """Make a provider, fresh and empty at each call.
+
+        Raises:
+            NotImplementedError: the subclass does not say how.
+
+        """
+        raise NotImplementedError("Say in a method `make` how to make a provider.")
+
+
+def _method(case: Case) -> Callable[[Conformance], None]:
+    def test(self: Conformance) -> None:
+        case.run(self.make)
+
+    test.__name__ = f"test_{case.group}_{case.name}"
+    test.__qualname__ = f"Conformance.{test.__name__}"
+    test.__doc__ = case.body.__doc__
+    return test
+
+
+for _case in CASES:
+    setattr(Conformance, f"test_{_case.group}_{_case.name}", _method(_case))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Say what became of a case; `why` it failed or was skipped."""
+
+    group: Group
+    case: str
+    outcome: Literal["passed", "failed", "skipped"]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Say what a provider claims, and what became of each case; it prints as a text."""
+
+    provider: str
+    claims: tuple[Capability, ...]
+    results: tuple[Result, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Say whether no case failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[Result, ...]:
+        """List the cases that failed."""
+        return self._those("failed")
+
+    @property
+    def passed(self) -> tuple[Result, ...]:
+        """List the cases that passed."""
+        return self._those("passed")
+
+    @property
+    def skipped(self) -> tuple[Result, ...]:
+        """List the cases that were not run."""
+        return self._those("skipped")
+
+    def _those(self, outcome: str) -> tuple[Result, ...]:
+        return tuple(one for one in self.results if one.outcome == outcome)
+
+    def __str__(self) -> str:
+        missing = [name for name in CAPABILITIES if name not in self.claims]
+        lines = [
+            f"{self.provider}: {len(self.passed)} passed, {len(self.failed)} failed, {len(self.skipped)} skipped",
+            f"claims the core{''.join(f', {name}' for name in self.claims)}",
+        ]
+        if missing:
+            lines.append(f"does not claim {', '.join(missing)}")
+        lines += [f"FAILED  {one.group}: {_phrase(one.case)}\n        {one.why}" for one in self.failed]
+        reasons = Counter(one.why for one in self.skipped)
+        lines += [f"skipped {count}: {why}" for why, count in reasons.items()]
+        return "\n".join(lines)
+
+
+def _phrase(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def check(make: Factory, *, groups: Iterable[str] = ()) -> Report:
+    """Run the suite, and report what became of it; nothing is raised for a case that fails.
+
+    >>> from holdfast.testing import MinimalProvider, check
+    >>> check(MinimalProvider).ok
+    True
+
+    Args:
+        make: makes a provider, fresh and empty at each call. Each one is closed after its case.
+        groups: only the cases of these: "core", capabilities, or "tools", those that are made of a provider; all, if none is named.
+
+    Raises:
+        InvalidInput: there is no such group.
+
+    """
+    cases = _cases(tuple(groups))
+    provider = make()
+    try:
+        name, claimed = provider.name, capabilities(provider)
+    finally:
+        provider.close()
+    claims = tuple(one for one in CAPABILITIES if one in claimed)
+    return Report(name, claims, tuple(_result(case, make) for case in cases))
+
+
+def _cases(groups: Sequence[str]) -> Sequence[Case]:
+    known = dict.fromkeys(case.group for case in CASES)
+    if unknown := [name for name in groups if name not in known]:
+        raise InvalidInput(f"There are no cases of {', '.join(unknown)}.", f"Use some of {', '.join(known)}.")
+    return [case for case in CASES if case.group in groups] if groups else CASES
+
+
+def _result(case: Case, make: Factory) -> Result:
+    try:
+        case.run(make)
+    except SkipTest as skipped:
+        return Result(case.group, case.name, "skipped", str(skipped))
+    except Broken as broken:
+        return Result(case.group, case.name, "failed", str(broken))
+    except Exception as error:  # noqa: BLE001 - whatever a provider raises is a result here
+        why = shorten_line(f"It raised {type(error).__name__}: {error}", 500)
+        return Result(case.group, case.name, "failed", why)
+    return Result(case.group, case.name, "passed")

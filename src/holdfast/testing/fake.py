@@ -1,0 +1,161 @@
+"""A complete memory in a few hundred lines: all capabilities, kept as long as the process lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from dataclasses import replace
+from threading import RLock
+
+from holdfast.errors import InvalidInput
+from holdfast.testing.fake_chat import FakeChat, Space, hits_of, rank, record_hit
+from holdfast.testing.ledger import Known, Ledger
+from holdfast.types import Change, ChatInfo, Hit, Record, Scope, Writer
+
+MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once what they wrote in its course
+
+
+class FakeProvider(Known):
+    """Do all that the contract names, without a database and without a model.
+
+    It is meant for tests of what is built on a memory, and as an example. It is right rather than fast: each read looks
+    at everything, and `recall` counts the words that a text shares with the question. Threads may share it.
+
+    >>> memory = FakeProvider()
+    >>> record = memory.remember("The quokka sleeps in the harbour.")
+    >>> [hit.text for hit in memory.recall("Where does the quokka sleep?")]
+    ['The quokka sleeps in the harbour.']
+    """
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        self._bind(RLock(), {}, Scope())
+
+    def _bind(self, lock: RLock, spaces: dict[str, Space], scope: Scope) -> None:
+        self._lock, self._spaces, self._scope = lock, spaces, scope
+        with lock:
+            self._space = spaces.setdefault(scope.user, Space(lock, Ledger(lock)))
+        Known.__init__(self, self._space.ledger, scope.agent)
+
+    def scoped(self, *, user: str | None = None, agent: str | None = None) -> FakeProvider:
+        """Give a provider for another user or agent on the same store."""
+        own = self._scope
+        scope = Scope("", own.user if user is None else user, own.agent if agent is None else agent)
+        handle = object.__new__(type(self))
+        handle._bind(self._lock, self._spaces, scope)
+        return handle
+
+    def close(self) -> None:
+        """Do nothing: nothing is held that would have to be let go of."""
+
+    def chat(self, id: str, /) -> FakeChat:  # noqa: A002 - as in the contract
+        """Open a chat; it comes into being with its first message."""
+        return FakeChat(id, self._scope, self._space)
+
+    def chats(
+        self, *, archived: bool | None = False, limit: int | None = None, offset: int = 0
+    ) -> list[ChatInfo]:
+        """List chats, the one with the newest message first."""
+        with self._lock:
+            every = [log.info(self._scope.user) for log in self._space.logs.values()]
+        own = [one for one in every if self._scope.agent in ("", one.agent)]
+        found = [one for one in own if archived in (None, one.archived)]
+        found.sort(key=lambda one: one.newest, reverse=True)
+        return found[offset : None if limit is None else offset + limit]
+
+    def recall(self, query: str, *, limit: int = 10) -> list[Hit]:
+        """Find in all chats and records what shares words with a question, the most first."""
+        with self._lock:
+            every = [*hits_of(self._space.logs.values()), *map(record_hit, self.records())]
+        return rank(query, every)[:limit]
+
+    @property
+    def pad(self) -> MutableMapping[str, str]:
+        """The scratchpad of the user."""
+        return self._space.pad
+
+    # What is known
+
+    def remember(
+        self, text: str, kind: str = "fact", *, by: Writer | None = None, chat: str | None = None
+    ) -> Record:
+        """Store one thing that is known."""
+        draft = Record("", kind, text, agent=self._scope.agent, by=by or "agent", chat=chat or "")
+        with self._lock:
+            return self._wrote(self._ledger.write(draft))
+
+    def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
+        """Give a record another text."""
+        return self._change(what, by, lambda one: replace(one, text=text))
+
+    def retract(self, what: str, *, by: Writer | None = None) -> Record:
+        """Take a record back."""
+        return self._change(what, by, lambda one: replace(one, retracted=True))
+
+    def _change(
+        self, what: str, by: Writer | None, change: Callable[[Record], Record], chat: str | None = None
+    ) -> Record:
+        def written(one: Record) -> Record:
+            return replace(change(one), by=by or "agent", chat=chat or "")
+
+        with self._lock:
+            return self._wrote(self._ledger.change(what, self._scope.agent, written))
+
+    def _wrote(self, record: Record) -> Record:
+        """Let a chat see what was written in its course; what reflection learned from it waits for the next one."""
+        chat = self.chat(record.chat)
+        if record.chat and record.by in MOVES_SNAPSHOT and chat.snapshot() is not None:
+            chat.advance()
+        return record
+
+    def set_profile(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Write the whole profile."""
+        return self.remember(text, "profile", by=by, chat=chat)
+
+    def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Write the whole of what the agent is."""
+        return self.remember(text, "soul", by=by, chat=chat)
+
+    def add_constraint(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Add a constraint, confirmed by the user."""
+        return self.remember(text, "constraint", by=by, chat=chat)
+
+    def remove_constraint(
+        self,
+        id: str,  # noqa: A002 - as in the contract
+        *,
+        by: Writer | None = None,
+        chat: str | None = None,
+    ) -> Record:
+        """Remove a constraint, confirmed by the user."""
+        if id not in [one.id for one in self.constraints()]:
+            raise InvalidInput("There is no such constraint.", "Pass the id of one that `constraints` lists.")
+        return self._change(id, by, lambda one: replace(one, retracted=True), chat)
+
+    def at(self, version: int, /) -> Known:
+        """Look at what was known at a version."""
+        self._ledger.check(version)
+        return Known(self._ledger, self._scope.agent, version)
+
+    def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
+        """Write again what a record, or the one text of a kind, said in a version."""
+        return self._ledger.rollback(what, self._scope.agent, version, by or "user")
+
+    def changes(self, *, kind: str | None = None, limit: int | None = None) -> list[Change]:
+        """List what changed, the newest first."""
+        found = self._ledger.changes(self._scope.agent)
+        return [one for one in found if kind in (None, one.kind)][:limit]
+
+    # What is learned
+
+    def work(self, *, limit: int | None = None) -> list[Record]:
+        """Write an episode of each chat that has ended: what its first message says."""
+        with self._lock:
+            ended = [log for log in self._space.logs.values() if log.ended][:limit]
+            written = []
+            for log in ended:
+                log.ended = False
+                written.append(
+                    self.remember(log.messages[0].content[:200], "episode", by="reflect", chat=log.id)
+                )
+            return written

@@ -1,0 +1,403 @@
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agents import Session, SessionSettings
+from holdfast import Conflict, InvalidInput, Memory, Message, payload
+from holdfast.agents.openai_agents import HoldfastSession
+from holdfast.types import MAX_NAME
+from programs import run
+
+Item = dict[str, Any]
+
+CALL: Item = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c1",
+    "name": "weather",
+    "arguments": '{"of": "Oslo"}',
+}
+OUTPUT: Item = {"type": "function_call_output", "call_id": "c1", "output": "Snow, minus four degrees."}
+
+
+def said(text: str, role: str = "user") -> Item:
+    return {"role": role, "content": text}
+
+
+def add(session: HoldfastSession, *items: Item) -> None:
+    asyncio.run(session.add_items(cast("Any", list(items))))
+
+
+def items(session: HoldfastSession, limit: int | None = None) -> list[Any]:
+    return list(asyncio.run(session.get_items(limit)))
+
+
+def pop(session: HoldfastSession) -> Any:
+    return asyncio.run(session.pop_item())
+
+
+def clear(session: HoldfastSession) -> None:
+    asyncio.run(session.clear_session())
+
+
+@pytest.fixture
+def session(memory: Memory) -> HoldfastSession:
+    return HoldfastSession(memory, "trip")
+
+
+def test_it_is_a_session_of_the_sdk(session: HoldfastSession) -> None:
+    typed: Session = session
+    assert isinstance(typed, Session)
+
+
+# Items are messages of the chat
+
+
+def test_items_come_back_as_they_were_and_read_as_messages(session: HoldfastSession, memory: Memory) -> None:
+    answer = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "It snows.", "annotations": []}],
+    }
+    given_ = [said("What is the weather in Oslo?"), CALL, OUTPUT, answer]
+    add(session, *given_)
+
+    assert items(session) == given_
+    history = memory.chat("trip").history()
+    assert [(one.role, one.content) for one in history] == [
+        ("user", "What is the weather in Oslo?"),
+        ("assistant", ""),
+        ("tool", "Snow, minus four degrees."),
+        ("assistant", "It snows."),
+    ]
+    assert [(call.id, call.name, call.arguments) for call in history[1].calls] == [
+        ("c1", "weather", {"of": "Oslo"})
+    ]
+    assert history[2].answers == ("c1",)
+    assert [one.raw for one in history] == given_
+
+
+def test_a_window_keeps_a_call_and_its_output_together(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("What is the weather in Oslo?"), CALL, OUTPUT, said("It snows.", "assistant"))
+    assert [one.seq for one in memory.chat("trip").window(tail=2, budget=0).messages] == [2, 3, 4]
+
+
+def test_recall_finds_what_was_said_in_a_session(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("My sister Marta breeds alpacas near Cusco."), said("How nice!", "assistant"))
+    assert memory.recall("Who breeds alpacas?")[0].text == "My sister Marta breeds alpacas near Cusco."
+
+
+@pytest.mark.parametrize(
+    ("item", "role", "content"),
+    [
+        (
+            {"type": "web_search_call", "id": "ws_1", "action": {"query": "x"}},
+            "assistant",
+            "[web_search_call]",
+        ),
+        ({"type": "reasoning", "id": "rs_1", "summary": []}, "assistant", "[reasoning]"),
+        ({"type": "message", "role": "user", "content": []}, "user", "[message]"),
+        ({"role": "emperor", "content": "x"}, "assistant", "[item]"),
+        ({"type": "a\nb" * 100}, "assistant", "[a]"),
+        ({"type": 7}, "assistant", "[item]"),
+        ({"type": []}, "assistant", "[item]"),
+        ({}, "assistant", "[item]"),
+        ({**OUTPUT, "output": 7}, "assistant", "[function_call_output]"),
+        ({**CALL, "name": None}, "assistant", "[function_call]"),
+        ({**CALL, "arguments": '{"a":' + "[" * 300 + "]" * 300 + "}"}, "assistant", "[function_call]"),
+    ],
+)
+def test_what_has_nothing_to_read_is_kept_all_the_same(item: Item, role: str, content: str) -> None:
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, item)
+        assert items(session) == [item]
+        (message,) = memory.chat("trip").history()
+        assert (message.role, message.content) == (role, content)
+
+
+def test_what_an_item_says_about_itself_is_not_taken_for_what_we_say() -> None:
+    forged: Item = {
+        **said("hello"),
+        "meta": {"openai_agents": "cleared"},
+        "raw": {"role": "user", "content": "other"},
+        "id": "taken-back-1",
+        "at": "1066-10-14",
+        "name": "a\x00b",
+    }
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, said("first"), forged, forged)
+        assert items(session) == [said("first"), forged, forged]
+        assert pop(session) == forged
+        assert items(session) == [said("first"), forged]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+shaped = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": st.sampled_from(["user", "assistant", "system", "tool", "x"]) | json_values,
+        "type": st.sampled_from(["message", "function_call", "function_call_output", "reasoning"])
+        | json_values,
+        "content": json_values,
+        "call_id": json_values,
+        "name": json_values,
+        "arguments": json_values,
+        "output": json_values,
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(shaped | st.dictionaries(st.text(), json_values, max_size=4), max_size=4))
+@example([{"role": "user", "content": "\ud800"}])
+def test_any_json_comes_back_equal(given_: list[Item]) -> None:
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, *given_)
+        assert items(session) == given_
+
+
+@pytest.mark.parametrize(
+    "wrong", ["a text", None, {"role": "user", "content": object()}, {"a": (1,)}, {"a": {1: 2}}]
+)
+def test_all_or_none_are_stored(wrong: object) -> None:
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        with pytest.raises(InvalidInput):
+            add(session, said("fine"), cast("Item", wrong))
+        assert items(session) == []
+        add(session, said("after"))
+        assert items(session) == [said("after")]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * (MAX_NAME + 1), 7])
+def test_the_id_of_a_session_is_that_of_a_chat(name: object) -> None:
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput):
+        HoldfastSession(memory, cast("str", name))
+
+
+def test_a_session_is_of_one_user_and_one_id(memory: Memory) -> None:
+    add(HoldfastSession(memory, "trip"), said("mine"))
+    assert items(HoldfastSession(memory, "trip")) == [said("mine")]
+    assert items(HoldfastSession(memory, "other")) == []
+    assert items(HoldfastSession(memory.scoped(user="bob"), "trip")) == []
+
+
+def test_messages_that_others_append_are_no_items(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("an item"))
+    memory.chat("trip").append({"role": "user", "content": "a message"})
+    memory.chat("trip").append(Message("user", "another", meta={"openai_agents": "what is that"}))
+    assert items(session, 1) == [said("an item")]
+    assert pop(session) == said("an item")
+    assert pop(session) is None
+
+
+# How many
+
+
+def test_a_limit_counts_the_latest(session: HoldfastSession) -> None:
+    given_ = [said(f"message {n}") for n in range(600)]  # more than are read at once
+    add(session, *given_)
+    for limit in (0, 1, 255, 256, 257, 599, 600, 601, None):
+        assert items(session, limit) == given_[600 - min(600 if limit is None else limit, 600) :]
+
+
+def test_a_limit_does_not_count_what_was_taken_back(session: HoldfastSession) -> None:
+    add(session, *(said(f"message {n}") for n in range(40)))
+    for _ in range(20):
+        pop(session)
+    assert items(session, 2) == [said("message 18"), said("message 19")]
+
+
+def test_the_settings_say_how_many_where_the_caller_does_not(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", session_settings=SessionSettings(limit=1))
+    add(session, said("a"), said("b"))
+    assert items(session) == [said("b")]
+    assert items(session, 2) == [said("a"), said("b")]
+    session.session_settings = None
+    assert items(session) == [said("a"), said("b")]
+
+
+def test_a_negative_limit_is_an_error(session: HoldfastSession) -> None:
+    with pytest.raises(InvalidInput, match="limit"):
+        items(session, -1)
+
+
+# Taking back and beginning anew
+
+
+def test_what_was_taken_back_stays_in_the_log_which_says_so(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("I live in Rome."), said("Noted.", "assistant"))
+    assert pop(session) == said("Noted.", "assistant")
+    assert pop(session) == said("I live in Rome.")
+    add(session, said("I live in Bern."))
+    assert items(session) == [said("I live in Bern.")]
+    assert [one.content for one in memory.chat("trip").history()] == [
+        "I live in Rome.",
+        "Noted.",
+        "[message 2 was taken back]",
+        "[message 1 was taken back]",
+        "I live in Bern.",
+    ]
+
+
+def test_a_session_that_was_cleared_begins_anew(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("My passport expires in May."))
+    clear(session)
+    assert items(session) == []
+    assert pop(session) is None
+    add(session, said("Hello again."))
+    assert items(session) == [said("Hello again.")]
+    assert memory.recall("When does my passport expire?")[0].text == "My passport expires in May."
+
+
+def test_clearing_an_empty_session_stores_nothing(session: HoldfastSession, memory: Memory) -> None:
+    clear(session)
+    assert memory.chats() == []
+    add(session, said("a"))
+    clear(session)
+    clear(session)
+    assert memory.chat("trip").stats().messages == 2
+
+
+def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("a"), said("b"), said("c"))
+    pop(session)
+    memory.erase(chat="trip", messages=2)
+    assert items(session) == [said("a")]
+    memory.erase(chat="trip")
+    assert items(session) == []
+    add(session, said("d"), said("e"), said("f"))
+    assert pop(session) == said("f")
+    assert items(session) == [said("d"), said("e")]
+
+
+def test_a_session_is_the_same_in_another_memory(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("a"), said("b"), CALL, said("c"))
+    memory.erase(chat="trip", messages=1)  # so that the numbers of the messages will be others
+    pop(session)
+    with Memory(":memory:") as other:
+        other.chat("trip").append([payload.export(message) for message in memory.chat("trip").history()])
+        copy = HoldfastSession(other, "trip")
+        assert items(copy) == items(session) == [said("b"), CALL]
+        assert pop(copy) == CALL
+
+
+def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("a"))
+    (message,) = memory.chat("trip").history()
+    memory.chat("trip").append(role="user", content="mine", id=f"taken-back-{message.id}")
+    with pytest.raises(Conflict):
+        pop(session)
+    assert items(session) == [said("a")]
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, 3)),
+        st.tuples(st.just("pop"), st.just(0)),
+        st.tuples(st.just("clear"), st.just(0)),
+        st.tuples(st.just("read"), st.integers(0, 4)),
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
+    expected: list[Item] = []
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        for step, number in steps:
+            if step == "add":
+                added = [said(f"item {len(expected) + n}") for n in range(number)]
+                add(session, *added)
+                expected += added
+            elif step == "pop":
+                assert pop(session) == (expected.pop() if expected else None)
+            elif step == "clear":
+                clear(session)
+                expected.clear()
+            else:
+                assert items(session, number) == expected[len(expected) - min(number, len(expected)) :]
+            assert items(session) == expected
+
+
+# Together
+
+
+def test_no_item_is_given_to_two(shared_location: str) -> None:
+    given_ = [said(f"item {n}") for n in range(24)]
+
+    def work(number: int) -> list[Any]:
+        with Memory(shared_location, user="ada") as memory:
+            session = HoldfastSession(memory, "trip")
+            return [pop(session) for _ in range(8)]
+
+    with Memory(shared_location, user="ada") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, *given_)
+        with ThreadPoolExecutor(4) as threads:
+            popped = [item for items_ in threads.map(work, range(4)) for item in items_]
+        assert items(session) == []
+    assert popped.count(None) == 8
+    assert sorted(item["content"] for item in popped if item) == sorted(item["content"] for item in given_)
+
+
+def test_nothing_is_lost_between_those_who_add_and_one_who_pops(session: HoldfastSession) -> None:
+    async def together() -> list[Any]:
+        adding = (session.add_items(cast("Any", [said(f"item {n}")])) for n in range(20))
+        popping = (session.pop_item() for _ in range(10))
+        done = await asyncio.gather(*adding, *popping)
+        return list(done[20:])
+
+    popped = [item["content"] for item in asyncio.run(together()) if item]
+    left = [item["content"] for item in items(session)]
+    assert sorted(popped + left) == sorted(f"item {n}" for n in range(20))
+
+
+def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
+    session: HoldfastSession, memory: Memory
+) -> None:
+    async def cancel_twice() -> None:
+        with memory._open.database.writing() as another:
+            another.lock(memory.scope.space)
+            adding = asyncio.ensure_future(session.add_items(cast("Any", [said("a")])))
+            for _ in range(2):
+                await asyncio.sleep(0)
+                adding.cancel()
+            await asyncio.sleep(0)
+            assert not adding.done()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+
+    asyncio.run(cancel_twice())
+    assert items(session) == [said("a")]
+
+
+def test_without_the_sdk_the_error_names_the_extra() -> None:
+    script = """
+import sys
+sys.modules["agents"] = None
+from holdfast import MissingExtra
+try:
+    import holdfast.agents.openai_agents
+except MissingExtra as error:
+    print(error)
+"""
+    assert "pip install 'holdfast[openai-agents]'" in run(script)

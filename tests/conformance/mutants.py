@@ -1,0 +1,10 @@
+"""Providers with one defect each, for the suite to find."""
+
+from __future__ import annotations
+
+from mutants_of_chats import CORE, FINDING, SUMMARIES
+from mutants_of_knowledge import KNOWING, PADS, SESSIONS
+
+MUTANTS = (*CORE, *SUMMARIES, *FINDING, *KNOWING, *PADS, *SESSIONS)
+FAKES = tuple(one for one in MUTANTS if one.of_the_fake)
+WRAPPED = tuple(one for one in MUTANTS if not one.of_the_fake)

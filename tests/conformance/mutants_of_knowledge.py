@@ -1,0 +1,190 @@
+"""Defects in what is known, in lists of chats, and in prompts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import MutableMapping
+from dataclasses import replace
+from typing import Any
+
+from mutant import Mutant, fake_that_knows, of_chats, of_provider
+
+from holdfast import (
+    ChatInfo,
+    Message,
+    Record,
+    Writer,
+)
+from holdfast.testing import FakeProvider
+from holdfast.testing.case import Whole, WholeChat, WholeReading
+from holdfast.testing.ledger import Ledger
+
+# What is known
+
+
+class Returning(Ledger):
+    """Bring back what was taken back when something else is written."""
+
+    def write(self, record: Record) -> Record:
+        self._rows = [one for one in self._rows if not one.retracted]
+        return super().write(record)
+
+
+class Rewriting(Ledger):
+    """Forget what came after the version that is rolled back to."""
+
+    def rollback(self, what: str, agent: str, version: int, by: Writer) -> list[Record]:
+        self.check(version)
+        self._rows = self._rows[:version]
+        return [one for one in self.read(agent) if what in (one.id, one.kind)]
+
+
+class Unguarded(Ledger):
+    """Let everybody write constraints."""
+
+    def write(self, record: Record) -> Record:
+        return replace(super().write(replace(record, by="user")), by=record.by)
+
+
+def lenient(memory: Whole, constraint: str, *, by: Writer | None = None, chat: str | None = None) -> object:
+    """Count a version for removing what is not there."""
+    if constraint in [one.id for one in memory.constraints()]:
+        return memory.remove_constraint(constraint, by=by, chat=chat)
+    return memory.remember("nothing", by=by)
+
+
+def added_profile(memory: Whole, text: str, **options: Any) -> Record:
+    return memory.set_profile(f"{memory.profile()} {text}".strip(), **options)
+
+
+def newest_at(memory: Whole, version: int) -> WholeReading:
+    """Give what is known now, whatever the version."""
+    memory.at(version)
+    return memory.at(memory.version())
+
+
+def present_before_the_first(memory: Whole, version: int) -> WholeReading:
+    return memory.at(version or memory.version())
+
+
+KNOWING = (
+    Mutant("a removed constraint comes back", "constraints", fake_that_knows(Returning)),
+    Mutant("an agent may add constraints", "constraints", fake_that_knows(Unguarded)),
+    Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
+    of_provider("removing what is not there succeeds", "constraints", remove_constraint=lenient),
+    of_provider("a profile is added to", "profile", set_profile=added_profile),
+    of_provider(
+        "the soul is the profile",
+        "profile",
+        set_soul=lambda memory, text, **options: memory.set_profile(text, **options),
+        soul=lambda memory: memory.profile(),
+    ),
+    of_provider("at(version) gives the newest", "versions", at=newest_at),
+    of_provider("at(0) is now", "versions", at=present_before_the_first),
+    of_provider(
+        "changes come the oldest first",
+        "changes",
+        changes=lambda memory, kind=None, limit=None: memory.changes(kind=kind)[::-1][:limit],
+    ),
+    of_provider(
+        "a rollback is by the agent",
+        "versions",
+        rollback=lambda memory, what, version: memory.rollback(what, version, by="agent"),
+    ),
+    of_provider(
+        "a replaced text is kept",
+        "records",
+        replace=lambda memory, what, text, by: memory.replace(
+            what, next((one.text for one in memory.records() if one.id == what), "") + text, by=by
+        ),
+    ),
+)
+
+
+class Blank(FakeProvider):
+    """Take a name that is not there for a blank."""
+
+    @property
+    def pad(self) -> MutableMapping[str, str]:
+        return defaultdict(str, super().pad)
+
+
+class Shared(FakeProvider):
+    """Have one pad for everybody."""
+
+    @property
+    def pad(self) -> MutableMapping[str, str]:
+        return self._spaces[""].pad
+
+
+PADS = (
+    Mutant("an unknown name on a pad is blank", "pad", lambda _: Blank()),
+    Mutant("all users have one pad", "scopes", lambda _: Shared()),
+)
+
+
+# Sessions and prompts
+
+
+def leaking(chat: WholeChat, *args: Any, **options: Any) -> object:
+    chat.advance()
+    return chat.prompt(*args, **options)
+
+
+def never_frozen_at_first(chat: WholeChat, *args: Any, **options: Any) -> object:
+    """Take version 0 for now."""
+    if chat.snapshot() == 0:
+        chat.advance()
+    return chat.prompt(*args, **options)
+
+
+def made_by_naming(chat: WholeChat, title: str) -> None:
+    if not chat.stats().messages:
+        chat.append([Message("system", "begun")])
+    chat.rename(title)
+
+
+def oldest_first(memory: Whole, **options: Any) -> list[ChatInfo]:
+    """Sort by when a chat began."""
+    return sorted(memory.chats(**options), key=lambda one: one.oldest, reverse=True)
+
+
+SESSIONS = (
+    of_chats("a snapshot shows what comes later", "snapshots", prompt=leaking),
+    of_chats("a snapshot of nothing shows what comes later", "snapshots", prompt=never_frozen_at_first),
+    of_chats("advancing does nothing", "snapshots", advance=lambda chat: chat.snapshot() or 0),
+    of_provider(
+        "archived chats are listed",
+        "sessions",
+        chats=lambda memory, archived=False, **options: memory.chats(archived=None, **options),
+    ),
+    of_provider("chats are listed by their beginning", "sessions", chats=oldest_first),
+    of_chats("naming makes a chat", "sessions", rename=made_by_naming),
+    of_chats(
+        "the first page is the oldest",
+        "sessions",
+        history=lambda chat, limit=None, before=None, after=None: chat.history(before=before, after=after)[
+            :limit
+        ],
+    ),
+    of_chats(
+        "a review is always of everything",
+        "review",
+        review=lambda chat, since=None, limit=200: chat.review(limit=limit),
+    ),
+    of_chats(
+        "the system text is lost",
+        "prompt",
+        prompt=lambda chat, budget=8_000, query=None, system="": chat.prompt(budget, query),
+    ),
+    of_chats(
+        "nothing is recalled for a prompt",
+        "prompt",
+        prompt=lambda chat, budget=8_000, query=None, system="": chat.prompt(budget, system=system),
+    ),
+    of_provider(
+        "learning adds a constraint",
+        "learn",
+        work=lambda memory, limit=None: memory.add_constraint("Be brief.", by="user"),
+    ),
+)

@@ -1,0 +1,174 @@
+"""What the suite tells of a provider: the report, the command, and the example in the docstrings."""
+
+from __future__ import annotations
+
+import doctest
+import unittest
+
+import pytest
+
+import holdfast.testing.case
+import holdfast.testing.cases
+import holdfast.testing.conformance
+import holdfast.testing.fake
+import holdfast.testing.minimal
+from holdfast import InvalidInput, Message
+from holdfast.contract import CAPABILITIES
+from holdfast.testing import Conformance, FakeProvider, MinimalProvider, Report, check
+from holdfast.testing.__main__ import factory, main
+from holdfast.testing.cases import CASES
+from holdfast.testing.minimal import MinimalChat
+
+
+class ForgetfulChat(MinimalChat):
+    def append(self, messages: object, /) -> list[Message]:
+        raise RuntimeError("the disk is full")
+
+
+class Forgetful(MinimalProvider):
+    name = "forgetful"
+
+    def chat(self, name: str, /) -> MinimalChat:
+        return ForgetfulChat(name, self._logs, self._lock)
+
+
+def test_a_report_tells_what_is_claimed_and_what_became_of_it() -> None:
+    report = check(FakeProvider)
+    assert report.ok
+    assert report.provider == "fake"
+    assert report.claims == CAPABILITIES
+    assert len(report.results) == len(CASES) == len(report.passed) + len(report.skipped)
+    assert str(report).startswith(
+        f"fake: {len(report.passed)} passed, 0 failed, {len(report.skipped)} skipped\n"
+    )
+
+
+def test_what_is_not_claimed_is_skipped_by_name() -> None:
+    report = check(MinimalProvider)
+    assert report.ok
+    assert report.claims == ()
+    assert {one.group for one in report.passed} == {"core", "tools"}
+    assert f"does not claim {', '.join(CAPABILITIES)}" in str(report)
+    for one in report.skipped:
+        assert one.why.removeprefix("not claimed: ") in CAPABILITIES
+        assert one.group == "tools" or one.why == f"not claimed: {one.group}"
+
+
+def test_a_case_that_raises_has_failed() -> None:
+    report = check(Forgetful)
+    assert not report.ok
+    assert "core: messages come back in their order" in str(report)
+    assert "It raised RuntimeError: the disk is full" in str(report)
+    assert {one.case for one in report.passed} >= {"it_has_a_name", "opening_a_chat_stores_nothing"}
+
+
+def test_only_some_groups_are_checked_when_named() -> None:
+    report = check(FakeProvider, groups=("search", "pad"))
+    assert {one.group for one in report.results} == {"search", "pad"}
+    with pytest.raises(InvalidInput, match=r"There are no cases of nothing\. Use some of core, "):
+        check(FakeProvider, groups=["nothing"])
+
+
+def test_each_capability_has_cases() -> None:
+    assert {*CAPABILITIES, "core"} <= {one.group for one in CASES}
+    assert len({(one.group, one.name) for one in CASES}) == len(CASES)
+
+
+def test_each_provider_is_closed() -> None:
+    made: list[Counted] = []
+
+    class Counted(MinimalProvider):
+        closed = 0
+
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+        def close(self) -> None:
+            self.closed += 1
+
+    check(Counted)
+    assert len(made) == len(CASES) + 1
+    assert all(one.closed for one in made)
+
+
+def test_the_suite_runs_without_pytest_as_well() -> None:
+    class TestFake(Conformance, unittest.TestCase):
+        def make(self) -> FakeProvider:
+            return FakeProvider()
+
+    class TestForgetful(Conformance, unittest.TestCase):
+        def make(self) -> Forgetful:
+            return Forgetful()
+
+    load = unittest.defaultTestLoader.loadTestsFromTestCase
+    right, wrong = load(TestFake).run(unittest.TestResult()), load(TestForgetful).run(unittest.TestResult())
+    assert right.testsRun == wrong.testsRun == len(CASES)
+    assert right.wasSuccessful()
+    assert not wrong.wasSuccessful()
+    assert len(wrong.skipped) == len(CASES) - sum(not one.needs for one in CASES)
+
+
+def test_who_does_not_say_how_to_make_a_provider_is_told() -> None:
+    with pytest.raises(NotImplementedError, match="`make`"):
+        Conformance().make()
+
+
+# The command
+
+
+def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["holdfast.testing:MinimalProvider"]) == 0
+    assert capsys.readouterr().out == f"{check(MinimalProvider)}\n"
+
+
+def test_the_command_takes_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["holdfast.testing:FakeProvider", "search", "pad"]) == 0
+    assert capsys.readouterr().out == f"{check(FakeProvider, groups=('search', 'pad'))}\n"
+    assert main(["holdfast.testing:FakeProvider", "nothing"]) == 2
+    assert "There are no cases of nothing." in capsys.readouterr().err
+
+
+def test_the_command_fails_when_the_provider_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"{__name__}:Forgetful"]) == 1
+    assert "FAILED  core: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        ":",
+        "nothing",
+        "no.such.module:make",
+        "holdfast:Nothing",
+        "holdfast:__version__",
+        "..:x",
+        "holdfast:",
+    ],
+)
+def test_what_is_no_factory_is_refused(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidInput):
+        factory(path)
+    assert main([path]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "package.module:factory" in capsys.readouterr().err
+
+
+# The examples
+
+
+@pytest.mark.parametrize(
+    "module",
+    [holdfast.testing, holdfast.testing.conformance, holdfast.testing.fake, holdfast.testing.minimal],
+    ids=lambda module: str(module.__name__),
+)
+def test_the_examples_are_true(module: object) -> None:
+    names: dict[str, object] = {"MinimalProvider": MinimalProvider, "Report": Report}
+    result = doctest.testmod(module, extraglobs=names)  # type: ignore[arg-type]  # a module is what it is
+    assert result.attempted
+    assert not result.failed

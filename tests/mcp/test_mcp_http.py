@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from holdfast import InvalidInput, Memory
+from holdfast.agents import mcp_http
+from holdfast.agents.mcp import make_server
+from mcp_peers import ERAS, PATIENCE, Served, command, data, http_client, text, wait
+
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+PING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("served") / "memory.db")
+    with Memory(path, user="ada") as memory:
+        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
+    return path
+
+
+@pytest.fixture(scope="module")
+def served(db: str) -> Iterator[Served]:
+    with Served(db) as server:
+        yield server
+    assert server.output == ""
+    assert not any("Traceback" in line or "ERROR" in line for line in server.errors), server.errors
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_with_the_token_uses_it(served: Served, era: str) -> None:
+    async def using() -> None:
+        async with http_client(served.url, served.token, era) as one:
+            assert len((await one.list_tools()).tools) == 12
+            assert data(await one.call_tool("recall", {"query": "marathon"}))["hits"]
+            assert (await one.read_resource("memory://status")).contents
+            assert (await one.get_prompt("recall_topic", {"topic": "marathon"})).messages
+            result = await one.call_tool("forget", {"id": "rec_none"})
+            assert result.is_error
+
+    wait(using())
+
+
+def answered(url: str, headers: dict[str, str], body: bytes = json.dumps(PING).encode()) -> httpx2.Response:
+    return httpx2.post(url, content=body, headers={**HEADERS, **headers}, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("authorization", "error"),
+    [
+        (None, "missing_token"),
+        ("", "missing_token"),
+        ("Basic YTpi", "missing_token"),
+        ("Bearer", "invalid_token"),
+        ("Bearer wrong", "invalid_token"),
+        ("Bearer \u00e9\u00e8", "invalid_token"),
+        ("Bearer " + "x" * 10_000, "invalid_token"),
+    ],
+)
+def test_who_has_not_the_token_is_told_so(served: Served, authorization: str | None, error: str) -> None:
+    headers = (
+        {} if authorization is None else {"Authorization": authorization.encode("latin-1").decode("latin-1")}
+    )
+    raw = {name: value.encode("latin-1") for name, value in headers.items()}
+    response = httpx2.post(served.url, json=PING, headers=[*HEADERS.items(), *raw.items()], timeout=PATIENCE)  # type: ignore[arg-type]  # bytes, as no str has them
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert response.json()["error"] == error
+    assert "Authorization: Bearer TOKEN" in response.json()["error_description"]
+    assert served.token not in response.text
+
+
+def test_the_token_opens_whatever_the_case_of_its_scheme(served: Served) -> None:
+    assert answered(served.url, {"Authorization": f"bearer {served.token}"}).status_code == 200
+
+
+def test_a_page_of_another_name_is_refused(served: Served) -> None:
+    token = {"Authorization": f"Bearer {served.token}"}
+    assert answered(served.url, {**token, "Host": "evil.example"}).status_code == 421
+    assert answered(served.url, {**token, "Origin": "http://evil.example"}).status_code == 403
+
+
+def test_what_is_no_request_is_refused(served: Served) -> None:
+    token = {"Authorization": f"Bearer {served.token}"}
+    for body in (b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 10_000, b'{"jsonrpc": "2.0"}'):
+        assert 400 <= answered(served.url, token, body).status_code < 500
+    assert answered(served.url, token, b" " * (5 << 20)).status_code == 413
+    assert httpx2.get(served.url.removesuffix("/mcp"), headers=token, timeout=PATIENCE).status_code == 404
+
+
+def test_an_argument_of_a_megabyte_is_answered(served: Served) -> None:
+    async def using() -> None:
+        async with http_client(served.url, served.token, "auto") as one:
+            result = await one.call_tool("remember", {"text": "x" * 1_000_000})
+            assert result.is_error
+            assert len(text(result)) < 600
+
+    wait(using())
+
+
+def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    turns = 5
+
+    async def one(url: str, token: str, number: int) -> None:
+        async with http_client(url, token, ERAS[number % 2]) as connected:
+            for turn in range(turns):
+                words = f"Client {number} saw ship {turn} in the harbour."
+                written = data(await connected.call_tool("remember", {"text": words, "kind": "insight"}))
+                assert written["did"] == "add"
+                found = data(await connected.call_tool("recall", {"query": words, "limit": 50}))
+                assert words in [hit["text"] for hit in found["hits"]]
+
+    async def all_of_them(server: Served) -> None:
+        await asyncio.gather(*(one(server.url, server.token, number) for number in range(10)))
+
+    with Served(path) as server:
+        wait(all_of_them(server))
+    assert server.output == ""
+    with Memory(path, user="ada") as memory:
+        assert memory.version() == len(memory.records(kind="insight")) == 10 * turns
+        assert memory.verify().ok
+
+
+def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+
+    async def leave(url: str, token: str, number: int) -> None:
+        """Hang up when the request is sent, at another moment each time."""
+        words = {"text": f"Note number {number} about the harbour.", "kind": "insight"}
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "remember", "arguments": words},
+        }
+        content = json.dumps(body).encode()
+        host, port = url.removeprefix("http://").removesuffix("/mcp").split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        head = {
+            **HEADERS,
+            "Host": f"{host}:{port}",
+            "Authorization": f"Bearer {token}",
+            "Content-Length": str(len(content)),
+        }
+        head["MCP-Protocol-Version"] = "2026-07-28"
+        lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
+        writer.write("\r\n".join(lines).encode() + content[: len(content) - number % 3])
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    async def using(server: Served) -> Any:
+        await asyncio.gather(*(leave(server.url, server.token, number) for number in range(30)))
+        async with http_client(server.url, server.token, "auto") as one:
+            return data(
+                await one.call_tool(
+                    "remember", {"text": "The last one about the harbour.", "kind": "insight"}
+                )
+            )
+
+    with Served(path) as server:
+        assert wait(using(server))["did"] == "add"
+    assert not any("Traceback" in line for line in server.errors), server.errors
+    with Memory(path, user="ada") as memory:
+        assert memory.verify().ok
+        assert memory.version() == len(memory.records(kind="insight"))
+
+
+def test_the_token_may_be_given(db: str) -> None:
+    for options, environment in (
+        (["--token", "a-token-of-my-own"], {}),
+        ([], {"HOLDFAST_MCP_TOKEN": "a-token-of-my-own"}),
+    ):
+        with Served(db, *options, environment=environment) as server:
+            assert answered(server.url, {"Authorization": "Bearer a-token-of-my-own"}).status_code == 200
+        assert "a-token-of-my-own" not in "".join(server.errors)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--host", "0.0.0.0"], "Other machines"),
+        (["--token", "short"], "token"),
+        (["--token", "with space and more"], "token"),
+        (["--token", ""], "token"),
+    ],
+)
+def test_what_would_let_others_in_is_refused(db: str, options: list[str], said: str) -> None:
+    done = subprocess.run(
+        command(db, "--http", "--port", "0", *options),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(served: Served, db: str) -> None:
+    port = served.url.removesuffix("/mcp").rpartition(":")[2]
+    done = subprocess.run(
+        command(db, "--http", "--port", port), capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"Nothing can listen at 127.0.0.1:{port}." in done.stderr
+
+
+def test_it_listens_to_others_when_it_is_said(db: str) -> None:
+    with Served(db, "--host", "0.0.0.0", "--remote") as server:
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert answered(url, {}).status_code == 401
+        assert answered(url, {"Authorization": f"Bearer {server.token}"}).status_code == 200
+
+
+def test_no_two_tokens_are_alike() -> None:
+    tokens = {mcp_http.new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    with Memory(":memory:") as memory:
+        app = mcp_http.application(make_server(memory))
+        assert all(mcp_http.Guarded(app, token) for token in tokens)
+        with pytest.raises(InvalidInput):
+            mcp_http.Guarded(app, "token with a line\n")

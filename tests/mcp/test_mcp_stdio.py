@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from holdfast import Memory
+from mcp_peers import ERAS, PATIENCE, Person, client, command, data, over_stdio, text, wait
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    path = str(tmp_path / "memory.db")
+    with Memory(path, user="ada") as memory:
+        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
+    return path
+
+
+@contextmanager
+def started(arguments: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a server, and end it when it does not end in time."""
+    process = subprocess.Popen(
+        arguments,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    timer = Timer(PATIENCE, process.kill)
+    timer.start()
+    try:
+        with process:
+            yield process
+    finally:
+        timer.cancel()
+
+
+def say(process: subprocess.Popen[str], *messages: object) -> None:
+    assert process.stdin is not None
+    for one in messages:
+        process.stdin.write((one if isinstance(one, str) else json.dumps(one)) + "\n")
+    process.stdin.flush()
+
+
+def hear(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    heard: dict[str, Any] = json.loads(process.stdout.readline())
+    assert heard["jsonrpc"] == "2.0"
+    return heard
+
+
+def request(number: int, method: str, **parameters: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+
+
+HELLO = request(
+    1,
+    "initialize",
+    protocolVersion="2025-11-25",
+    capabilities={},
+    clientInfo={"name": "test", "version": "1"},
+)
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_starts_it_and_uses_it(db: str, era: str) -> None:
+    person = Person()
+
+    async def using() -> None:
+        async with client(over_stdio(db), era, person) as one:
+            assert len((await one.list_tools()).tools) == 12
+            fact = data(await one.call_tool("remember", {"text": "She drinks tea."}))
+            assert data(await one.call_tool("recall", {"query": "marathon"}))["hits"]
+            assert "tea" in str((await one.read_resource("memory://facts")).contents)
+            assert "Berlin" in str((await one.get_prompt("recall_topic", {"topic": "marathon"})).messages)
+            assert data(await one.call_tool("forget", {"id": fact["id"]}))["did"] == "retract"
+
+    wait(using())
+    assert len(person.asked) == 1
+    with Memory(db, user="ada") as memory:
+        assert [change.action for change in memory.changes()] == ["retract", "add"]
+        assert memory.verify().ok
+
+
+def test_its_user_is_the_one_it_was_started_for(db: str) -> None:
+    async def recalling() -> Any:
+        async with client(over_stdio(db, "--user", "bob", "--read-only"), "auto") as one:
+            return data(await one.call_tool("recall", {"query": "marathon"}))
+
+    assert wait(recalling())["hits"] == []
+
+
+def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
+    with started(command(db), PYTHONWARNINGS="always", PYTHONDEVMODE="1") as process:
+        say(process, HELLO)
+        assert hear(process)["result"]["serverInfo"]["name"] == "holdfast"
+        say(
+            process,
+            READY,
+            "this is not JSON",
+            '{"jsonrpc": "2.0"}',
+            "[]",
+            '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": 7}',
+            request(3, "tools/call", name="recall", arguments=[1]),
+            request(4, "nothing/at-all"),
+            request(5, "tools/call", name="recall", arguments={"query": "marathon"}),
+            request(6, "resources/read", uri="memory://nothing"),
+        )
+        found = {heard["id"]: heard for heard in (hear(process) for _ in range(4))}
+        output, errors = process.communicate()
+    assert output == ""
+    assert "Berlin" in str(found[5]["result"])
+    assert all("error" in found[number] for number in (3, 4, 6))
+    assert "Traceback" not in errors
+
+
+def test_a_database_that_cannot_be_opened_is_said_on_stderr(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    path.write_text("This is no database. " * 100)
+    done = subprocess.run(
+        command(str(path)), capture_output=True, text=True, timeout=PATIENCE, input="", check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: ")
+
+
+def test_an_argument_of_a_megabyte_is_answered(db: str) -> None:
+    long = "marathon " * 120_000
+
+    async def using() -> None:
+        async with client(over_stdio(db), "auto") as one:
+            for name, argument in (("recall", "query"), ("remember", "text"), ("fetch", "id")):
+                result = await one.call_tool(name, {argument: long})
+                assert result.is_error
+                assert len(text(result)) < 600
+            assert data(await one.call_tool("recall", {"query": "marathon"}))["hits"]
+
+    wait(using())
+
+
+def test_a_client_that_is_gone_in_the_middle_leaves_whole_records(db: str) -> None:
+    with started(command(db)) as process:
+        say(process, HELLO, READY)
+        hear(process)
+        for number in range(2, 40):
+            words = {"text": f"Note number {number} about the harbour.", "kind": "insight"}
+            say(process, request(number, "tools/call", name="remember", arguments=words))
+        assert process.stdout is not None
+        process.stdout.close()  # it does not even read the first answer
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    with Memory(db, user="ada") as memory:
+        assert memory.verify().ok
+        records = memory.records(kind="insight")
+        assert all(record.text.endswith("about the harbour.") for record in records)
+        assert memory.version() == len(records)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "termination"])
+def test_a_signal_ends_it(db: str, how: signal.Signals) -> None:
+    with started(command(db)) as process:
+        say(process, HELLO)
+        assert hear(process)["id"] == 1
+        process.send_signal(how)
+        process.wait(PATIENCE)  # though its input is open
+        assert process.communicate() == ("", "")
+    assert process.returncode == -how
+
+
+def test_who_starts_it_by_hand_is_told_what_it_waits_for(db: str) -> None:
+    keyboard, line = os.openpty()
+    process = subprocess.Popen(
+        command(db), stdin=line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("Waiting for a client")
+        assert "--install" in process.stderr.readline()
+        process.terminate()
+    for end in (keyboard, line):
+        os.close(end)
+
+
+WITHOUT = """
+import sys
+sys.modules["mcp"] = None
+from holdfast.cli import main
+sys.argv = ["holdfast", "mcp", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--http"]])
+def test_without_the_sdk_it_names_the_extra(db: str, options: list[str]) -> None:
+    program = [sys.executable, "-c", WITHOUT, "--db", db, *options]
+    done = subprocess.run(program, capture_output=True, text=True, input="", timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pip install 'holdfast[mcp]'" in done.stderr
+
+
+def test_two_processes_serve_one_database(db: str) -> None:
+    async def one(number: int) -> None:
+        async with client(over_stdio(db), ERAS[number % 2]) as connected:
+            for turn in range(5):
+                words = f"Client {number} saw ship {turn} in the harbour."
+                data(await connected.call_tool("remember", {"text": words, "kind": "insight"}))
+            assert data(await connected.call_tool("recall", {"query": "harbour"}))["hits"]
+
+    async def both() -> None:
+        await asyncio.gather(one(0), one(1))
+
+    wait(both())
+    with Memory(db, user="ada") as memory:
+        assert len(memory.records(kind="insight")) == 10
+        assert memory.verify().ok
+
+
+def test_it_serves_postgresql(postgres_url: str) -> None:
+    with Memory(postgres_url, user="ada") as memory:
+        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
+
+    async def using() -> None:
+        async with client(over_stdio(postgres_url), "auto", Person()) as one:
+            assert data(await one.call_tool("recall", {"query": "marathon"}))["hits"]
+            fact = data(await one.call_tool("remember", {"text": "She drinks tea."}))
+            assert data(await one.call_tool("forget", {"id": fact["id"]}))["did"] == "retract"
+
+    wait(using())
+    with Memory(postgres_url, user="ada") as memory:
+        assert [change.action for change in memory.changes()] == ["retract", "add"]

@@ -1,0 +1,386 @@
+"""The provider contract: who satisfies it, what each capability hangs on, and what of it `Memory` was given for it."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import Chat, Conflict, Denied, InvalidInput, Memory, Message, ToolCall, View, Window, contract
+from holdfast.context.plan import Compaction
+from holdfast.context.window import LastN, Lossless, choose_window
+from holdfast.contract import (
+    CAPABILITIES,
+    METHODS,
+    Capability,
+    Changes,
+    CompactedChat,
+    Constraints,
+    EndedChat,
+    ExploredChat,
+    KeptChat,
+    Learns,
+    Pads,
+    Profile,
+    PromptedChat,
+    Provider,
+    Reading,
+    Recall,
+    Records,
+    ReviewedChat,
+    Scopes,
+    SearchedChat,
+    Session,
+    Sessions,
+    SnapshotChat,
+    Versions,
+    capabilities,
+)
+from holdfast.null import NullChat, NullMemory
+from holdfast.types import ChatStats, Role
+
+# Memory and Chat satisfy all of it: mypy checks these assignments
+
+
+def as_provider(memory: Memory) -> tuple[object, ...]:
+    core: Provider = memory
+    scopes: Scopes = memory
+    recall: Recall = memory
+    records: Records = memory
+    profile: Profile = memory
+    constraints: Constraints = memory
+    versions: Versions = memory
+    changes: Changes = memory
+    sessions: Sessions = memory
+    learns: Learns = memory
+    pads: Pads = memory
+    return core, scopes, recall, records, profile, constraints, versions, changes, sessions, learns, pads
+
+
+def as_session(chat: Chat) -> tuple[object, ...]:
+    core: Session = chat
+    prompted: PromptedChat = chat
+    compacted: CompactedChat = chat
+    searched: SearchedChat = chat
+    explored: ExploredChat = chat
+    snapshots: SnapshotChat = chat
+    kept: KeptChat = chat
+    reviewed: ReviewedChat = chat
+    ended: EndedChat = chat
+    return core, prompted, compacted, searched, explored, snapshots, kept, reviewed, ended
+
+
+def as_view(view: View) -> Reading:
+    return view
+
+
+def test_memory_has_every_capability(memory: Memory) -> None:
+    assert capabilities(memory) == set(CAPABILITIES)
+    assert set(as_provider(memory)) == {memory}
+    assert len(set(as_session(memory.chat("a")))) == 1
+    assert as_view(memory.at(0)).version() == 0
+
+
+def test_looking_for_capabilities_stores_nothing(memory: Memory) -> None:
+    capabilities(memory)
+    assert memory.chats(archived=None) == []
+    assert memory.changes() == []
+
+
+def test_every_capability_has_methods() -> None:
+    assert set(get_args(Capability)) == METHODS.keys()
+    assert all(methods.provider or methods.chat for methods in METHODS.values())
+
+
+# A capability is there if all of its methods are
+
+
+class Core:
+    """A provider with the core only."""
+
+    name = "core"
+
+    def chat(self, id: str, /) -> Session:  # noqa: A002 - as in the contract
+        return CoreChat(id)
+
+    def close(self) -> None:
+        pass
+
+
+class CoreChat:
+    def __init__(self, id: str) -> None:  # noqa: A002 - as above
+        self.id = id
+
+    def append(self, messages: Sequence[Message], /) -> list[Message]:
+        return list(messages)
+
+    def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
+        return Window((), (), 0, budget, ())
+
+    def stats(self) -> ChatStats:
+        return ChatStats()
+
+
+def test_the_core_has_no_capability() -> None:
+    assert capabilities(Core()) == frozenset()
+
+
+OF_PROVIDER = [(name, method) for name, methods in METHODS.items() for method in methods.provider]
+OF_CHAT = [(name, method) for name, methods in METHODS.items() for method in methods.chat]
+
+
+@pytest.mark.parametrize(("capability", "method"), OF_PROVIDER)
+def test_a_capability_is_gone_without_a_method_of_the_provider(capability: Capability, method: str) -> None:
+    without = type("Without", (NullMemory,), {method: None})()
+    assert set(CAPABILITIES) - capabilities(without) == {capability}
+
+
+@pytest.mark.parametrize(("capability", "method"), OF_CHAT)
+def test_a_capability_is_gone_without_a_method_of_the_chats(capability: Capability, method: str) -> None:
+    opened = type("WithoutChat", (NullChat,), {method: None})(NullMemory(), "a")
+
+    class Without(NullMemory):
+        def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - as above
+            assert isinstance(opened, Chat)
+            return opened
+
+    assert set(CAPABILITIES) - capabilities(Without()) == {capability}
+
+
+def test_the_example_is_true() -> None:
+    assert doctest.testmod(contract) == (0, 2)
+
+
+# What stands in every prompt, by names of its own
+
+
+def test_a_memory_has_a_name(memory: Memory) -> None:
+    assert memory.name == memory.scoped(user="bob").name == "holdfast"
+
+
+def test_profile_and_soul_are_empty_at_first(memory: Memory) -> None:
+    assert (memory.profile(), memory.soul(), memory.constraints()) == ("", "", [])
+
+
+def test_the_profile_is_what_was_written_last(memory: Memory) -> None:
+    first = memory.set_profile("Runs.", expected_version=0)
+    second = memory.set_profile("Runs and swims.", by="user", expected_version=first.version)
+    assert memory.profile() == "Runs and swims."
+    assert (second.id, second.kind, second.by) == (first.id, "profile", "user")
+    assert [one.text for one in memory.records(kind="profile")] == ["Runs and swims."]
+    assert memory.soul() == ""
+
+
+def test_the_soul_is_what_was_written_last(memory: Memory) -> None:
+    memory.set_soul("A coach.")
+    memory.set_soul("A strict coach.")
+    assert (memory.soul(), memory.profile()) == ("A strict coach.", "")
+    with pytest.raises(Denied):
+        memory.set_soul("Somebody else.", by="reflect")
+    assert memory.soul() == "A strict coach."
+
+
+@pytest.mark.parametrize("name", ["profile", "soul"])
+def test_a_lost_race_changes_nothing(name: str, memory: Memory) -> None:
+    write = getattr(memory, f"set_{name}")
+    seen = write("first")
+    write("second", expected_version=seen.version)
+    with pytest.raises(Conflict):
+        write("third", expected_version=seen.version)
+    with pytest.raises(InvalidInput):
+        write("  ")
+    assert getattr(memory, name)() == "second"
+
+
+@pytest.mark.parametrize("name", ["profile", "soul"])
+def test_an_agent_without_a_text_of_its_own_shows_the_one_of_no_agent(name: str, memory: Memory) -> None:
+    coach = memory.scoped(agent="coach")
+    getattr(memory, f"set_{name}")("of all")
+    assert getattr(coach, name)() == "of all"
+    getattr(coach, f"set_{name}")("of the coach")
+    assert getattr(coach, name)() == "of the coach"
+    assert getattr(memory, name)() == "of all"
+    assert getattr(memory.scoped(agent="cook"), name)() == "of all"
+    assert getattr(memory.scoped(user="bob"), name)() == ""
+
+
+def test_constraints_are_the_users_word(memory: Memory) -> None:
+    first = memory.add_constraint("Never on Mondays", by="user", chat="a")
+    second = memory.add_constraint("Never before six", by="user")
+    assert [one.id for one in memory.constraints()] == [first.id, second.id]
+    assert (first.kind, first.by, first.chat) == ("constraint", "user", "a")
+    memory.remove_constraint(first.id, by="user")
+    assert [one.text for one in memory.constraints()] == ["Never before six"]
+
+
+def test_only_the_user_changes_constraints(memory: Memory) -> None:
+    kept = memory.add_constraint("Never on Mondays", by="user")
+    version = memory.version()
+    with pytest.raises(Denied):
+        memory.add_constraint("Always on Mondays")
+    with pytest.raises(Denied):
+        memory.remove_constraint(kept.id)
+    assert (memory.constraints(), memory.version()) == ([kept], version)
+
+
+def test_removing_what_is_no_constraint_counts_no_version(memory: Memory) -> None:
+    fact = memory.remember("Runs on Tuesdays")
+    version = memory.version()
+    for unknown in ("rec_0", fact.id):
+        with pytest.raises(InvalidInput):
+            memory.remove_constraint(unknown, by="user")
+    assert memory.version() == version
+    assert memory.records() == [fact]
+
+
+def test_a_view_shows_what_stood_then(memory: Memory) -> None:
+    memory.set_profile("Runs.")
+    memory.set_soul("A coach.")
+    memory.add_constraint("Never on Mondays", by="user")
+    then = memory.version()
+    memory.set_profile("Swims.")
+    memory.set_soul("A trainer.")
+    memory.add_constraint("Never before six", by="user")
+    view = memory.at(then)
+    assert (view.profile(), view.soul(), view.version()) == ("Runs.", "A coach.", then)
+    assert [one.text for one in view.constraints()] == ["Never on Mondays"]
+    empty = memory.at(0)
+    assert (empty.profile(), empty.soul(), empty.constraints()) == ("", "", [])
+    assert (memory.profile(), memory.soul()) == ("Swims.", "A trainer.")
+
+
+def test_a_view_of_a_time_shows_what_stood_then(memory: Memory) -> None:
+    memory.set_profile("Runs.")
+    assert memory.at(datetime(2000, 1, 1, tzinfo=UTC)).profile() == ""
+
+
+def test_a_chat_shows_at_once_what_is_written_in_it(memory: Memory) -> None:
+    chat, other = memory.chat("a"), memory.chat("b")
+    for one in (chat, other):
+        one.append(role="user", content="Hello.")
+        one.prompt()
+    memory.set_profile("Runs in Berlin.", chat="a")
+    memory.add_constraint("Never on Mondays", by="user", chat="a")
+    assert "Runs in Berlin." in chat.prompt().system
+    assert "Never on Mondays" in chat.prompt().system
+    assert "Runs in Berlin." not in other.prompt().system
+
+
+# The newest messages of a window, whatever they cost
+
+
+def talk(chat: Chat, number: int) -> None:
+    roles: tuple[Role, Role] = ("user", "assistant")
+    chat.append([Message(roles[place % 2], f"Message {place}. " * 10) for place in range(number)])
+
+
+def seqs(window: Window) -> list[int]:
+    return [message.seq for message in window.messages]
+
+
+@pytest.mark.parametrize(
+    ("tail", "shown"), [(0, []), (1, [8]), (3, [6, 7, 8]), (8, [*range(1, 9)]), (99, [*range(1, 9)])]
+)
+def test_a_tail_is_there_without_any_budget(memory: Memory, tail: int, shown: list[int]) -> None:
+    chat = memory.chat("a")
+    talk(chat, 8)
+    window = chat.window(0, tail=tail)
+    assert seqs(window) == shown
+    assert window.over_budget == bool(shown)
+    assert sum(one.messages for one in window.omitted) == 8 - len(shown)
+
+
+def test_a_tail_does_not_limit_what_fits(memory: Memory) -> None:
+    chat = memory.chat("a")
+    talk(chat, 8)
+    assert seqs(chat.window(8_000, tail=2)) == [*range(1, 9)]
+
+
+def test_without_a_tail_the_newest_message_is_there(memory: Memory) -> None:
+    chat = memory.chat("a")
+    talk(chat, 8)
+    assert seqs(chat.window(0)) == [8]
+    assert chat.window(100) == chat.window(policy=Lossless(100))
+
+
+def test_a_tail_that_ends_in_a_tool_use_takes_all_of_it(memory: Memory) -> None:
+    chat = memory.chat("a")
+    chat.append(role="user", content="Which race?")
+    chat.append(role="assistant", calls=[ToolCall("c1", "search")])
+    chat.append(role="tool", content="Berlin", call_id="c1")
+    assert seqs(chat.window(0, tail=1)) == [2, 3]
+
+
+def test_summaries_stand_before_the_tail(memory: Memory) -> None:
+    chat = memory.chat("a")
+    talk(chat, 60)
+    chat.compact("full", budget=1_500)
+    window = chat.window(1_500, tail=3)
+    assert window.summaries
+    assert seqs(window)[-3:] == [58, 59, 60]
+    assert seqs(chat.window(0, tail=3)) == [58, 59, 60]
+
+
+@pytest.mark.parametrize("tail", [-1, 1.5, "3", True])
+def test_a_tail_is_a_number_of_messages(memory: Memory, tail: int) -> None:
+    with pytest.raises(InvalidInput):
+        memory.chat("a").window(tail=tail)
+    with pytest.raises(InvalidInput):
+        Lossless(keep=tail)
+
+
+def test_a_policy_has_a_tail_of_its_own(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="tail"):
+        memory.chat("a").window(tail=3, policy=LastN(3))
+
+
+Piece = tuple[str, int]  # "say", or a "use" of a tool with its result; and tokens
+PIECES = st.lists(st.tuples(st.sampled_from(["say", "use"]), st.integers(1, 30)), max_size=12)
+
+
+def log_of(pieces: Sequence[Piece]) -> list[Message]:
+    """Make a log whose tool uses are all whole."""
+    log: list[Message] = []
+    for kind, tokens in pieces:
+        seq = len(log) + 1
+        if kind == "say":
+            log.append(Message("user", "x", seq=seq, tokens=tokens))
+            continue
+        name = f"call_{seq}"
+        log.append(Message("assistant", calls=(ToolCall(name, "search"),), seq=seq, tokens=tokens))
+        log.append(Message("tool", "r", call_id=name, answers=(name,), seq=seq + 1, tokens=tokens))
+    return log
+
+
+def group_of(message: Message) -> str:
+    return (
+        (message.calls[0].id if message.calls else "") or "".join(message.answers) or f"alone {message.seq}"
+    )
+
+
+@settings(deadline=None)
+@given(PIECES, st.integers(0, 200), st.integers(0, 8), st.integers(0, 3))
+def test_the_tail_is_there_pairs_are_whole_and_the_budget_holds(
+    pieces: list[Piece], budget: int, tail: int, turns: int
+) -> None:
+    log = log_of(pieces)
+    stats = ChatStats(len(log), sum(message.tokens for message in log))
+    policy = Lossless(budget, Compaction(turns=turns), keep=tail)
+    window = choose_window(policy, reversed(log), stats)
+    kept = list(window.messages)
+    assert kept == log[len(log) - len(kept) :]
+    assert len(kept) >= min(tail, len(log))
+    left_out = {group_of(message) for message in log[: len(log) - len(kept)]}
+    assert left_out.isdisjoint(group_of(message) for message in kept)
+    guaranteed = {group_of(message) for message in log[max(0, len(log) - tail) :]}
+    beyond = [message for message in kept if group_of(message) not in guaranteed]
+    assert window.tokens == sum(message.tokens for message in kept)
+    assert window.tokens <= budget or not beyond
+    assert sum(one.messages for one in window.omitted) == len(log) - len(kept)
+    if budget == tail == 0:
+        assert kept == []

@@ -1,0 +1,92 @@
+"""The reference says what the docstrings say, and everything public has one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import griffe
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "scripts" / "reference.py"
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    sys.modules["reference"] = script  # where its dataclass looks for its types
+    spec.loader.exec_module(script)
+    return script
+
+
+@pytest.fixture(scope="module")
+def package(reference: ModuleType) -> griffe.Module:
+    loaded = reference.load()
+    assert isinstance(loaded, griffe.Module)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def pages(reference: ModuleType, package: griffe.Module) -> dict[str, str]:
+    written: dict[str, str] = reference.written(package)
+    return written
+
+
+def test_every_page_is_up_to_date(reference: ModuleType, pages: dict[str, str]) -> None:
+    assert reference.stale(pages) == [], "run `make reference`"
+
+
+def test_everything_public_is_documented(reference: ModuleType, package: griffe.Module) -> None:
+    assert reference.undocumented(package) == []
+
+
+def test_a_page_that_was_changed_is_noticed(reference: ModuleType, pages: dict[str, str]) -> None:
+    assert reference.stale({**pages, "null.md": "something else"}) == ["null.md"]
+    assert reference.stale({**pages, "new.md": "a new one"}) == ["new.md"]
+    assert reference.stale({name: text for name, text in pages.items() if name != "null.md"}) == ["null.md"]
+
+
+def test_what_is_undocumented_is_noticed(reference: ModuleType, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src" / "holdfast", tmp_path / "holdfast", ignore=shutil.ignore_patterns("*.npz"))
+    with (tmp_path / "holdfast" / "kinds.py").open("a", encoding="utf-8") as file:
+        file.write("\n\ndef bare() -> None: ...\n\n\ndef title() -> None:\n    '''no sentence'''\n")
+    digest = tmp_path / "holdfast" / "digest.py"
+    digest.write_text(re.sub(r'(def tree\(.*\n) +""".*\n', r"\1", digest.read_text("utf-8")), "utf-8")
+    assert reference.undocumented(reference.load(tmp_path)) == [
+        "holdfast.digest.Digest.tree",
+        "holdfast.kinds.bare",
+        "holdfast.kinds.title",
+    ]
+
+
+def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, str]) -> None:
+    page = pages["holdfast.md"]
+    headings = re.findall(r"^##+ (.*)$", page, re.MULTILINE)
+    assert headings[0] == "Memory"
+    places = [
+        headings.index(name) for name in ("Memory.name", "Memory.chat", "Memory.remember", "Memory.recall")
+    ]
+    assert places == sorted(places)
+    assert (
+        "scoped(*, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Memory"
+        in page
+    )
+    assert "- `limit`: at most so many hits." in page
+    assert "append(messages: Sequence[Message | Mapping[str, object]], /) -> list[Message]" in page
+    assert not re.search(r"^##+ .*\b_[a-z]", page, re.MULTILINE)
+    assert {"## Conformance", "### FakeProvider.recall"} <= set(pages["testing.md"].splitlines())
+
+
+def test_the_pages_are_markdown_that_links_to_what_is_there(pages: dict[str, str]) -> None:
+    for text in pages.values():
+        assert text.count("```") % 2 == 0
+        assert set(re.findall(r"\]\(([^)]+)\)", text)) <= pages.keys()
+    assert pages["README.md"].count("](") == len(pages) - 1
