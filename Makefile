@@ -11,11 +11,11 @@ demo: $(VENV)/.installed        ## see what Holdfast does, on a sample of conver
 test: $(VENV)/.installed-dev    ## the fast tests, on SQLite and PostgreSQL
 	$(BIN)/pytest -q -n 2 -m "not slow"
 
-check: $(VENV)/.installed-dev   ## lint, types, structure, and all tests
+check: $(VENV)/.installed-dev   ## lint, types, structure, and all tests; TESTS="-m slow" for those that `test` leaves out
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 $(TESTS)
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
