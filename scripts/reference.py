@@ -25,6 +25,7 @@ MADE = "Made by"  # what a class says of itself that nobody else constructs
 _SECTION = re.compile(r"^(Args|Attributes|Raises):\n", re.MULTILINE)
 _ITEM = re.compile(r"^(\S[^:\n]*): ", re.MULTILINE)
 _DOCTEST = re.compile(r" +# doctest: .*$", re.MULTILINE)
+_TWIN = re.compile(r"_(?:awaited|asking)\((\w+)\.")  # how an awaited method is made of another one
 _NOTE = "<!-- Made by scripts/reference.py from the docstrings: change those. -->"
 
 
@@ -53,19 +54,26 @@ PAGES = (
         only=True,
     ),
     Page("holdfast.context.plan", ("Compaction",), only=True),
+    Page("holdfast.context.ring", ("RingBuffer",), only=True),
+    Page(
+        "holdfast.aio",
+        ("AsyncMemory", "AsyncChat", "AsyncRun", "AsyncPad", "AsyncView", "AsyncTool"),
+        only=True,
+    ),
     Page("holdfast.agents.tools", ("Tool", "ToolResult", "tools_for", "tool_of"), only=True),
     Page("holdfast.agents.exports"),
     Page("holdfast.agents.presets"),
     Page("holdfast.agents.actions"),
     Page("holdfast.agents.results"),
     Page("holdfast.agents.mcp"),
-    Page("holdfast.agents.files"),
+    Page("holdfast.agents.files", ("Files", "Refused"), only=True),
     Page("holdfast.agents.anthropic_memory"),
     Page("holdfast.agents.openai_agents"),
     Page("holdfast.agents.claude_agent"),
     Page("holdfast.agents.pydantic_ai", ("Remembering", "toolset"), only=True),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
+    Page("holdfast.testing.minimal"),
     Page("holdfast.tracing", ("traced", "unwrap", "Operation"), only=True),
     Page("holdfast.null", ("NullMemory",), only=True),
 )
@@ -233,10 +241,19 @@ def _entry(thing: griffe.Object, shown: Container[str]) -> Iterator[str]:
     yield _code(_class(thing, shown) if isinstance(thing, griffe.Class) else _head(thing))
     yield _prose(_doc(thing))
     if isinstance(thing, griffe.Class):
+        yield _awaited(thing)
         for part in _parts(thing, shown):
             yield f"### {thing.name}.{part.name}"
             yield _code(_head(part))
             yield _prose(_doc(part))
+
+
+def _awaited(thing: griffe.Class) -> str:
+    """Name the methods that are those of another class, awaited; "" where there are none."""
+    made = {one.name: _TWIN.match(str(one.value)) for one in thing.attributes.values()}
+    twins = {name: match[1] for name, match in made.items() if match}
+    names = ", ".join(f"`{name}`" for name in twins)
+    return f"The methods of `{next(iter(twins.values()))}`, awaited: {names}." if twins else ""
 
 
 def _code(text: str) -> str:

@@ -54,12 +54,15 @@ def client(
 
 
 @asynccontextmanager
-async def http_client(url: str, token: str, era: str) -> AsyncIterator[Client]:
+async def http_client(url: str, token: str, era: str, person: Person | None = None) -> AsyncIterator[Client]:
     """Connect over HTTP with a token."""
+    answers = person.answer if person else None
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as carrier,
-        Client(streamable_http_client(url, http_client=carrier), mode=era) as one,
+        Client(
+            streamable_http_client(url, http_client=carrier), mode=era, elicitation_callback=answers
+        ) as one,
     ):
         yield one
 

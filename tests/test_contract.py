@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import doctest
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -12,6 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Chat, Conflict, Denied, InvalidInput, Memory, Message, ToolCall, View, Window, contract
+from holdfast.agents.claude_agent import HoldfastSessionStore
+from holdfast.agents.files import Files
+from holdfast.agents.mcp import make_server
+from holdfast.agents.openai_agents import HoldfastSession
+from holdfast.agents.pydantic_ai import Remembering
 from holdfast.context.plan import Compaction
 from holdfast.context.window import LastN, Lossless, choose_window
 from holdfast.contract import (
@@ -42,6 +47,8 @@ from holdfast.contract import (
     capabilities,
 )
 from holdfast.null import NullChat, NullMemory
+from holdfast.testing import MinimalProvider, check
+from holdfast.tracing import traced
 from holdfast.types import ChatStats, Role
 
 # Memory and Chat satisfy all of it: mypy checks these assignments
@@ -384,3 +391,23 @@ def test_the_tail_is_there_pairs_are_whole_and_the_budget_holds(
     assert sum(one.messages for one in window.omitted) == len(log) - len(kept)
     if budget == tail == 0:
         assert kept == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: capabilities("agent.db"),  # type: ignore[arg-type]  # the mistake
+        lambda: capabilities(MinimalProvider),  # type: ignore[arg-type]  # as above
+        lambda: traced("agent.db", on_event=print),  # type: ignore[type-var]  # as above
+        lambda: check(MinimalProvider()),  # type: ignore[arg-type]  # as above
+        lambda: check(lambda: "agent.db"),  # type: ignore[arg-type,return-value]  # as above
+        lambda: make_server("agent.db"),  # type: ignore[arg-type]  # as above
+        lambda: Files("agent.db"),  # type: ignore[arg-type]  # as above
+        lambda: HoldfastSession("agent.db", "monday"),  # type: ignore[arg-type]  # as above
+        lambda: HoldfastSessionStore("agent.db"),  # type: ignore[arg-type]  # as above
+        lambda: Remembering(Memory(":memory:")),  # type: ignore[arg-type]  # as above
+    ],
+)
+def test_what_is_no_memory_is_refused_at_once(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidInput):
+        wrong()

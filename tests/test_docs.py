@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import code
 import inspect
 import re
 import subprocess
@@ -22,17 +23,21 @@ DOCUMENTS = [
 ]
 
 
+def blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
+
+
 def example() -> str:
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    return str(block)
+    (block,) = blocks("README.md")
+    return block
 
 
 def run(source: str, names: dict[str, object]) -> None:
     """Run a program that may await at its top level, as a notebook does."""
-    code = compile(source, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    program = compile(source, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
     async def main() -> None:
-        result = eval(code, names)
+        result = eval(program, names)
         if inspect.isawaitable(result):
             await result
 
@@ -81,13 +86,24 @@ def test_there_are_how_tos() -> None:
 def test_a_how_to_runs_as_written(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL):
+    for block in blocks(name):
         run(block, names)
     for value in names.values():
         if isinstance(value, holdfast.Memory):
             value.close()
     with holdfast.Memory("agent.db", user="ada") as memory:
         assert memory.verify().ok
+
+
+def test_the_tutorial_can_be_pasted_into_a_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell = code.InteractiveConsole({"__name__": "__main__"})
+    pasted = "\n".join([*blocks("docs/tutorial.md"), "memory.close()"])  # with an empty line after each block
+    for line in pasted.splitlines():
+        shell.push(line)
+    assert capsys.readouterr().err == ""
 
 
 def test_what_the_how_to_about_learning_promises_is_learned(
@@ -130,3 +146,35 @@ def test_files_that_the_documents_name_exist() -> None:
         if not any((folder / name).exists() for folder in (ROOT, ROOT / "src" / "holdfast"))
     }
     assert missing == set()
+
+
+def prose(document: str) -> str:
+    return re.sub(r"^```.*?^```", "", document, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(document: str) -> set[str]:
+    """Name the headings of a document as links do: small letters, hyphens for spaces, no other signs."""
+    headings = re.findall(r"^#+ (.*)$", prose(document), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def leads_somewhere(document: Path, link: str) -> bool:
+    name, _, heading = link.partition("#")
+    target = document.parent / name if name else document
+    return target.exists() and (not heading or heading in anchors(target.read_text("utf-8")))
+
+
+def test_relative_links_lead_somewhere() -> None:
+    links = [
+        (path, link)
+        for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+        for link in re.findall(r"\]\(([^)\s:]+)\)", prose(path.read_text("utf-8")))
+    ]
+    assert len(links) > 50
+    dead = [f"{path.relative_to(ROOT)}: {link}" for path, link in links if not leads_somewhere(path, link)]
+    assert dead == []
+
+
+def test_the_readme_links_to_every_manual() -> None:
+    linked = set(re.findall(r"\]\((docs/[a-z-]+\.md)", README))
+    assert {path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")} <= linked

@@ -40,6 +40,7 @@ from holdfast.context.window import LastN, TokenBudget
 from holdfast.contract import CAPABILITIES, capabilities
 from holdfast.learn.ranking import Ranking
 from holdfast.null import NullChat, NullMemory, NullPad, NullRun, NullView
+from holdfast.tracing import traced
 from programs import run
 
 PAIRS: list[tuple[type, type]] = [
@@ -292,6 +293,12 @@ def test_it_acts_for_those_whom_acting_names() -> None:
     assert memory.scoped(user="eve").chat("b").same_as(memory.scoped(user="eve").chat("b"))
 
 
+def test_its_tools_are_not_for_a_chat_of_another_user() -> None:
+    chat = NullMemory(user="bob").chat("a")
+    with pytest.raises(InvalidInput, match="another user"):
+        NullMemory(user="ada").tools(chat)
+
+
 def test_its_tools_work_and_find_nothing() -> None:
     memory = NullMemory()
     tools = {tool.name: tool for tool in memory.tools(memory.chat("a"))}
@@ -394,3 +401,14 @@ def test_it_loads_nothing_heavy_and_opens_nothing(tmp_path: Path, monkeypatch: p
     assert HEAVY.isdisjoint(heads)
     assert threads == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_traced_it_can_be_awaited_as_well() -> None:
+    memory = traced(NullMemory(), on_event=lambda _: None)
+
+    async def said() -> int:
+        chat = memory.aio.chat("monday")
+        await chat.append(role="user", content="Hello.")
+        return len(await chat.history())
+
+    assert asyncio.run(said()) == 0

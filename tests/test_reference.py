@@ -85,8 +85,33 @@ def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, 
     assert {"## Conformance", "### FakeProvider.recall"} <= set(pages["testing.md"].splitlines())
 
 
+def test_what_the_guides_import_is_on_a_page(pages: dict[str, str]) -> None:
+    shown = {*re.findall(r"^## (\w+)$", "\n".join(pages.values()), re.MULTILINE)}
+    shown |= {name.removesuffix(".md").rpartition(".")[2] for name in pages}
+    guides = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    said = "\n".join(guide.read_text("utf-8") for guide in guides)
+    imported = re.findall(r"^ *from holdfast\S* import (?:\(([^)]*)\)|([^#\n]*))", said, re.MULTILINE)
+    assert {name for names in imported for name in re.findall(r"\w+", " ".join(names))} - shown == set()
+
+
+def test_what_is_awaited_is_named_on_the_page_of_who_has_it(pages: dict[str, str]) -> None:
+    awaited = re.findall(r"^The methods of `(\w+)`, awaited: (.*)\.$", pages["aio.md"], re.MULTILINE)
+    assert [name for name, _ in awaited] == ["Memory", "Chat", "Run", "Pad", "View"]
+    assert "`recall`" in awaited[0][1].split(", ")
+    assert "`append`" in awaited[1][1].split(", ")
+
+
 def test_the_pages_are_markdown_that_links_to_what_is_there(pages: dict[str, str]) -> None:
     for text in pages.values():
         assert text.count("```") % 2 == 0
         assert set(re.findall(r"\]\(([^)]+)\)", text)) <= pages.keys()
     assert pages["README.md"].count("](") == len(pages) - 1
+
+
+def test_the_command_checks_all_of_it(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["reference.py", "--check"])
+    with pytest.raises(SystemExit) as left:
+        reference.main()
+    assert (left.value.code, capsys.readouterr().out) == (0, "The reference is up to date.\n")

@@ -162,6 +162,54 @@ def test_results_are_the_same(watched: Watched, real: Memory) -> None:
     assert real.chat("a").same_as(chat)
 
 
+def test_attributes_are_set_on_the_provider(watched: Watched) -> None:
+    provider = Core()
+    wrapped = watched.watch(provider)
+    wrapped.closed = True
+    assert provider.closed
+    assert wrapped.closed
+
+
+def test_what_can_be_called_beside_other_things_stays_what_it_is(watched: Watched) -> None:
+    class Client:
+        def __call__(self, text: str) -> str:
+            return text
+
+        def url(self) -> str:
+            return "https://example.org"
+
+    class Remote(Core):
+        client = Client()
+
+    assert watched.watch(Remote()).client.url() == "https://example.org"
+
+
+def test_odd_providers_can_do_what_they_can(watched: Watched) -> None:
+    class Passing:
+        def __init__(self) -> None:
+            self.inner = FakeProvider()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+    class Fixed(MinimalProvider):
+        __slots__ = ()
+
+        @classmethod
+        def recall(cls, query: str, *, limit: int = 10) -> list[str]:
+            return [query][:limit]
+
+        @property
+        def work(self) -> Callable[[], int]:
+            return lambda: 1
+
+    passing, fixed = watched.watch(Passing()), watched.watch(Fixed())
+    assert capabilities(passing) == capabilities(FakeProvider())
+    assert capabilities(fixed) == capabilities(Fixed()) == {"recall"}
+    assert (passing.recall("Berlin"), fixed.recall("Berlin"), fixed.work()) == ([], ["Berlin"], 1)
+    assert watched.told() == ["recall", "recall", "work"]
+
+
 def test_leaving_the_block_closes_the_provider(watched: Watched) -> None:
     with watched.watch(Memory(":memory:")) as wrapped:
         wrapped.chat("a").append(role="user", content="Berlin")
@@ -405,8 +453,11 @@ def test_a_callback_that_raises_disturbs_nothing(
         assert wrapped.recall("Berlin") == []
         with pytest.raises(InvalidInput):
             wrapped.recall("?")
-    assert [record.name for record in caplog.records] == ["holdfast", "holdfast"]
-    assert len(watched.spans) == 2
+        with pytest.raises(InvalidInput, match="zebra"):
+            wrapped.get("zebra\0")
+    assert [record.name for record in caplog.records] == ["holdfast"] * 3
+    assert "zebra" not in caplog.text
+    assert len(watched.spans) == 3
 
 
 def test_a_callback_is_called_within_the_span(watched: Watched, real: Memory) -> None:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
+from holdfast.errors import InvalidInput
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -92,7 +94,10 @@ class Provider(Protocol):
         """What it is called, in traces and reports; not empty."""
 
     def chat(self, id: str, /) -> Session:  # noqa: A002 - `id` is what it is called everywhere else
-        """Open a chat. That costs nothing and stores nothing: a chat comes into being with its first message."""
+        """Open a chat. That costs nothing and stores nothing: a chat comes into being with its first message.
+
+        Ids that differ are different chats, and all handles of one id are one chat.
+        """
 
     def close(self) -> None:
         """Let go of what is held. Closing twice is harmless."""
@@ -133,14 +138,14 @@ class SearchedChat(Protocol):
     def search(
         self, query: str, scope: Literal["messages", "summaries", "both"] = "both", limit: int = 20
     ) -> list[Hit]:
-        """Find a text as it stands, whatever its case; nothing in it is a wildcard."""
+        """Find where a text stands, or words of it, whatever their case; no character of it is a wildcard or an operator."""
 
 
 class Recall(Protocol):
     """recall: find in all chats, and in what is known, what answers a question."""
 
     def recall(self, query: str, *, limit: int = 10) -> list[Hit]:
-        """Find what answers a question, the best first."""
+        """Find what answers a question, the best first; no character of it is an operator."""
 
 
 class ExploredChat(Protocol):
@@ -160,7 +165,7 @@ class Records(Protocol):
         """Store one thing that is known."""
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
-        """Give a record another text; `what` is its id."""
+        """Give a record another text; `what` is its id. One that was taken back is not there any more."""
 
     def retract(self, what: str, *, by: Writer | None = None) -> Record:
         """Take a record back; `what` is its id."""
@@ -192,7 +197,7 @@ class Constraints(Protocol):
         """List them, the oldest first."""
 
     def add_constraint(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Add one, confirmed by the user: `by` is "user", or it is denied."""
+        """Add one, confirmed by the user: `by` is "user", or it is denied, as it is where nobody is named."""
 
     def remove_constraint(
         self,
@@ -214,7 +219,10 @@ class Versions(Protocol):
         """Look at what was known then."""
 
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
-        """Write again what a record, or the one text of a kind, said in a version: a new version, by the user."""
+        """Write again what a record, or the one text of a kind, said in a version: a new version, by the user.
+
+        `what` is an id, of a record that may be taken back by now, or a kind; what there never was is refused.
+        """
 
 
 class Reading(Protocol):
@@ -338,13 +346,32 @@ def capabilities(provider: Provider) -> frozenset[Capability]:
     >>> from holdfast import Memory
     >>> sorted(set(CAPABILITIES) - capabilities(Memory(":memory:")))
     []
+
+    Raises:
+        InvalidInput: it is no provider.
+
     """
+    check_provider(provider)
     chat = provider.chat("capabilities")
     return frozenset(
         name
         for name, methods in METHODS.items()
         if _has(provider, methods.provider) and _has(chat, methods.chat)
     )
+
+
+def check_provider(value: object) -> None:
+    """Check that something opens chats, which a path or a chat does not.
+
+    Raises:
+        InvalidInput: it does not.
+
+    """
+    if isinstance(value, type) or not callable(getattr(value, "chat", None)):
+        raise InvalidInput(
+            f"This is no memory but of the type {type(value).__name__!r}.",
+            "Pass a Memory, or another provider of `holdfast.contract`.",
+        )
 
 
 def _has(thing: object, names: Sequence[str]) -> bool:

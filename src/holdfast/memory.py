@@ -115,6 +115,13 @@ class Memory(Learner):
             pinned=self._pinned,
         )
 
+    def _holds(self, chat: Chat) -> bool:
+        memory = chat._memory  # noqa: SLF001 - a part of its memory
+        opened = [
+            getattr(one, "_open", None) for one in (self, memory)
+        ]  # a memory that keeps nothing has none open
+        return opened[0] is opened[1] and memory.scope.space == self.scope.space
+
     def _handle(self, scope: Scope, *, pinned: bool) -> Memory:
         memory = Memory.__new__(Memory)
         View.__init__(memory, self._open, scope, At())
@@ -210,19 +217,22 @@ class Memory(Learner):
             allow: only these actions; None for all.
             read_only: True if nothing may be written, or the parts that may not: "records", "profile", "soul",
                 "constraints", "notes", "scratchpad". What may not be written cannot be rolled back either.
-            confirm: asks the user about a change of a constraint, in words made for them, and says whether they agreed.
-                Without it constraints cannot be changed, and the model is told that the user has to be asked.
+            confirm: asks the user about a change of a constraint, in words made for them, and returns True if they
+                agreed. Without it constraints cannot be changed, and the model is told that the user has to be asked.
             token_cap: tokens of a result at most, 400 or more; it comes with a cursor where there is more.
 
         Raises:
-            InvalidInput: an unknown style, action or part, a cap that is too small, or a chat of another user.
+            InvalidInput: an unknown style, action or part, a cap that is too small, a `confirm` that has to be awaited,
+                or a chat of another user or database.
 
         """
         from holdfast.agents.tools import tools_for  # noqa: PLC0415 - only for those who use tools
 
         inner = getattr(chat, "__wrapped__", chat)  # one that is traced as well
-        if isinstance(inner, Chat) and inner._memory.scope.space != self.scope.space:  # noqa: SLF001 - a part of its memory
-            raise InvalidInput("The chat is that of another user.", "Make the tools of their memory.")
+        if isinstance(inner, Chat) and not self._holds(inner):
+            raise InvalidInput(
+                "The chat is that of another user or database.", "Make the tools of its own memory."
+            )
         return tools_for(
             self if chat is None else self._handle(self.scope, pinned=True),
             chat,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory, acting
+from holdfast import InvalidInput, Memory, acting, payload
 from holdfast.agents.claude_agent import HoldfastSessionStore
 from programs import run
 
@@ -180,6 +180,31 @@ def test_of_two_entries_with_one_uuid_the_first_stays(store: HoldfastSessionStor
     done(store.append(KEY, [other, USE]))
     done(store.append(KEY, [other]))
     assert done(store.load(KEY)) == [ASKED, USE]
+
+
+def test_what_others_append_to_a_transcript_is_no_entry(store: HoldfastSessionStore, memory: Memory) -> None:
+    done(store.append(KEY, SESSION))
+    seen = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    appended = memory.chat(CHAT).append(
+        [{"role": "user", "content": [seen]}, {"role": "user", "content": "a\0b"}]
+    )
+    assert all(message.raw for message in appended)
+    assert done(store.load(KEY)) == SESSION
+    assert done(store.load({**KEY, "session_id": "other"})) is None
+
+
+def test_a_transcript_is_the_same_in_another_memory_and_after_compaction(
+    store: HoldfastSessionStore, memory: Memory
+) -> None:
+    done(store.append(KEY, SESSION))
+    chat = memory.chat(CHAT)
+    chat.append([{"role": role, "content": "Go on. " * 50} for role in ("user", "assistant") * 10])
+    assert chat.compact("full", budget=500).messages > len(SESSION)
+    memory.erase(chat=chat.id, messages=2)
+    with Memory(":memory:") as other:
+        other.chat(chat.id).append([payload.export(message) for message in chat.history()])
+        copy = done(HoldfastSessionStore(other).load(KEY))
+    assert copy == done(store.load(KEY)) == [SESSION[0], *SESSION[2:]]
 
 
 def test_entries_without_a_uuid_are_not_compared(store: HoldfastSessionStore) -> None:

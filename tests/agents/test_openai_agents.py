@@ -201,6 +201,7 @@ def test_messages_that_others_append_are_no_items(session: HoldfastSession, memo
     add(session, said("an item"))
     memory.chat("trip").append({"role": "user", "content": "a message"})
     memory.chat("trip").append(Message("user", "another", meta={"openai_agents": "what is that"}))
+    memory.chat("trip").append(Message("user", "a third", meta={"openai_agents": "item"}))
     assert items(session, 1) == [said("an item")]
     assert pop(session) == said("an item")
     assert pop(session) is None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext
+from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext, Tool
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     ModelMessage,
@@ -31,7 +31,7 @@ from holdfast import Memory
 from holdfast.agents.pydantic_ai import Remembering, toolset
 from holdfast.chat import Chat
 from holdfast.null import NullMemory
-from holdfast.tracing import traced
+from holdfast.tracing import Operation, traced
 
 Answer = Callable[[Sequence[ModelMessage], AgentInfo], ModelResponse]
 
@@ -205,6 +205,38 @@ def test_parallel_calls_stay_with_their_results(chat: Chat) -> None:
     history = chat.history()
     assert [call.arguments for call in history[1].calls] == [{"city": "Lisbon"}, {"city": "Berlin"}]
     assert [message.answers[0] for message in history[2:4]] == [call.id for call in history[1].calls]
+    for shown in watched.shown:
+        check_accepted(shown)
+
+
+def test_what_tools_change_later_is_stored_once_as_it_was_first(chat: Chat) -> None:
+    kept: list[list[str]] = []
+
+    def visit(seen: dict[str, list[str]]) -> list[list[str]]:
+        """Return what grows with each call, and so do the arguments of earlier calls."""
+        kept.append(seen["cities"])
+        for cities in kept:
+            cities.append("Rome")
+        return kept
+
+    def go_on(messages: Sequence[ModelMessage], _: AgentInfo) -> ModelResponse:
+        if (
+            len([part for message in messages for part in message.parts if part.part_kind == "tool-return"])
+            == 3
+        ):
+            return say("Done.")
+        return ModelResponse(parts=[ToolCallPart("visit", {"seen": {"cities": []}})])
+
+    watched = Watched(go_on)
+    agent = Agent(watched.model, tools=[visit], capabilities=[Remembering(chat)])
+    history = agent.run_sync("Go.").all_messages()
+    agent.run_sync("And now?", message_history=history)
+
+    called = [call.id for message in chat.history() for call in message.calls]
+    results = [(message.call_id, message.content) for message in chat.history() if message.role == "tool"]
+    assert [call for call, _ in results] == called
+    assert len(set(called)) == 3
+    assert results[0][1] == '[["Rome"]]'
     for shown in watched.shown:
         check_accepted(shown)
 
@@ -453,6 +485,52 @@ def test_a_result_that_comes_later_finds_its_call(chat: Chat) -> None:
     done = agent.run_sync(message_history=paused.all_messages(), deferred_tool_results=results)
     assert done.output == "sun in Lisbon and sun in Berlin"
     assert len(chat.history()) == 7
+    check_accepted(watched.shown[-1])
+
+
+def interrupted(chat: Chat, memory: Memory) -> Chat:
+    """Give a chat in which others talk as soon as anything is stored."""
+
+    def talk(operation: Operation) -> None:
+        if operation.name == "append":
+            chat.append(
+                [{"role": "user", "content": "And you?"}, {"role": "assistant", "content": "Well. " * 200}]
+            )
+
+    return traced(memory, on_event=talk).chat(chat.id)
+
+
+@pytest.mark.parametrize("budget", [0, 200, 8_000])
+def test_a_run_sees_its_results_whatever_others_say_meanwhile(
+    memory: Memory, chat: Chat, budget: int
+) -> None:
+    watched = Watched(look_up)
+    remembering = Remembering[object](interrupted(chat, memory), budget=budget)
+    agent = Agent(watched.model, tools=[weather], capabilities=[remembering])
+    assert agent.run_sync("The weather?").output == "sun in Lisbon and sun in Berlin"
+    assert len(watched.shown) == 2
+    for shown in watched.shown:
+        check_accepted(shown)
+
+
+@pytest.mark.parametrize("budget", [0, 200, 8_000])
+def test_results_that_come_later_are_seen_whatever_others_say_meanwhile(
+    memory: Memory, chat: Chat, budget: int
+) -> None:
+    watched = Watched(look_up)
+    remembering = Remembering[object](interrupted(chat, memory), budget=budget)
+    agent = Agent(
+        watched.model,
+        output_type=[str, DeferredToolRequests],
+        tools=[Tool(weather, requires_approval=True)],
+        capabilities=[remembering],
+    )
+
+    paused = agent.run_sync("The weather?")
+    assert isinstance(paused.output, DeferredToolRequests)
+    results = paused.output.build_results(approve_all=True)
+    done = agent.run_sync(message_history=paused.all_messages(), deferred_tool_results=results)
+    assert done.output == "sun in Lisbon and sun in Berlin"
     check_accepted(watched.shown[-1])
 
 

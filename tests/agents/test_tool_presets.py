@@ -190,7 +190,7 @@ def test_where_there_is_nothing_a_text_says_so(
         ({}, "action"),
         ({"action": "search"}, "`pattern`"),
         ({"action": "describe"}, "`summary_id`"),
-        ({"action": "expand", "summary_id": "sum_0"}, "no summary"),
+        ({"action": "expand", "summary_id": "sum_0"}, "nothing with the id"),
         ({"action": "profile_update"}, "`content`"),
         ({"action": "constraint_add"}, "`constraint_text`"),
         ({"action": "constraint_remove", "constraint_id": "c1"}, "no constraint"),

@@ -76,6 +76,30 @@ def test_the_option_wins_over_the_environment(cli: Cli, tmp_path: Path) -> None:
     assert str(cli.home / "mine.db") in cli.complaint("chats")
 
 
+@pytest.mark.parametrize("how", ["not named", "named"])
+def test_the_folder_of_the_default_database_is_made(cli: Cli, how: str) -> None:
+    default = cli.home / "data" / "holdfast" / "memory.db"
+    cli.monkeypatch.delenv("HOLDFAST_DB", raising=False)
+    if how == "named":  # as the configuration of a client names it
+        cli.monkeypatch.setenv("HOLDFAST_DB", str(default))
+    cli.run("remember", "Grace likes tea.")
+    assert default.exists()
+
+
+def test_no_other_folder_is_made(cli: Cli) -> None:
+    cli.complaint("remember", "Grace likes tea.", "--db", cli.home / "mistyped" / "memory.db")
+    assert not (cli.home / "mistyped").exists()
+
+
+def test_a_home_of_nobody_is_a_path_like_others(cli: Cli) -> None:
+    assert "no database at ~nobody-here/memory.db" in cli.complaint("chats", "--db", "~nobody-here/memory.db")
+
+
+@pytest.mark.parametrize("option", [("--port", "99"), ("--host", "::1"), ("--remote",)])
+def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
+    assert "Pass --http as well" in cli.complaint("mcp", *option)
+
+
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (

@@ -1,33 +1,22 @@
-"""Defects in what is said, summarised and found."""
+"""Defects in the core: what is said, and what a window shows of it."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from hashlib import sha256
 
 from mutant import Method, Mutant, fake_with, of_chats, of_provider
 
-from holdfast import (
-    ChatStats,
-    CompactionResult,
-    Description,
-    Expansion,
-    Hit,
-    Message,
-    Summary,
-    Window,
-)
+from holdfast import ChatStats, Message, Window
 from holdfast.testing import FakeProvider
-from holdfast.testing.case import WholeChat, everything, tokens_of
-from holdfast.testing.fake_chat import LLM, FakeChat
-from holdfast.testing.log import Log, Part
-from holdfast.types import Level
-
-# Windows
+from holdfast.testing.case import WholeChat, everything
+from holdfast.testing.fake_chat import FakeChat, Space
+from holdfast.testing.log import Log
+from holdfast.types import Scope
 
 
 def reversed_window(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
@@ -98,6 +87,86 @@ class RacyChat(FakeChat):
         return stored
 
 
+# What authors get wrong
+
+
+class StaleChat(FakeChat):
+    """Read a chat when it is opened, and never again."""
+
+    def __init__(self, name: str, scope: Scope, space: Space) -> None:
+        super().__init__(name, scope, space)
+        self._read = super()._log().messages.copy()
+
+    def append(self, messages: Sequence[Message], /) -> list[Message]:
+        stored = super().append(messages)
+        self._read = super()._log().messages.copy()
+        return stored
+
+    def _log(self) -> Log:
+        return replace(super()._log(), messages=self._read.copy())
+
+
+class GappyChat(FakeChat):
+    """Take the numbers before it is known whether there is something to number."""
+
+    def append(self, messages: Sequence[Message], /) -> list[Message]:
+        try:
+            return [replace(one, seq=one.seq + self._lost()) for one in super().append(messages)]
+        except AttributeError:
+            self._space.pad[self.id] = str(self._lost() + len(messages))
+            raise
+
+    def _lost(self) -> int:
+        return int(self._space.pad.get(self.id, "0"))
+
+
+def named_by_their_words(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+    ids = [one.id or sha256(one.content.encode()).hexdigest() for one in messages]
+    return chat.append([replace(one, id=id_) for one, id_ in zip(messages, ids, strict=True)])
+
+
+def with_words_only(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+    return chat.append([one for one in messages if one.content])
+
+
+def flat(message: Message) -> Message:
+    """Write the arguments of calls as texts, and lose those that are no object."""
+    calls = [
+        replace(
+            one,
+            arguments={}
+            if isinstance(one.arguments, str)
+            else {k: _plain(v) for k, v in one.arguments.items()},
+        )
+        for one in message.calls
+    ]
+    return replace(message, calls=tuple(calls))
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int) else str(value)
+
+
+class Later:
+    """Be what has to be awaited for a result."""
+
+    def __init__(self, given: object) -> None:
+        self._given = given
+
+    def __await__(self) -> Generator[None, None, object]:
+        yield
+        return self._given
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(f"Nobody awaited this, so it has no {name}.")
+
+
+class Called(FakeProvider):
+    """Have a method where a name is expected."""
+
+    name = property(lambda _: lambda: "called")
+
+
 CORE = (
     of_chats("messages out of order", "core", window=reversed_window),
     of_chats(
@@ -139,239 +208,19 @@ CORE = (
     of_provider("all chats are one", "core", chat=lambda memory, _: memory.chat("c")),
     Mutant("an append is lost when two come at once", "core", fake_with(RacyChat)),
     of_provider("everybody is the same user", "scopes", scoped=lambda memory, **_: memory.scoped()),
-)
-
-
-# Summaries
-
-
-class Forgetful(FakeChat):
-    """Drop the messages that a summary stands for."""
-
-    def history(
-        self, limit: int | None = None, *, before: int | None = None, after: int | None = None
-    ) -> list[Message]:
-        return [
-            one for one in super().history(limit, before=before, after=after) if one in self._log().rest()
-        ]
-
-    def stats(self) -> ChatStats:
-        return replace(super().stats(), messages=len(self._log().rest()))
-
-
-class Locked(FakeChat):
-    """Hold the lock while a model answers."""
-
-    def compact(
-        self, mode: Any = "incremental", *, budget: int = 8_000, llm: LLM | None = None
-    ) -> CompactionResult:
-        with self._space.lock:
-            return super().compact(mode, budget=budget, llm=llm)
-
-
-class Mending(FakeChat):
-    """Hide messages behind nothing when a model fails."""
-
-    def compact(
-        self, mode: Any = "incremental", *, budget: int = 8_000, llm: LLM | None = None
-    ) -> CompactionResult:
-        try:
-            return super().compact(mode, budget=budget, llm=llm)
-        except RuntimeError:
-            part = self._log().next_part(budget)
-            self._log().store(part or (), "sum_failed", "…", "normal")
-            raise
-
-
-class Parting(Log):
-    """Summarise so many messages, whatever belongs together."""
-
-    def _leaf(self) -> tuple[Message, ...]:
-        rest = self.rest()
-        return tuple(rest[:12]) if len(rest) > 16 else ()
-
-
-class PartingChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Parting(self.id, "")
-
-
-class Unchecked(Log):
-    """Store a summary, whatever stands there by now."""
-
-    def store(self, part: Part, name: str, text: str, level: Level) -> Summary | None:
-        if isinstance(part[0], Summary):
-            return super().store(part, name, text, level)
-        made = Log(self.id, "", list(self.messages)).store(part, name, text, level)
-        if made:
-            self.tree[name] = made
-        return made
-
-
-class UncheckedChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Unchecked(self.id, "")
-
-
-class Tailless(Log):
-    """Summarise to the last message."""
-
-    def _leaf(self) -> tuple[Message, ...]:
-        return tuple(self.rest()[:10])
-
-
-class TaillessChat(FakeChat):
-    def _log(self) -> Log:
-        return self._space.logs.get(self.id) or Tailless(self.id, "")
-
-
-def beside_summaries(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
-    """Show messages as well that a summary stands for."""
-    window = chat.window(budget, tail=tail)
-    if not window.summaries or window.omitted:
-        return window
-    behind = tuple(chat.history(before=window.messages[0].seq if window.messages else None))
-    messages = (*behind, *window.messages)
-    return replace(window, messages=messages, tokens=tokens_of(messages) + tokens_of(window.summaries))
-
-
-def containers(
-    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
-) -> Expansion:
-    found = chat.expand(summary, token_cap, cursor=cursor)
-    if not found.summary.depth:
-        return found
-    parents = [chat.describe(one).summary for one in chat.describe(summary).parents]
-    return replace(found, children=tuple(parents), truncated=False, cursor=None)
-
-
-def empty_expansion(
-    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
-) -> object:
-    try:
-        return chat.expand(summary, token_cap, cursor=cursor)
-    except ValueError:
-        return None
-
-
-def swapped(chat: WholeChat, summary: str) -> Description:
-    found = chat.describe(summary)
-    return replace(found, parents=found.children, children=found.parents)
-
-
-class Open(FakeProvider):
-    """Open the summaries of everybody."""
-
-    def chat(self, name: str, /) -> FakeChat:
-        spaces = self._spaces
-
-        class OpenChat(FakeChat):
-            def _of_summary(self, summary: str) -> Log:
-                logs = [log for space in spaces.values() for log in space.logs.values()]
-                return next((log for log in logs if summary in log.tree), None) or super()._of_summary(
-                    summary
-                )
-
-        return OpenChat(name, self._scope, self._space)
-
-
-def broken_expansion(
-    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
-) -> object:
-    try:
-        return chat.expand(summary, token_cap, cursor=cursor)
-    except ValueError as error:
-        raise RuntimeError("no row") from error
-
-
-SUMMARIES = (
-    Mutant("compaction drops messages", "compact", fake_with(Forgetful)),
-    Mutant("a lock is held while a model answers", "compact", fake_with(Locked)),
-    Mutant("a failing model hides messages", "compact", fake_with(Mending)),
-    Mutant("a summary ends within a tool use", "compact", fake_with(PartingChat)),
-    Mutant("of two summaries both are stored", "compact", fake_with(UncheckedChat)),
-    Mutant("the newest messages are summarised", "compact", fake_with(TaillessChat)),
-    of_chats("summarised messages are shown as well", "compact", window=beside_summaries),
-    of_chats("a chat is always crowded", "compact", crowded=lambda *_: True),
+    of_chats("messages are known by their words", "core", append=named_by_their_words),
+    of_chats("messages without words are dropped", "core", append=with_words_only),
+    of_chats("arguments of calls are made flat", "core", append=changing(flat)),
     of_chats(
-        "tokens are taken for a share",
-        "compact",
-        crowded=lambda chat, _, most=0.75: chat.stats().context_tokens > most,
+        "instructions are the user's",
+        "core",
+        append=changing(lambda one: replace(one, role="user" if one.role == "developer" else one.role)),
     ),
-    of_chats(
-        "summaries leave the window",
-        "compact",
-        window=lambda chat, budget=8_000, tail=None: replace(chat.window(budget, tail=tail), summaries=()),
-    ),
-    of_chats(
-        "an answer of any length is taken",
-        "compact",
-        compact=lambda chat, mode="incremental", budget=8_000, llm=None: chat.compact(
-            mode, budget=budget, llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing")
-        ),
-    ),
-    of_chats("an unknown summary breaks everything", "tools", expand=broken_expansion),
-    of_chats("expand gives what contains a summary", "explore", expand=containers),
-    of_chats("parents and children are swapped", "explore", describe=swapped),
-    of_chats("an unknown summary is empty", "explore", expand=empty_expansion),
-    of_chats(
-        "expand knows no cap",
-        "explore",
-        expand=lambda chat, id_, token_cap=0, cursor=None: chat.expand(id_, 10**9, cursor=cursor),
-    ),
-    of_chats(
-        "expand does not lead on",
-        "explore",
-        expand=lambda chat, id_, token_cap=4_000, cursor=None: replace(
-            chat.expand(id_, token_cap, cursor=cursor), truncated=False, cursor=None
-        ),
-    ),
-    Mutant("a summary of another user opens", "scopes", lambda _: Open()),
-)
-
-
-# Finding
-
-
-def like(chat: WholeChat, query: str, scope: str = "both", limit: int = 20) -> list[Hit]:
-    """Search as LIKE does."""
-    pattern = re.escape(query).replace("%", ".*").replace("_", ".")
-    hits = [hit for one in ("alpha beta", "file", "discount", "boxes", query) for hit in chat.search(one)]
-    return [hit for hit in hits if re.search(pattern, hit.text, re.IGNORECASE)][:limit]
-
-
-def limit_for_each(chat: WholeChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
-    if scope != "both":
-        return chat.search(query, scope, limit)
-    return [*chat.search(query, "messages", limit), *chat.search(query, "summaries", limit)]
-
-
-def exact_case(chat: WholeChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
-    return [hit for hit in chat.search(query, scope, limit) if query in hit.text]
-
-
-FINDING = (
-    of_chats("% and _ are wildcards", "search", search=like),
-    of_chats(
-        "the limit of a search is ignored",
-        "search",
-        search=lambda chat, query, scope="both", limit=20: chat.search(query, scope, 10**6),
-    ),
-    of_chats("each scope has a limit of its own", "search", search=limit_for_each),
-    of_chats("case matters", "search", search=exact_case),
-    of_chats(
-        "the scope is ignored",
-        "search",
-        search=lambda chat, query, scope="both", limit=20: chat.search(query, "both", limit),
-    ),
+    of_chats("stats have to be awaited", "core", stats=lambda chat: Later(chat.stats())),
     of_provider(
-        "the limit of a recall is ignored",
-        "recall",
-        recall=lambda memory, query, limit=10: memory.recall(query, limit=10**6),
+        "ids are written down as words", "core", chat=lambda memory, id_: memory.chat(re.sub(r"\W", "_", id_))
     ),
-    of_provider(
-        "the worst is recalled first",
-        "recall",
-        recall=lambda memory, query, limit=10: memory.recall(query, limit=limit)[::-1],
-    ),
+    Mutant("a name is a method", "core", lambda _: Called()),
+    Mutant("a handle reads once", "core", fake_with(StaleChat)),
+    Mutant("a failed append takes numbers", "core", fake_with(GappyChat)),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,14 @@ class Unguarded(Ledger):
         return replace(super().write(replace(record, by="user")), by=record.by)
 
 
+class Reviving(Ledger):
+    """Change a record that was taken back as if it were there."""
+
+    def change(self, name: str, agent: str, change: Callable[[Record], Record]) -> Record:
+        there = next((one for one in self._rows if one.id == name), None)
+        return self.write(change(there)) if there else super().change(name, agent, change)
+
+
 def lenient(memory: Whole, constraint: str, *, by: Writer | None = None, chat: str | None = None) -> object:
     """Count a version for removing what is not there."""
     if constraint in [one.id for one in memory.constraints()]:
@@ -71,6 +79,24 @@ KNOWING = (
     Mutant("a removed constraint comes back", "constraints", fake_that_knows(Returning)),
     Mutant("an agent may add constraints", "constraints", fake_that_knows(Unguarded)),
     Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
+    Mutant("a record that was taken back is changed", "records", fake_that_knows(Reviving)),
+    of_provider(
+        "who says nothing is the user",
+        "constraints",
+        add_constraint=lambda memory, text, by="user": memory.add_constraint(text, by=by),
+    ),
+    of_provider(
+        "a rollback of nothing succeeds",
+        "versions",
+        rollback=lambda memory, what, version: memory.rollback(what, version) if what != "unknown" else [],
+    ),
+    of_provider(
+        "the limit comes before the kind",
+        "changes",
+        changes=lambda memory, kind=None, limit=None: [
+            one for one in memory.changes(limit=limit) if kind in (None, one.kind)
+        ],
+    ),
     of_provider("removing what is not there succeeds", "constraints", remove_constraint=lenient),
     of_provider("a profile is added to", "profile", set_profile=added_profile),
     of_provider(
@@ -157,6 +183,20 @@ SESSIONS = (
         "archived chats are listed",
         "sessions",
         chats=lambda memory, archived=False, **options: memory.chats(archived=None, **options),
+    ),
+    of_provider(
+        "a page of chats is taken before archived ones are left out",
+        "sessions",
+        chats=lambda memory, archived=False, **page: [
+            one for one in memory.chats(archived=None, **page) if archived in (None, one.archived)
+        ],
+    ),
+    of_chats(
+        "a history leaves out what tools said",
+        "sessions",
+        history=lambda chat, limit=None, before=None, after=None: [
+            one for one in chat.history(limit, before=before, after=after) if one.role != "tool"
+        ],
     ),
     of_provider("chats are listed by their beginning", "sessions", chats=oldest_first),
     of_chats("naming makes a chat", "sessions", rename=made_by_naming),

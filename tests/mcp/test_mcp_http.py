@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp.client.subscriptions import SubscriptionLost
 
 from holdfast import InvalidInput, Memory
 from holdfast.agents import mcp_http
@@ -87,6 +89,23 @@ def test_who_has_not_the_token_is_told_so(served: Served, authorization: str | N
     assert served.token not in response.text
 
 
+def test_of_two_tokens_none_counts(served: Served) -> None:
+    both = [
+        ("Authorization", f"Bearer {served.token}"),
+        ("Authorization", "Bearer another-one-of-this-length"),
+    ]
+    for headers in (both, both[::-1]):
+        response = httpx2.post(served.url, json=PING, headers=[*HEADERS.items(), *headers], timeout=PATIENCE)
+        assert response.status_code == 401
+
+
+def test_the_token_counts_nowhere_but_in_its_header(served: Served) -> None:
+    for method in ("GET", "HEAD", "OPTIONS", "DELETE", "PUT"):
+        for path in ("/mcp", "/", "/mcp/", "/.well-known/oauth-protected-resource"):
+            url = f"{served.url.removesuffix('/mcp')}{path}?access_token={served.token}"
+            assert httpx2.request(method, url, timeout=PATIENCE).status_code == 401
+
+
 def test_the_token_opens_whatever_the_case_of_its_scheme(served: Served) -> None:
     assert answered(served.url, {"Authorization": f"bearer {served.token}"}).status_code == 200
 
@@ -142,7 +161,7 @@ def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
 def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db")
 
-    async def leave(url: str, token: str, number: int) -> None:
+    async def leave(url: str, token: str, number: int, era: str) -> None:
         """Hang up when the request is sent, at another moment each time."""
         words = {"text": f"Note number {number} about the harbour.", "kind": "insight"}
         body = {
@@ -160,7 +179,8 @@ def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path)
             "Authorization": f"Bearer {token}",
             "Content-Length": str(len(content)),
         }
-        head["MCP-Protocol-Version"] = "2026-07-28"
+        if era == "auto":
+            head["MCP-Protocol-Version"] = "2026-07-28"
         lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
         writer.write("\r\n".join(lines).encode() + content[: len(content) - number % 3])
         await writer.drain()
@@ -168,7 +188,9 @@ def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path)
         await writer.wait_closed()
 
     async def using(server: Served) -> Any:
-        await asyncio.gather(*(leave(server.url, server.token, number) for number in range(30)))
+        await asyncio.gather(
+            *(leave(server.url, server.token, number, ERAS[number % 2]) for number in range(30))
+        )
         async with http_client(server.url, server.token, "auto") as one:
             return data(
                 await one.call_tool(
@@ -182,6 +204,24 @@ def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path)
     with Memory(path, user="ada") as memory:
         assert memory.verify().ok
         assert memory.version() == len(memory.records(kind="insight"))
+
+
+def test_it_ends_though_a_client_listens(tmp_path: Path) -> None:
+    async def listening(server: Served) -> None:
+        async with (
+            http_client(server.url, server.token, "auto") as one,
+            one.listen(resource_subscriptions=["memory://facts"]) as heard,
+        ):
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(SubscriptionLost):
+                await anext(aiter(heard))
+
+    with Served(str(tmp_path / "memory.db")) as server:
+        wait(listening(server))
+        server.process.wait(PATIENCE)
+    assert server.process.returncode == -signal.SIGTERM
+    assert server.output == ""
+    assert not any("Traceback" in line for line in server.errors), server.errors
 
 
 def test_the_token_may_be_given(db: str) -> None:

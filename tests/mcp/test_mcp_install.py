@@ -248,12 +248,82 @@ def test_comments_are_kept_by_writing_nothing(home: Home) -> None:
     assert path.read_text() == '{\n  // mine\n  "mcpServers": {}\n}'
 
 
-def test_a_password_is_not_shown(home: Home) -> None:
-    done = home.run("--install", "cursor", "--yes", "--db", "postgresql://ada:secret@localhost/memory")
-    assert "secret" not in done.stdout + done.stderr
-    server = json.loads((home.folder / ".cursor" / "mcp.json").read_text())["mcpServers"][NAME]
-    assert server["env"]["HOLDFAST_DB"] == "postgresql://ada:secret@localhost/memory"
+def test_an_earlier_backup_stays(home: Home) -> None:
+    path = home.folder / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {}}')
+    (path.parent / "mcp.json.bak").write_text("Something else of theirs.")
+    (path.parent / "mcp.json.bak1").symlink_to("elsewhere")
+    report = json.loads(home.run("--install", "cursor", "--yes", "--json").stdout)
+    assert report["backup"] == str(path.parent / "mcp.json.bak2")
+    assert Path(report["backup"]).read_text() == '{"mcpServers": {}}'
+    assert (path.parent / "mcp.json.bak").read_text() == "Something else of theirs."
+    assert not (path.parent / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("what", ["folder", "file above", "circle of links", "another encoding"])
+def test_what_is_no_configuration_is_said_and_stays(home: Home, what: str) -> None:
+    path = home.folder / ".cursor" / "mcp.json"
+    if what == "file above":
+        path.parent.write_text("mine")
+    else:
+        path.parent.mkdir()
+    if what == "folder":
+        path.mkdir()
+    elif what == "circle of links":
+        path.symlink_to("mcp.json")
+    elif what == "another encoding":
+        path.write_text("{}", encoding="utf-16")
+    before = sorted(home.folder.rglob("*"))
+    done = home.run("--install", "cursor", "--yes", code=1)
+    assert done.stderr.startswith("Error: ")
+    assert "mcp.json" in done.stderr
+    assert sorted(home.folder.rglob("*")) == before
+
+
+def test_a_user_without_a_home_is_told_so(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", unknown)  # as in a container whose user is only a number
+    for name in CLIENTS:
+        assert "Set HOME." in home.run("--install", name, "--print", code=1).stderr
+
+
+def test_what_could_not_start_is_not_installed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "control characters" in home.run("--install", "cursor", "--yes", "--user", "a\nb", code=1).stderr
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert "holdfast[mcp]" in home.run("--install", "cursor", "--yes", code=1).stderr
+    assert list(home.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:secret@localhost/memory",
+        "postgresql://ada:x/secret@y:se@localhost/memory",
+        'postgresql://ada:"secret\\@localhost/memory',
+        "postgresql://ad\u00e4:secr\u00e9t-secret@localhost/memory",
+        "postgresql://:secret with blanks@localhost/memory",
+        "postgresql://localhost/memory?user=ada&password=secret",
+    ],
+)
+def test_a_password_is_not_shown(home: Home, url: str) -> None:
+    path = home.folder / ".cursor" / "mcp.json"
+    done = home.run("--install", "cursor", "--yes", "--db", url)
+    assert "secret" not in done.output
+    server = json.loads(path.read_text())["mcpServers"][NAME]
+    assert server["env"]["HOLDFAST_DB"] == url
     assert "secret" not in str(server["args"])
+    assert "secret" not in home.run("--install", "cursor", "--yes").output  # which takes it out again
+    for words in (["--print"], ["--print", "--json"]):
+        done = home.run("--install", "cursor", "--db", url, *words)
+        assert "secret" not in done.output
+        assert "where *** stands" in done.stderr
+        assert "***" in done.stdout
+    path.write_text("{} // mine")
+    assert "secret" not in home.run("--install", "cursor", "--yes", "--db", url, code=1).output
 
 
 @pytest.mark.parametrize(

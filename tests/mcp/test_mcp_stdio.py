@@ -4,10 +4,11 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -110,6 +111,13 @@ def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
             process,
             READY,
             "this is not JSON",
+            "[" * 100_000,
+            "a" * 5_000_000,
+            "\x00\ufeff\u2028",
+            [request(7, "ping")],
+            {"jsonrpc": "2.0", "id": 8, "result": {}},
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
+            '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "recall", "arg\\ud800": 1}}',
             '{"jsonrpc": "2.0"}',
             "[]",
             '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": 7}',
@@ -126,14 +134,48 @@ def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
     assert "Traceback" not in errors
 
 
-def test_a_database_that_cannot_be_opened_is_said_on_stderr(tmp_path: Path) -> None:
+def of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as theirs:
+        theirs.execute("CREATE TABLE bookmarks (url TEXT)")
+
+
+def of_a_newer_version(path: Path) -> None:
+    Memory(path).close()
+    with closing(sqlite3.connect(path)) as ours, ours:
+        ours.execute("INSERT INTO schema_version VALUES (9999)")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Path.mkdir,
+        lambda path: path.write_text("This is no database. " * 100),
+        of_another_program,
+        of_a_newer_version,
+    ],
+    ids=["folder", "text", "another program", "newer"],
+)
+@pytest.mark.parametrize("options", [[], ["--http", "--port", "0"]], ids=["stdio", "http"])
+def test_a_database_that_cannot_be_opened_is_said_on_stderr(
+    tmp_path: Path, make: Callable[[Path], object], options: list[str]
+) -> None:
     path = tmp_path / "memory.db"
-    path.write_text("This is no database. " * 100)
-    done = subprocess.run(
-        command(str(path)), capture_output=True, text=True, timeout=PATIENCE, input="", check=False
-    )
+    make(path)
+    refused(command(str(path), *options))
+
+
+def test_a_server_that_is_not_there_is_said_without_its_password() -> None:
+    for url in ("postgresql://ada:secret@localhost:1/memory", "mysql://ada:secret@localhost/memory"):
+        assert "secret" not in refused(command(url))
+
+
+def refused(program: list[str]) -> str:
+    """Run what must end at once, with nothing on stdout, and give what it says."""
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, input="", check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    return done.stderr
 
 
 def test_an_argument_of_a_megabyte_is_answered(db: str) -> None:
@@ -168,6 +210,37 @@ def test_a_client_that_is_gone_in_the_middle_leaves_whole_records(db: str) -> No
         records = memory.records(kind="insight")
         assert all(record.text.endswith("about the harbour.") for record in records)
         assert memory.version() == len(records)
+
+
+def test_a_client_that_hears_no_answer_is_noted(db: str) -> None:
+    with started(command(db)) as process:
+        say(process, HELLO)
+        hear(process)
+        assert process.stdout is not None
+        process.stdout.close()
+        say(process, READY, request(2, "ping"))
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.stderr is not None
+        assert process.stderr.read().startswith("Error: The client takes no more answers")
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that is always full")
+def test_what_is_full_is_said(db: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command(db),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            input=json.dumps(HELLO) + "\n",
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: The client takes no more answers")
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "termination"])

@@ -22,14 +22,16 @@ class Actions(Finding, Keeping):
         by: who writes; constraints are always written as the user, who confirmed them.
         confirm: asks the user about a change of a constraint, in words made for them, and says whether they agreed. It
             is the application's: a model has no way to call it. Without it, constraints cannot be changed.
-        kinds: the kinds of records that `remember` stores; None for those of the memory.
+        kinds: the kinds of records that `remember` stores; None for those of the memory. Of a part that is read-only it
+            stores none.
         read_only: True if nothing may be written, or the parts that may not: "records", "profile", "soul",
             "constraints", "notes", "scratchpad". What may not be written cannot be rolled back either.
-        token_cap: tokens of a result at most; the rest comes with its cursor.
+        token_cap: tokens of a result at most; the rest comes with its cursor. Texts are cut for that, names and ids are
+            not: with a cap below 1,000, very long ones may take more.
         count_tokens: counts the tokens of a text; None for the counter of the memory.
 
     Raises:
-        InvalidInput: an option is of the wrong kind.
+        InvalidInput: an option is of the wrong kind, or `confirm` has to be awaited.
 
     """
 

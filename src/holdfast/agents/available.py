@@ -42,6 +42,7 @@ class Setting:
     provider: Provider
     can: frozenset[Capability]
     locked: frozenset[Part]
+    session: str = ""
 
     def offers(self, method: str, parameter: str) -> bool:
         """Say whether a method of the provider is there and takes a parameter of this name."""
@@ -86,7 +87,7 @@ _RULES: Mapping[str, _Rule] = {
         "Search long-term memory: past conversations and what was learned. Do so before you say that you do not know.",
         _with("recall"),
         {
-            "kind": _takes("recall", "kinds"),
+            "kind": lambda setting: setting.offers("recall", "kinds") and setting.offers("recall", "sources"),
             "since": _takes("recall", "since"),
             "until": _takes("recall", "until"),
         },
@@ -141,7 +142,10 @@ _RULES: Mapping[str, _Rule] = {
     "notes": _Rule(
         "Read working notes of this session.",
         _with("records"),
-        {"add": _may("notes"), "remove": _may("notes")},
+        {
+            "add": lambda setting: setting.writes("notes") and bool(setting.session),  # it belongs to one
+            "remove": _may("notes"),
+        },
         writing=("add", "remove"),
         destructive=True,
         idempotent=False,
@@ -205,7 +209,8 @@ def locked_parts(read_only: bool | Iterable[str]) -> frozenset[Part]:  # noqa: F
     """
     if isinstance(read_only, bool):
         return frozenset(PARTS) if read_only else frozenset()
-    named = frozenset(one for one in PARTS if one in (wanted := _names(read_only, "read_only")))
+    wanted = frozenset(read_names(read_only, "read_only"))
+    named = frozenset(one for one in PARTS if one in wanted)
     if unknown := wanted - named:
         raise InvalidInput(
             f"{_first(unknown)} is no part of a memory.", f"Use True, False, or some of {', '.join(PARTS)}."
@@ -223,19 +228,25 @@ def allowed_names(allow: Iterable[str] | None, names: Iterable[str]) -> frozense
     every = frozenset(names)
     if allow is None:
         return every
-    wanted = _names(allow, "allow")
+    wanted = frozenset(read_names(allow, "allow"))
     if unknown := wanted - every:
         raise InvalidInput(f"{_first(unknown)} is no action.", f"Use some of {', '.join(sorted(every))}.")
     return wanted
 
 
-def _names(value: object, what: str) -> frozenset[str]:
+def read_names(value: object, what: str) -> tuple[str, ...]:
+    """Read an option that is a list of names.
+
+    Raises:
+        InvalidInput: it is none.
+
+    """
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidInput(f"`{what}` is {value!r}.", "Pass a list of names.")
     listed = list(value)
     if not all(isinstance(one, str) for one in listed):
         raise InvalidInput(f"`{what}` has what is no name.", "Pass a list of names.")
-    return frozenset(listed)
+    return tuple(listed)
 
 
 def _first(names: Iterable[str]) -> str:

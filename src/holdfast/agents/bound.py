@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
 
 from holdfast.agents import paging, shown
-from holdfast.agents.available import ALL, Action, Setting, available, locked_parts, part_of, takes
+from holdfast.agents.available import (
+    ALL,
+    Action,
+    Setting,
+    available,
+    locked_parts,
+    part_of,
+    read_names,
+    takes,
+)
 from holdfast.agents.paging import LEAST, Pager, Place
-from holdfast.contract import Provider, Session, capabilities
+from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Record, Writer, check_count
@@ -18,8 +28,12 @@ from holdfast.types import Record, Writer, check_count
 KINDS = ("fact", "finding", "insight", "lesson")
 _APART = ("constraint", "note", "file")  # kinds that have tools of their own
 MOST = 50  # of what one call lists
-_NO_SESSION = "tools"  # where no session is named, one is opened, and nothing stored in it
+NO_SESSION = "tools"  # where no session is named, one is opened, and nothing stored in it
+REFUSALS = (LookupError, ValueError, PermissionError)
+"""What a provider refuses with; our own errors of that sort are among them."""
 
+_INNER = str.maketrans("“”", '""')
+Confirm = Callable[[str], bool]
 Query = Annotated[str, "2-4 distinctive words or a question"]
 Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
@@ -29,6 +43,40 @@ Shown = TypeVar("Shown")
 def unconfirmed(_: str) -> bool:
     """Confirm nothing: what the user must confirm is refused."""
     return False
+
+
+def check_confirm(confirm: Confirm | None) -> Confirm:
+    """Check what asks the user; None confirms nothing.
+
+    Raises:
+        InvalidInput: it has to be awaited: what it returns is no answer.
+
+    """
+    if inspect.iscoroutinefunction(confirm):
+        raise InvalidInput(
+            "`confirm` has to be awaited.", "Pass a plain function that returns True or False."
+        )
+    return confirm or unconfirmed
+
+
+def ask(confirm: Confirm, question: str) -> None:
+    """Ask the user about a change of a constraint.
+
+    Raises:
+        Denied: the answer is anything else than True.
+
+    """
+    if confirm(question) is not True:
+        raise Denied(
+            "A constraint changes only when the user confirms it, and they were not asked or did not agree.",
+            "Ask the user; the application passes on what they say.",
+        )
+
+
+def quoted(text: str) -> str:
+    """Quote a text to the user who is to confirm it: nothing in it hides, and nothing in it ends the quotation."""
+    seen = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return f"“{seen.translate(_INNER)}”"
 
 
 def kinds_of(provider: Provider) -> tuple[str, ...]:
@@ -52,16 +100,17 @@ class Bound:
         chat: Session | str | None = None,
         *,
         by: Writer = "agent",
-        confirm: Callable[[str], bool] | None = None,
+        confirm: Confirm | None = None,
         kinds: Iterable[str] | None = None,
         read_only: bool | Iterable[str] = False,
         token_cap: int = 2_000,
         count_tokens: CountTokens | None = None,
     ) -> None:
+        check_provider(provider)
         if check_count(token_cap, "token_cap") < LEAST:
             raise InvalidInput(f"A result of {token_cap} tokens says nothing.", f"Allow {LEAST} at least.")
         opened = (
-            provider.chat(_NO_SESSION if chat is None else chat)
+            provider.chat(NO_SESSION if chat is None else chat)
             if chat is None or isinstance(chat, str)
             else chat
         )
@@ -69,12 +118,12 @@ class Bound:
         self._chat: Any = opened
         self._session = "" if chat is None else opened.id
         self._by = by
-        self._confirm = confirm or unconfirmed
-        self._kinds = kinds_of(provider) if kinds is None else tuple(kinds)
+        self._confirm = check_confirm(confirm)
+        self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
         ours = shown.opened_of(provider)
         self._pager = Pager(token_cap, count_tokens or (ours.count_tokens if ours else estimate_tokens))
         self._cap = token_cap
-        self._setting = Setting(provider, capabilities(provider), locked_parts(read_only))
+        self._setting = Setting(provider, capabilities(provider), locked_parts(read_only), self._session)
 
     def available(self) -> tuple[Action, ...]:
         """List the actions that there are, with those of their parameters that there are."""
@@ -115,11 +164,7 @@ class Bound:
             raise Denied(f"The part {part_of(kind)!r} is read-only here.", "Leave it as it is.")
         if kind != "constraint":
             return self._by
-        if not self._confirm(question):
-            raise Denied(
-                "A constraint changes only when the user confirms it, and they were not asked or did not agree.",
-                "Ask the user; the application passes on what they say.",
-            )
+        ask(self._confirm, question)
         return "user"
 
     def _in_chat(self) -> str | None:
@@ -135,18 +180,19 @@ class Bound:
         if self._session and "snapshots" in self._setting.can and self._chat.snapshot() is not None:
             self._chat.advance()
 
-    def _found(self, id: str) -> Record | None:  # noqa: A002 - `id` is what it is called everywhere else
-        """Look for a record by its id; what is in quarantine is not to be found."""
+    def _found(self, id: str, provider: Any = None) -> Record | None:  # noqa: A002 - `id` is what it is called everywhere else
+        """Look for a record by its id, in another provider if one is given; what is in quarantine is not to be found."""
         if "records" not in self._setting.can:
             return None
-        get = getattr(self._provider, "get", None)
+        provider = provider or self._provider
+        get = getattr(provider, "get", None)
         if get is not None and takes(get, "what"):
             try:
                 record: Record | None = get(id)
-            except InvalidInput:  # what no record can be called
+            except REFUSALS:  # what no record can be called
                 return None
         else:
-            record = next((one for one in self._provider.records() if one.id == id), None)
+            record = next((one for one in provider.records() if one.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
 
     def _record(self, id: str) -> Record:  # noqa: A002 - as above
@@ -192,7 +238,7 @@ def call(method: Callable[..., Any], *given: object, **more: object) -> Any:
 def counted(limit: int) -> int:
     """Check how many are wanted."""
     if limit < 1:
-        raise InvalidInput(f"`limit` is {limit}.", f"Pass 1 to {MOST}, or leave it out.")
+        raise InvalidInput("`limit` is below 1.", f"Pass 1 to {MOST}, or leave it out.")
     return min(limit, MOST)
 
 

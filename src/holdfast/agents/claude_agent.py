@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Required, TypedDict, cast
 
 from holdfast import payload
 from holdfast.agents.entries import told
+from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.store.rows import check_time, to_micros
 from holdfast.types import Message
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _ROOT = "claude"  # the ids of the chats begin with it
 _PAGE = 256  # messages read at once
+_ENTRY = {"claude_agent": "entry"}  # the `meta` of a message that stands for one
 _LONGEST_PROJECT = 200  # characters of the key of a project that are legible in the id of a chat
 _LONGEST_UUID = 100  # characters of a `uuid` that can be the id of a message
 _UNSAFE = re.compile(r"[%/\x00-\x1f\x7f\ud800-\udfff]")
@@ -79,9 +81,13 @@ class HoldfastSessionStore:
     Args:
         memory: whose the transcripts are.
 
+    Raises:
+        InvalidInput: `memory` is none.
+
     """
 
     def __init__(self, memory: Memory) -> None:
+        check_provider(memory)
         self._memory = memory.aio
         # By space, with the number of erasures at which it was made: what was erased then is in no summary.
         self._folded: dict[str, tuple[int, dict[str, _Folded]]] = {}
@@ -200,7 +206,7 @@ async def _pages(chat: AsyncChat, after: int = 0) -> AsyncIterator[list[Message]
 
 def _entries(page: Iterable[Message]) -> Iterable[Entry]:
     """Give the entries that messages were made from; a message that another has put there is none."""
-    return (cast("Entry", message.raw) for message in page if message.raw is not None)
+    return (cast("Entry", message.raw) for message in page if message.meta == _ENTRY)
 
 
 def _first_of_each(messages: Iterable[Message]) -> list[Message]:
@@ -219,7 +225,9 @@ def _message(entry: Mapping[str, object]) -> Message:
         )
     said = entry.get("message") if _is_spoken(entry) else None
     message = told(said) if isinstance(said, Mapping) else None
-    return replace(message or Message("tool", call_id="none"), id=_id(entry), at=_time(entry), raw=entry)
+    return replace(
+        message or Message("tool", call_id="none"), id=_id(entry), at=_time(entry), raw=entry, meta=_ENTRY
+    )
 
 
 def _is_spoken(entry: Mapping[str, object]) -> bool:

@@ -12,6 +12,7 @@ _DEPTH = 2  # levels of a folder that are listed
 _AROUND = 2  # lines shown before and after a replacement
 _MOST_LINES = 100  # numbers of lines with the same text that are told
 _UNITS = "BKMG"
+_BITS = 64  # of a number that an error repeats: Python does not write every number as text
 
 
 def numbered(path: str, content: str, view_range: object = None) -> str:
@@ -133,7 +134,7 @@ def inserted(content: str, line: int, text: str) -> str:
     if lines[-1] == "":
         lines.pop()
     if not is_whole(line) or not 0 <= line <= len(lines):
-        given = line if is_whole(line) else type(line).__name__
+        given = line if is_whole(line) and line.bit_length() <= _BITS else type(line).__name__
         raise Refused(
             f"Invalid `insert_line` parameter: {given}. It should be within the range [0, {len(lines)}].",
             "View the file, and pass the number of a line.",

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from holdfast.agents import file_lines
 from holdfast.agents.file_paths import ROOT, Refused, is_below, resolve
 from holdfast.agents.file_tree import Tree, at_or_below, is_folder, lay_out, versions
-from holdfast.errors import Conflict
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.kinds import Kind, table
 from holdfast.knowledge import Knowledge
 from holdfast.learn.draft import TRUSTED, allow, policy, quarantine_reason, says, scan
-from holdfast.learn.intake import Intake
+from holdfast.null import NullMemory
 from holdfast.store import records
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.text import guard
@@ -52,6 +53,15 @@ class _Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class _Author:
+    """Who writes, for which agent, and what the policy says of files."""
+
+    by: Writer
+    agent: str
+    rules: Kind
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
     """What a command writes, and what it answers."""
 
@@ -67,7 +77,7 @@ class Files:
     an agent writes that looks like an order to a model is not in the tree until the user releases it
     (`Memory.release`), and the answer says so. `recall` finds files; no prompt shows one that was not recalled for it.
 
-    Each command reads the whole tree, which takes 20 ms for a thousand files of 3,000 characters.
+    A `NullMemory` has a tree that stays empty. Each command reads the whole tree, which takes 20 ms for a thousand files of 3,000 characters.
 
     >>> files = Files(memory)
     >>> files.create("/memories/plan.md", "Berlin in September")
@@ -81,6 +91,10 @@ class Files:
 
     def __init__(self, memory: View, *, by: Writer | None = None) -> None:
         self._memory = unwrap(memory)
+        if not isinstance(self._memory, View):
+            raise InvalidInput(
+                f"{type(memory).__name__!r} is no memory.", "Pass a Memory, or what its `at` gives."
+            )
         self._by = by
 
     # As plain Python
@@ -149,13 +163,13 @@ class Files:
         """
         place, text = resolve(path), _text(file_text, "file_text")
 
-        def plan(tree: Tree, intake: Intake) -> _Plan:
+        def plan(tree: Tree, author: _Author) -> _Plan:
             if place in tree or is_folder(tree, place):
                 raise Refused(f"File {place} already exists", "Change it, or choose another path.")
-            _check_new(tree, place, intake)
-            draft = Record("", KIND, text, target=place, agent=intake.scope.agent)
+            _check_new(tree, place, author)
+            draft = Record("", KIND, text, target=place, agent=author.agent)
             return self._written(
-                intake, place, draft, None, lambda _: f"File created successfully at: {place}"
+                author, place, draft, None, lambda _: f"File created successfully at: {place}"
             )
 
         return self._write(plan)
@@ -170,12 +184,12 @@ class Files:
         """
         place, old, new = resolve(path), _text(old_str, "old_str"), _text(new_str, "new_str")
 
-        def plan(tree: Tree, intake: Intake) -> _Plan:
+        def plan(tree: Tree, author: _Author) -> _Plan:
             before = self._found(tree, place)
-            draft = replace(before, text=file_lines.replaced(place, before.text, old, new))
+            draft = replace(before, text=file_lines.replaced(place, before.text, old, new), target=place)
             position = before.text.find(old)
             return self._written(
-                intake, place, draft, before, lambda record: file_lines.snippet(record.text, position)
+                author, place, draft, before, lambda record: file_lines.snippet(record.text, position)
             )
 
         return self._write(plan)
@@ -190,10 +204,10 @@ class Files:
         """
         place, text = resolve(path), _text(insert_text, "insert_text")
 
-        def plan(tree: Tree, intake: Intake) -> _Plan:
+        def plan(tree: Tree, author: _Author) -> _Plan:
             before = self._found(tree, place)
-            draft = replace(before, text=file_lines.inserted(before.text, insert_line, text))
-            return self._written(intake, place, draft, before, lambda _: f"The file {place} has been edited.")
+            draft = replace(before, text=file_lines.inserted(before.text, insert_line, text), target=place)
+            return self._written(author, place, draft, before, lambda _: f"The file {place} has been edited.")
 
         return self._write(plan)
 
@@ -209,11 +223,11 @@ class Files:
         if place == ROOT:
             raise Refused(f"Cannot delete the {ROOT} directory itself", "Delete what lies in it.")
 
-        def plan(tree: Tree, intake: Intake) -> _Plan:
+        def plan(tree: Tree, author: _Author) -> _Plan:
             gone = at_or_below(tree, place)
             if not gone:
                 raise Refused(f"The path {place} does not exist", "View the folder for what is there.")
-            return _Plan(_deleted(gone.values(), intake), f"Successfully deleted {place}")
+            return _Plan(_deleted(gone.values(), author), f"Successfully deleted {place}")
 
         return self._write(plan)
 
@@ -229,7 +243,7 @@ class Files:
         if old == ROOT:
             raise Refused(f"Cannot rename the {ROOT} directory itself", "Rename what lies in it.")
 
-        def plan(tree: Tree, intake: Intake) -> _Plan:
+        def plan(tree: Tree, author: _Author) -> _Plan:
             if new == ROOT or at_or_below(tree, new):
                 raise Refused(f"The destination {new} already exists", "Choose another path.")
             moved = at_or_below(tree, old)
@@ -237,8 +251,8 @@ class Files:
                 raise Refused(f"The path {old} does not exist", "View the folder for what is there.")
             if is_below(new, old):
                 raise Refused(f"Cannot rename {old} to a path within itself", "Choose another path.")
-            _check_new(tree, new, intake)
-            allow(policy(intake.kinds, KIND), intake.by, "change")
+            _check_new(tree, new, author)
+            allow(author.rules, author.by, "change")
             edits = [
                 _Edit(
                     replace(record, target=resolve(new + path.removeprefix(old))),
@@ -259,7 +273,7 @@ class Files:
             Denied: this writer may not remove files.
 
         """
-        return self._write(lambda tree, intake: _Plan(_deleted(tree.values(), intake), "All memory cleared"))
+        return self._write(lambda tree, author: _Plan(_deleted(tree.values(), author), "All memory cleared"))
 
     # What the commands are made of
 
@@ -290,21 +304,20 @@ class Files:
 
     def _written(
         self,
-        intake: Intake,
+        author: _Author,
         place: str,
         draft: Record,
         before: Record | None,
         answer: Callable[[Record], str],
     ) -> _Plan:
         """Plan what becomes of a new text: a version of its file, or a record that waits in quarantine."""
-        rules = policy(intake.kinds, KIND)
-        allow(rules, intake.by, "change" if before else "add")
-        if len(draft.text) > rules.longest:
+        allow(author.rules, author.by, "change" if before else "add")
+        if len(draft.text) > author.rules.longest:
             raise Refused(
-                f"The file would have {len(draft.text):,} characters; a file has at most {rules.longest:,}.",
+                f"The file would have {len(draft.text):,} characters; a file has at most {author.rules.longest:,}.",
                 "Shorten it, or split it into several files.",
             )
-        record = replace(_signed(draft, intake.by), chat=self._writable()._chat(None) or draft.chat)  # noqa: SLF001 - our own
+        record = replace(_signed(draft, author.by), chat=self._writable()._chat(None) or draft.chat)  # noqa: SLF001 - our own
         if record.trust == "quarantined":
             aside = replace(record, id="", replaces=before.id if before else "")
             is_new = all(_held(one) != _held(aside) for one in self._waiting(draft.target))
@@ -319,16 +332,18 @@ class Files:
             raise Refused("What was known earlier cannot be changed.", "Use the memory itself.")
         return self._memory
 
-    def _write(self, plan: Callable[[Tree, Intake], _Plan]) -> str:
+    def _write(self, plan: Callable[[Tree, _Author], _Plan]) -> str:
         """Plan on what is there, and write it in one transaction if that is still so; else plan again.
 
         Texts are scanned while planning, so that nobody waits for it.
         """
         memory = self._writable()
+        if isinstance(memory, NullMemory):
+            return plan({}, _author(memory, self._by)).said
         for _ in range(_ATTEMPTS):
             intake = memory._intake(self._by)  # noqa: SLF001 - our own
             seen, tree = records.version(intake.database, intake.space), self._tree()
-            planned = plan(tree, intake)
+            planned = plan(tree, _Author(intake.by, intake.scope.agent, policy(intake.kinds, KIND)))
             if not planned.edits:
                 return planned.said
             with records.writing(intake.database, intake.space, intake.now) as changes:
@@ -348,12 +363,16 @@ def _read(changes: Writing, agent: str) -> Tree:
     return lay_out(records.read(changes.tx, changes.space, NOW.version, wanted), agent)
 
 
-def _deleted(gone: Iterable[Record], intake: Intake) -> list[_Edit]:
-    allow(policy(intake.kinds, KIND), intake.by, "remove")
+def _author(memory: NullMemory, by: Writer | None) -> _Author:
+    return _Author(memory._writer(by, "agent"), memory.scope.agent, policy(table(), KIND))  # noqa: SLF001 - our own
+
+
+def _deleted(gone: Iterable[Record], author: _Author) -> list[_Edit]:
+    allow(author.rules, author.by, "remove")
     return [_Edit(replace(one, retracted=True), one, "retract") for one in gone]
 
 
-def _check_new(tree: Tree, place: str, intake: Intake) -> None:
+def _check_new(tree: Tree, place: str, author: _Author) -> None:
     """Raise Refused unless a file may come to stand at a path: it is shown to models in every listing."""
     for path in tree:
         if is_below(place, path):
@@ -362,7 +381,7 @@ def _check_new(tree: Tree, place: str, intake: Intake) -> None:
     found = [one for part in parts for one in guard.scan(part)]
     if any(one.kind == "secret" and one.severity == "high" for one in found):
         raise Refused("The path holds a credential.", "Choose another path: credentials are not kept.")
-    if guard.has_orders(found) and intake.by not in TRUSTED:
+    if guard.has_orders(found) and author.by not in TRUSTED:
         raise Refused("The path looks like an order to a model.", "Choose another path.")
 
 

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.agents import paging, shown
-from holdfast.agents.bound import Bound, Cursor, Id, Query, call, counted, nothing, short
+from holdfast.agents.bound import (
+    NO_SESSION,
+    REFUSALS,
+    Bound,
+    Cursor,
+    Id,
+    Query,
+    call,
+    counted,
+    nothing,
+    short,
+)
 from holdfast.agents.paging import Place
 from holdfast.agents.results import Expanded, Item, Recalled, SessionFound, SessionsFound
 from holdfast.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from holdfast.types import Hit
+
 READ = 100  # messages that are looked at for one page
 _FOR_ONE = 4  # of so many hits, one is the first of its session, or of the session that is meant
+_MOST_HITS = 10_000  # that are looked at for a page of sessions
 _SAID = ("message", "summary")
+Behind = tuple[list[Item], str | None]  # what is behind an id, and the cursor that goes on
 
 
 class Finding(Bound):
@@ -58,27 +75,36 @@ class Finding(Bound):
         """
         self._begin("expand")
         of, place = self._place(cursor, "expand", id)
-        record = self._found(id)
-        if record is not None:
-            items, on = self._page([shown.of_record(record)], place, of)
-        elif "#" in id and "sessions" in self._setting.can:
-            items, on = self._messages_from(id, place, of)
-        elif "explore" in self._setting.can:
-            items, on = self._behind(id, place, of)
-        else:
+        behind = self._behind(self._provider, self._chat, id, place, of)
+        if behind is None and (shared := shown.shared_by(self._provider)):
+            behind = self._behind(shared, shared.chat(NO_SESSION), id, place, of)
+        if behind is None:
             raise nothing(id)
+        items, on = behind
         self._note(shown.names(items))
         return Expanded(items=tuple(items), cursor=on)
 
-    def _messages_from(self, id: str, place: Place, of: str) -> tuple[list[Item], str | None]:  # noqa: A002 - as above
+    def _behind(self, provider: Any, chat: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above
+        record = self._found(id, provider)
+        if record is not None:
+            return self._page([shown.of_record(record)], place, of)
+        if "#" in id and "sessions" in self._setting.can:
+            return self._messages_from(provider, id, place, of)
+        return self._sources(provider, chat, id, place, of) if "explore" in self._setting.can else None
+
+    def _messages_from(self, provider: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above
         """Read a message of any chat and those after it."""
         chat, _, number = id.rpartition("#")
-        if not (chat and number.isascii() and number.isdigit() and 0 < len(number) < 19 and int(number)):
-            raise nothing(id)
-        begin = int(place.start) if place.start else int(number)
-        read = self._provider.chat(chat).history(READ, after=begin - 1)
+        if not (chat and paging.is_number(number)):
+            return None
+        begin = paging.number(place.start or number)
+        try:
+            opened = provider.chat(chat)
+            read = opened.history(READ, after=begin - 1) if self._may_open(provider, chat) else []
+        except REFUSALS:  # what no chat can be called
+            return None
         if not read or (not place.start and read[0].seq != begin):
-            raise nothing(id)
+            return None
         items = [shown.of_message(message, chat) for message in read]
         fitting, page = self._pager.fill(items, skip=place.character)
         if page.items < len(read):
@@ -86,11 +112,15 @@ class Finding(Bound):
         more = len(read) == READ
         return fitting, paging.write(Place(str(read[-1].seq + 1)), of) if more else None
 
-    def _behind(self, id: str, place: Place, of: str) -> tuple[list[Item], str | None]:  # noqa: A002 - as above
+    def _sources(self, provider: Any, session: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above
         """Open a summary; the cursor of the provider is where our own begins."""
-        inner = place.start or None
-        opened = self._chat.expand(id, self._cap, cursor=inner)
+        try:
+            opened = session.expand(id, self._cap, cursor=place.start or None)
+        except REFUSALS:  # there is no such summary
+            return None
         chat = opened.summary.chat
+        if not self._may_open(provider, chat):
+            return None
         items = [shown.of_message(one, chat) for one in opened.messages]
         items += [shown.of_summary(one) for one in opened.children]
         rest = items[place.item :]
@@ -98,6 +128,9 @@ class Finding(Bound):
         if page.items < len(rest):
             return fitting, paging.write(Place(place.start, place.item + page.items, page.characters), of)
         return fitting, paging.write(Place(opened.cursor), of) if opened.cursor else None
+
+    def _may_open(self, provider: Any, chat: str) -> bool:
+        return chat == self._session or shown.is_covered(provider, chat)
 
     def search_sessions(
         self,
@@ -117,7 +150,7 @@ class Finding(Bound):
         if session is not None:
             return self._in_session(session, query, counted(limit), place, of)
         last = place.item + counted(limit)
-        found = self._listed(last + 1) if query is None else self._about(query, last)
+        found = self._listed(last + 1) if query is None else self._about(query, last + 1)
         fitting, on = self._page(found[place.item : last], place, of, more=len(found) > last, resume=False)
         self._note([one.expand for one in fitting if one.expand])
         return SessionsFound(sessions=tuple(fitting), cursor=on, note="" if fitting else "No matches found.")
@@ -132,26 +165,37 @@ class Finding(Bound):
 
     def _about(self, query: str, limit: int) -> list[SessionFound]:
         """Find sessions in which something answers a question: each once, by its best hit."""
-        hits = call(self._provider.recall, query, limit=_FOR_ONE * limit, sources=_SAID)
-        best: dict[str, Item] = {}
-        for hit in hits:
-            if hit.source != "record" and hit.chat not in best:
-                best[hit.chat] = shown.of_hit(hit)
+        best = self._said(query, limit, _first_of_each)
         return [
-            SessionFound(id=chat, text=item.text, newest=item.at, expand=item.id)
-            for chat, item in best.items()
+            SessionFound(id=hit.chat, text=item.text, newest=item.at, expand=item.id)
+            for hit, item in zip(best, map(shown.of_hit, best), strict=True)
         ]
+
+    def _said(
+        self, query: str, limit: int, pick: Callable[[Sequence[Hit]], list[Hit]], chat: str | None = None
+    ) -> list[Hit]:
+        """Recall what was said until so many hits are picked, or there are no more."""
+        asked = _FOR_ONE * limit
+        while True:
+            hits = call(self._provider.recall, query, limit=asked, sources=_SAID, chat=chat)
+            picked = pick([hit for hit in hits if hit.source != "record"])
+            if len(picked) >= limit or len(hits) < asked or asked >= _MOST_HITS:
+                return picked[:limit]
+            asked *= _FOR_ONE
 
     def _in_session(
         self, session: str, query: str | None, limit: int, place: Place, of: str
     ) -> SessionsFound:
         chat = self._provider.chat(session)
+        if not self._may_open(self._provider, session):
+            raise _no_session(session)
         if query is None:
             fitting, on = self._newest(chat, limit, place, of)
         else:
             last = place.item + limit
-            found = call(self._provider.recall, query, limit=_FOR_ONE * last, sources=_SAID, chat=session)
-            mine = [hit for hit in found if hit.chat == session]
+            mine = self._said(
+                query, last + 1, lambda hits: [hit for hit in hits if hit.chat == session], session
+            )
             items = [shown.of_hit(hit) for hit in mine[place.item : last]]
             fitting, on = self._page(items, place, of, more=len(mine) > last, resume=False)
         self._note(shown.names(fitting))
@@ -159,11 +203,9 @@ class Finding(Bound):
 
     def _newest(self, chat: Any, limit: int, place: Place, of: str) -> tuple[list[Item], str | None]:
         """Read the newest messages of a chat, oldest first; the cursor leads to those before."""
-        read = chat.history(limit, before=int(place.start) if place.start else None)
+        read = chat.history(limit, before=paging.number(place.start) if place.start else None)
         if not read and not place.start:
-            raise InvalidInput(
-                f"There is no session {short(chat.id)}.", "Take an id that `search_sessions` lists."
-            )
+            raise _no_session(chat.id)
         read.reverse()
         fitting, page = self._pager.fill(
             [shown.of_message(message, chat.id) for message in read], skip=place.character
@@ -173,6 +215,18 @@ class Finding(Bound):
             return fitting, paging.write(Place(str(read[page.items].seq + 1), 0, page.characters), of)
         more = bool(read) and read[-1].seq > 1
         return fitting, paging.write(Place(str(read[-1].seq)), of) if more else None
+
+
+def _first_of_each(hits: Sequence[Hit]) -> list[Hit]:
+    """Give of each session the best hit."""
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.chat, hit)
+    return list(best.values())
+
+
+def _no_session(session: str) -> InvalidInput:
+    return InvalidInput(f"There is no session {short(session)}.", "Take an id that `search_sessions` lists.")
 
 
 def _time(text: str | None, what: str) -> datetime | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from holdfast.agents import paging, shown
 from holdfast.agents.available import takes
-from holdfast.agents.bound import Bound, Cursor, Id, call, counted, nothing, short
+from holdfast.agents.bound import Bound, Cursor, Id, call, counted, nothing, quoted, short
 from holdfast.agents.paging import Place
 from holdfast.agents.results import Changes, Constrained, Entry, Item, Noted, Profiled, Scratched, Written
 from holdfast.errors import Denied, InvalidInput
@@ -32,13 +32,14 @@ class Keeping(Bound):
 
         Raises:
             InvalidInput: it cannot be accepted; nothing was stored.
-            Denied: nothing may be written.
+            Denied: it may not be written, or the user did not confirm it.
 
         """
         self._begin("remember", text=text)
         if kind not in self._kinds:
             raise InvalidInput(f"{short(kind)} is no kind.", f"Use one of {', '.join(self._kinds)}.")
-        return _written(call(self._provider.remember, text, kind, by=self._by, chat=self._in_chat()))
+        by = self._writer(kind, f"Add the constraint {quoted(text)}?")
+        return _written(call(self._provider.remember, text, kind, by=by, chat=self._in_chat()))
 
     def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> Written:  # noqa: A002 - `id` is what it is called everywhere else
         """Give a record another text.
@@ -50,7 +51,7 @@ class Keeping(Bound):
         """
         self._begin("update", text=text)
         record = self._record(id)
-        by = self._writer(record.kind, f"Replace the constraint “{record.text}” by “{text}”?")
+        by = self._writer(record.kind, f"Replace the constraint {quoted(record.text)} by {quoted(text)}?")
         return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
     def forget(self, id: Id) -> Written:  # noqa: A002 - as above
@@ -63,7 +64,7 @@ class Keeping(Bound):
         """
         self._begin("forget", id=id)
         record = self._record(id)
-        by = self._writer(record.kind, f"Remove the constraint “{record.text}”?")
+        by = self._writer(record.kind, f"Remove the constraint {quoted(record.text)}?")
         return _written(call(self._provider.retract, record.id, by=by, chat=self._in_chat()))
 
     def history(
@@ -101,7 +102,7 @@ class Keeping(Bound):
 
         What came since the first page is not counted, so that no page shows again what the one before has shown.
         """
-        newest = int(place.start) if place.start else None
+        newest = paging.number(place.start) if place.start else None
         newer = self._provider.version() - newest if newest and "versions" in self._setting.can else 0
         chosen = record is None or takes(self._provider.changes, "id")
         wanted = place.item + limit + 1 + newer if chosen else None
@@ -116,12 +117,25 @@ class Keeping(Bound):
     def _restored(self, what: str | None, version: int) -> str:
         if what is None:
             raise InvalidInput("It is not said what to restore.", "Pass `id` or `kind` as well.")
-        record = self._found(what)
-        kind = what if record is None else record.kind
-        by = self._writer(kind, f"Take the constraints back to what they were at version {version}?")
-        done = self._provider.rollback(what if record is None else record.id, version, by=by)
+        identity, kind, text = self._named(what)
+        meant = f"the constraint {quoted(text)}" if text else "the constraints"
+        by = self._writer(kind, f"Take {meant} back to version {version}?")
+        try:
+            done = self._provider.rollback(identity, version, by=by)
+        except InvalidInput as error:
+            raise InvalidInput(error.what, "Use an id, or a kind, and a version of `history`.") from error
         self._advance()
         return f"Restored as {len(done)} new version{'' if len(done) == 1 else 's'}."
+
+    def _named(self, what: str) -> tuple[str, str, str]:
+        """Give what is to be restored, its kind, and of a single record its text."""
+        record = self._found(what)
+        if record is not None:
+            return record.id, record.kind, record.text
+        changes, _ = self._changes(None, what, Place(), 1)  # of one that was taken back
+        if changes:
+            return what, changes[0].kind, changes[0].before or changes[0].after or ""
+        return what, what, ""
 
     # What stands in every prompt -------------------------------------------------------------------------------------
 
@@ -173,13 +187,13 @@ class Keeping(Bound):
         of, place = self._place(cursor, "constraints")
         chat = self._in_chat()
         if add is not None and not cursor:
-            by = self._writer("constraint", f"Add the constraint “{add}”?")
+            by = self._writer("constraint", f"Add the constraint {quoted(add)}?")
             call(self._provider.add_constraint, add, by=by, chat=chat)
         if remove is not None and not cursor:
             known = {one.id: one for one in self._provider.constraints()}
             if remove not in known:
                 raise nothing(remove)
-            by = self._writer("constraint", f"Remove the constraint “{known[remove].text}”?")
+            by = self._writer("constraint", f"Remove the constraint {quoted(known[remove].text)}?")
             call(self._provider.remove_constraint, remove, by=by, chat=chat)
         items = [shown.of_record(one) for one in self._provider.constraints()]
         fitting, on = self._page(items[place.item :], place, of)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.agents.bound import quoted
 from holdfast.errors import Denied, InvalidInput, MissingExtra
 
 try:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from holdfast.agents.available import Action
     from holdfast.agents.results import Item
 
-_SHOWN = 300  # characters of a text in a question
+_SHOWN = 300  # characters of a text in a question that is there already
+_AGREED = 1_000  # characters of a text that is to hold from now on: one agrees to what one reads
 
 Given = Mapping[str, Any]
 Question = Callable[["Actions", Given], str]
@@ -78,12 +80,12 @@ def _update(actions: Actions, given: Given) -> str:
     found = _record(actions, given["id"])
     if found.kind != "constraint":
         return ""  # the former text stays in the history
-    return f"Replace the constraint {_quoted(found.text)} by {_quoted(given['text'])}?"
+    return f"Replace the constraint {_quoted(found.text)} by {_whole(given['text'])}?"
 
 
 def _history(actions: Actions, given: Given) -> str:
-    if "restore" not in given:
-        return ""
+    if "restore" not in given or not {"id", "kind"} & given.keys():
+        return ""  # nothing is restored without a name
     what = f"all of the kind {_quoted(given.get('kind', ''))}"
     if "id" in given:
         changes = actions.history(
@@ -96,7 +98,7 @@ def _history(actions: Actions, given: Given) -> str:
 def _constraints(actions: Actions, given: Given) -> str:
     asked = []
     if "add" in given:
-        asked.append(f"Always hold to this: {_quoted(given['add'])}?")
+        asked.append(f"Always hold to this: {_whole(given['add'])}?")
     if "remove" in given:
         asked.append(f"Remove the constraint {_quoted(_record(actions, given['remove']).text)}?")
     return " ".join(asked)
@@ -115,7 +117,22 @@ def _record(actions: Actions, identity: str) -> Item:
 
 def _quoted(text: str) -> str:
     line = " ".join(text.split())
-    return f"“{line if len(line) <= _SHOWN else f'{line[:_SHOWN]}…'}”"
+    return quoted(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
+
+
+def _whole(text: str) -> str:
+    """Quote a constraint that the user is to agree to; no part of it is left out.
+
+    Raises:
+        InvalidInput: it is longer than a user would read.
+
+    """
+    if len(text) > _AGREED:
+        raise InvalidInput(
+            f"A constraint of {len(text):,} characters is too long to be agreed to.",
+            f"Say it in {_AGREED:,} or less.",
+        )
+    return quoted(" ".join(text.split()))
 
 
 _QUESTIONS: Mapping[str, Question] = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
+from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
 SHORTEST_TOKEN = 16  # characters: what is shorter can be guessed
-_LEAVE_SECONDS = 3  # clients that listen never hang up of themselves
+_LEAVE_SECONDS = 1  # clients that listen never hang up of themselves
 
 
 def new_token() -> str:
@@ -71,10 +73,11 @@ class Guarded:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        sent = Headers(scope=scope).getlist("authorization") or [""]
+        scheme, _, given = sent[0].partition(" ")
         if scheme.lower() != "bearer":
             await _refusal("missing_token", "The request has no token.")(scope, receive, send)
-        elif not hmac.compare_digest(given.strip().encode(), self._token):
+        elif len(sent) > 1 or not hmac.compare_digest(given.strip().encode(), self._token):
             await _refusal("invalid_token", "The token of the request is not the one of this server.")(
                 scope, receive, send
             )
@@ -88,6 +91,11 @@ def _refusal(error: str, what: str) -> JSONResponse:
     return JSONResponse(
         {"error": error, "error_description": f"{what} {todo}"}, 401, {"WWW-Authenticate": challenge}
     )
+
+
+def _is_trouble(record: logging.LogRecord) -> bool:
+    """Say whether a line belongs into the log: not where a client hung up, nor where it listened until the server ended."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | CancelledError))
 
 
 class _Announced(uvicorn.Server):
@@ -137,6 +145,8 @@ def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None], r
         listening = config.bind_socket()
     except SystemExit as error:  # it has logged the reason
         raise Unavailable(f"Nothing can listen at {host}:{port}.", "Choose another port or host.") from error
+    for name in ("mcp.server.streamable_http", "uvicorn.error"):
+        logging.getLogger(name).addFilter(_is_trouble)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listening.getsockname()[1]}{PATH}"
     _Announced(config, lambda: ready(url)).run([listening])

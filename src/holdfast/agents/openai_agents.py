@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 from holdfast.agents.entries import told
+from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
@@ -53,7 +54,7 @@ class HoldfastSession:
         session_settings: as in the SDK; `limit` is how many items `get_items` gives, None for all.
 
     Raises:
-        InvalidInput: the id is blank, longer than 512 bytes in UTF-8, or has control characters.
+        InvalidInput: `memory` is none, or the id is blank, longer than 512 bytes in UTF-8, or has control characters.
 
     """
 
@@ -64,6 +65,7 @@ class HoldfastSession:
         *,
         session_settings: SessionSettings | dict[str, object] | None = None,
     ) -> None:
+        check_provider(memory)
         self._chat = memory.aio.chat(session_id)
         self.session_id = session_id
         self.session_settings: SessionSettings | None = SessionSettings().resolve(session_settings)
@@ -123,7 +125,7 @@ class HoldfastSession:
                     return found[:limit]
                 if kind == _TAKEN_BACK:
                     gone.add(str(message.meta.get("message")))
-                elif kind == _ITEM and message.id not in gone:
+                elif kind == _ITEM and message.raw is not None and message.id not in gone:
                     found.append(message)
             if len(page) < size:
                 break

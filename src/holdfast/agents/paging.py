@@ -8,14 +8,16 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2s
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from holdfast.agents.results import as_json
 from holdfast.errors import InvalidInput
+from holdfast.types import MAX_COUNT, is_whole
 
 LEAST = 400  # tokens: what is around the items of a result takes half of it
 _AROUND = 150  # tokens of a result beside its items: origin, note, cursor
 _LONGEST = 4_000  # characters of a cursor
+_DIGITS = 18  # of a number
 Shown = TypeVar("Shown")
 
 
@@ -59,14 +61,39 @@ def read(cursor: str | None, call: str) -> Place:
             raise ValueError("too long")
         text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
         start, item, character, of_call = json.loads(text)
-        if of_call != call or not isinstance(start, str) or min(item, character) < 0:
+        if of_call != call or not isinstance(start, str) or not (_is_count(item) and _is_count(character)):
             raise ValueError("of another call")
-        return Place(start, int(item), int(character))
+        return Place(start, item, character)
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:
-        raise InvalidInput(
-            "This cursor does not belong to this call.",
-            "Pass the cursor of the last result with the same arguments, or none to begin.",
-        ) from error
+        raise _foreign() from error
+
+
+def number(start: str) -> int:
+    """Read a place that begins at a number, counted from 1.
+
+    Raises:
+        InvalidInput: it begins at something else.
+
+    """
+    if not is_number(start):
+        raise _foreign()
+    return int(start)
+
+
+def is_number(text: str) -> bool:
+    """Say whether a text is a whole number from 1 on that every database can hold."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0
+
+
+def _is_count(value: object) -> bool:
+    return is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT
+
+
+def _foreign() -> InvalidInput:
+    return InvalidInput(
+        "This cursor does not belong to this call.",
+        "Pass the cursor of the last result with the same arguments, or none to begin.",
+    )
 
 
 class Pager:

@@ -4,7 +4,8 @@
 >>> agent = Agent("openai:gpt-5-mini", capabilities=[Remembering(chat)], toolsets=[toolset(memory.tools(chat))])
 >>> agent.run_sync("Which race am I training for?")
 
-No `message_history` is passed from run to run: the chat has it. One that is passed all the same is stored once.
+No `message_history` is passed from run to run: the chat has it. One that is passed all the same is stored once, if its
+messages keep their times: one that is made anew for each run, as from what a browser sends, is new to the chat each time.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.chat import Chat
 from holdfast.context.prompt import to_chat
 from holdfast.context.rendered import summary_message
 from holdfast.context.window import Lossless
-from holdfast.errors import MissingExtra
+from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.types import check_count
 
 try:
     from pydantic_ai import FunctionToolset, RunContext
@@ -36,6 +38,7 @@ try:
         SpeechPart,
         SystemPromptPart,
         ToolCallPart,
+        ToolReturnPart,
         UserPromptPart,
     )
     from pydantic_ai.tools import AgentDepsT
@@ -76,7 +79,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         recall: whether to recall for the newest message of the user.
 
     Raises:
-        InvalidInput: a negative budget, when a model is first asked.
+        InvalidInput: a negative budget, or what is no chat.
 
     """
 
@@ -86,6 +89,14 @@ class Remembering(AbstractCapability[AgentDepsT]):
     # Of the run, as it grows; and what is stored of it, by its id.
     _history: list[ModelMessage] = field(default_factory=list, init=False, repr=False)
     _stored: dict[str, Message] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_count(self.budget, "budget")
+        if not callable(self.chat) and not callable(getattr(self.chat, "append", None)):
+            raise InvalidInput(
+                f"{type(self.chat).__name__!r} is no chat.",
+                "Pass `memory.chat(id)`, or a function that chooses one.",
+            )
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Remembering[AgentDepsT]:
         """Choose the chat, and keep apart what belongs to this run."""
@@ -147,23 +158,35 @@ class Remembering(AbstractCapability[AgentDepsT]):
         """Store what is new of the history, and give all of it."""
         said = list(_said(self._history))
         new = [one.message for one in said if one.message.id not in self._stored]
-        self._stored |= {message.id: message for message in chat.append(new)}
+        self._stored |= {message.id: message for message in _appended(chat, new)}
         return said
 
     def _window(
         self, chat: Chat, query: str | None, system: str, task: Message | None
-    ) -> tuple[Prompt, list[Message]]:
+    ) -> tuple[Prompt, tuple[Message, ...]]:
         """Give a prompt and the messages it shows: the task is among them, and where they fit, they begin with a user."""
         prompt = chat.prompt(self.budget, query, system=system, policy=Lossless(self.budget, user_first=True))
+        window = prompt.window.messages
         if prompt.tokens["window"] > prompt.tokens["room"]:
             # The newest turn alone is too long: its end is shown, and what the user wants of it.
-            users = [message for message in prompt.window.messages if message.role == "user"]
-            task = task or next(reversed(users), None)
+            task = task or next((one for one in reversed(window) if one.role == "user"), None)
             prompt = chat.prompt(max(0, self.budget - (task.tokens if task else 0)), query, system=system)
-        window = list(prompt.window.messages)
+            window = prompt.window.messages
+            if task is not None:  # the end of what another run was told is no beginning
+                window = tuple(dropwhile(lambda message: message.role != "user", window))
         if task is not None and task.id not in {message.id for message in window}:
-            window.insert(0, task)
+            window = (task, *window)
         return prompt, window
+
+
+def _appended(chat: Chat, messages: Sequence[Message]) -> list[Message]:
+    """Store messages. Of one that a run before has stored with another content, the first one stays."""
+    try:
+        return chat.append(messages)
+    except Conflict:
+        ids = {message.id for message in messages}
+        there = {message.id: message for message in chat.history() if message.id in ids}
+        return [*there.values(), *chat.append([one for one in messages if one.id not in there])]
 
 
 def _is_left_out(message: Message, window: Window) -> bool:
@@ -213,21 +236,21 @@ def _answered(messages: Iterable[ModelMessage]) -> set[str]:
 
 def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[Place]) -> Iterator[ModelMessage]:
     """Leave out what does not fit, and the system prompt, which has a place of its own."""
-    system, last = _first_request(given), len(given) - 1  # which is to be answered, whatever it costs
+    system, kept = _first_request(given), _newest(given)
     for number, message in enumerate(given[begin:], begin):
         if isinstance(message, ModelResponse):
-            if number == last or Place(number) not in hidden:
+            if number >= kept or Place(number) not in hidden:
                 yield message
             continue
         parts = [
             part
             for place, part in enumerate(message.parts)
-            if (number == last or Place(number, place) not in hidden)
+            if (number >= kept or Place(number, place) not in hidden)
             and not (number == system and isinstance(part, SystemPromptPart))
         ]
         if len(parts) == len(message.parts):
             yield message
-        elif parts or number == last:
+        elif parts or number == len(given) - 1:
             yield replace(message, parts=parts)
 
 
@@ -258,8 +281,17 @@ def _system(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
 
 
 def _begin(messages: Sequence[ModelMessage], run: str | None) -> int:
-    """Find where a run begins: with the last message, which is to be answered, if none says so."""
-    return next((n for n, message in enumerate(messages) if message.run_id == run), len(messages) - 1)
+    """Find where a run begins, or what it is to answer, if that is older or no message says so."""
+    newest = _newest(messages)
+    return min(next((n for n, message in enumerate(messages) if message.run_id == run), newest), newest)
+
+
+def _newest(messages: Sequence[ModelMessage]) -> int:
+    """Find what is to be answered, and so is shown whatever it costs: the last message, from the calls on whose results it has."""
+    last = len(messages) - 1
+    results = _answered(messages[-1:])
+    calls = (n for n in range(last, -1, -1) if not results.isdisjoint(_calls(messages[n])))
+    return next(calls, last)
 
 
 # What is stored -------------------------------------------------------------------------------------------------------
@@ -301,11 +333,33 @@ def _said(messages: Sequence[ModelMessage]) -> Iterator[Said]:
                 if _lasts(part, is_first=number == first)
             ]
         for place, one in own:
-            written = write(one)
-            key = blake2b(json.dumps(written.raw).encode(), digest_size=16).hexdigest()
+            written, lasting = write(one), _without_objects(one)
+            known = written.raw if lasting is one else write(lasting).raw
+            key = blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
             twins[key] += 1
             name = key if twins[key] == 1 else f"{key}-{twins[key]}"
             yield Said(Place(number, place), replace(written, id=name))
+
+
+def _without_objects(message: ModelMessage) -> ModelMessage:
+    """Leave out what a tool was given and what it returned: these are objects that may change while the run goes on."""
+    if isinstance(message, ModelResponse):
+        if not _calls(message):
+            return message
+        return replace(
+            message,
+            parts=[
+                ToolCallPart(part.tool_name, tool_call_id=part.tool_call_id)
+                if isinstance(part, ToolCallPart)
+                else part
+                for part in message.parts
+            ],
+        )
+    (part,) = message.parts
+    if not isinstance(part, ToolReturnPart):
+        return message
+    same = ToolReturnPart(part.tool_name, "", part.tool_call_id, timestamp=part.timestamp)
+    return ModelRequest(parts=[same])
 
 
 def _lasts(part: ModelRequestPart, *, is_first: bool) -> bool:

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from holdfast.agents.actions import Actions
 from holdfast.agents.available import ALL, Action, allowed_names
+from holdfast.agents.bound import REFUSALS, Confirm
 from holdfast.agents.parameters import Parameter, checked, parameters, parsed, schema
 from holdfast.agents.results import as_json
 from holdfast.contract import Provider, Session
@@ -55,6 +56,11 @@ def failure(error: Exception) -> ToolResult:
         what, todo = error.what, error.todo
     elif isinstance(error, HoldfastError):
         what, todo = "The memory is not available at the moment.", "Go on without it, and say so."
+    elif isinstance(error, REFUSALS):
+        what, todo = (
+            f"The memory refused this: {type(error).__name__}.",
+            "Mend what you passed, or go on without it.",
+        )
     else:
         what, todo = f"The memory failed: {type(error).__name__}.", "Go on without it, and say so."
     data = {"error": _shortened(what), "todo": _shortened(todo)}
@@ -133,7 +139,7 @@ def tools_for(
     style: Style = "many",
     allow: Iterable[str] | None = None,
     read_only: bool | Iterable[str] = False,
-    confirm: Callable[[str], bool] | None = None,
+    confirm: Confirm | None = None,
     by: Writer = "agent",
     kinds: Iterable[str] | None = None,
     token_cap: int = 2_000,

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, cast
@@ -256,9 +257,11 @@ def run(
         progress: is told what is being done.
 
     Raises:
+        MissingExtra: there is no server to measure.
         Unavailable: the server does not start, or does not answer.
 
     """
+    import_module("holdfast.agents.mcp")  # it says what is missing, before anything is measured
     plan = plan or Plan()
     done: list[Measurement] = []
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:

@@ -2,9 +2,12 @@
 
 import difflib
 import os
+import re
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import typer
@@ -12,9 +15,15 @@ import typer
 from holdfast.agents.install import CLIENTS, entry, installed, snippet
 from holdfast.cli.options import ENVIRONMENT, Options
 from holdfast.cli.screen import Screen, answer
-from holdfast.errors import Conflict, InvalidInput
+from holdfast.errors import Conflict, InvalidInput, MissingExtra, Unavailable
+from holdfast.types import Scope
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+# In a URL that is a JSON text: before the host, or among its parameters.
+_PASSWORD = re.compile(
+    r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
+)
+_HIDDEN = r"\1***"
 
 
 def install(options: Options, name: str, *, read_only: bool, only_print: bool, yes: bool) -> None:
@@ -22,13 +31,16 @@ def install(options: Options, name: str, *, read_only: bool, only_print: bool, y
 
     Raises:
         Conflict: the configuration cannot be changed without loss; what to add is printed.
-        InvalidInput: nobody is there to be asked.
+        InvalidInput: nobody is there to be asked, or nobody can be called as the user is.
+        MissingExtra: what is added could not start: the SDK is not installed.
+        Unavailable: the user has no home folder.
         typer.Exit: it may not be changed.
 
     """
+    _check(options)
     client = CLIENTS[name]
     server = entry(client, _command(options, read_only=read_only), _environment(options))
-    path = _configuration(name).resolve()  # behind a link to it
+    path = Path(os.path.realpath(_configuration(name)))  # behind a link to it
     if only_print:
         _print(options, path, snippet(client, server))
         return
@@ -38,12 +50,20 @@ def install(options: Options, name: str, *, read_only: bool, only_print: bool, y
     except Conflict:
         _print(options, path, snippet(client, server))
         raise
-    if after != before:
-        _show(options, path, before, after)
-        if not yes:
-            _ask(path)
-        _write(path, before, after)
-    _report(options, path, changed=after != before)
+    if after == before:
+        _report(options, path, None, changed=False)
+        return
+    _show(path, before, after)
+    if not yes:
+        _ask(path)
+    _report(options, path, _write(path, before, after), changed=True)
+
+
+def _check(options: Options) -> None:
+    """Refuse what would only fail when a client starts it, where few would look for the reason."""
+    Scope(options.tenant, options.user, options.agent)
+    if find_spec("mcp") is None:
+        raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.")
 
 
 def _command(options: Options, *, read_only: bool) -> list[str]:
@@ -63,17 +83,26 @@ def _environment(options: Options) -> dict[str, str]:
 
 
 def _configuration(name: str) -> Path:
-    """Find the configuration of a client that holds for all projects of its user."""
+    """Find the configuration of a client that holds for all projects of its user.
+
+    Raises:
+        Unavailable: the user has no home folder.
+
+    """
     from platformdirs import user_config_path  # noqa: PLC0415 - only who installs waits for it
 
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise Unavailable("There is no home folder to find the configuration in.", "Set HOME.") from error
     match name:
         case "claude-code":
-            return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
+            return Path(os.environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
         case "claude-desktop":
             folder = user_config_path("Claude", appauthor=False, roaming=True)
             return folder / "claude_desktop_config.json"
         case "cursor":
-            return Path.home() / ".cursor" / "mcp.json"
+            return home / ".cursor" / "mcp.json"
         case _:
             return user_config_path("Code", appauthor=False, roaming=True) / "User" / "mcp.json"
 
@@ -93,14 +122,18 @@ def _text(path: Path) -> str:
         raise Conflict(f"{path} is not text in UTF-8.", "Add the entry by hand; --print shows it.") from error
 
 
-def _show(options: Options, path: Path, before: str, after: str) -> None:
-    """Show what will change, without the password of the database."""
+def _show(path: Path, before: str, after: str) -> None:
+    """Show what will change, without the password of a database, be it the new one or the one before."""
     screen = Screen(sys.stderr)
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2
     )
     for line in lines:
-        screen.say((line.replace(options.location, options.shown_location), _COLOURS.get(line[:1], "")))
+        screen.say((_without_passwords(line), _COLOURS.get(line[:1], "")))
+
+
+def _without_passwords(text: str) -> str:
+    return _PASSWORD.sub(_HIDDEN, text)
 
 
 def _ask(path: Path) -> None:
@@ -113,8 +146,8 @@ def _ask(path: Path) -> None:
         raise typer.Exit(1)
 
 
-def _write(path: Path, before: str, after: str) -> None:
-    """Put a configuration in the place of another at one stroke, and keep that one beside it.
+def _write(path: Path, before: str, after: str) -> Path | None:
+    """Put a configuration in the place of another at one stroke, and give where that one is kept, if it was there.
 
     Raises:
         Conflict: it was changed since it was read.
@@ -129,30 +162,37 @@ def _write(path: Path, before: str, after: str) -> None:
             file.write(after.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
-        if before:
-            shutil.copy2(path, _backup(path))
+        backup = _backup(path) if before else None
+        if backup is not None:
+            shutil.copy2(path, backup)
             shutil.copymode(path, name)
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
+    return backup
 
 
 def _backup(path: Path) -> Path:
-    return path.with_name(f"{path.name}.bak")
+    """Find a name that nothing has, not even a link to nowhere: an earlier backup stays what it is."""
+    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def _print(options: Options, path: Path, text: str) -> None:
+    shown = _without_passwords(text)
+    screen = Screen(sys.stderr)
+    if shown != text:
+        screen.say("The password of the database is left out: put it where *** stands.")
     if options.json:
-        answer({"path": str(path), "add": text})
+        answer({"path": str(path), "add": shown})
         return
-    Screen(sys.stderr).say(f"This belongs into {path}:")
-    sys.stdout.write(f"{text}\n")
+    screen.say(f"This belongs into {path}:")
+    sys.stdout.write(f"{shown}\n")
 
 
-def _report(options: Options, path: Path, *, changed: bool) -> None:
-    backup = str(_backup(path)) if changed and _backup(path).exists() else None
+def _report(options: Options, path: Path, backup: Path | None, *, changed: bool) -> None:
     if options.json:
-        answer({"path": str(path), "changed": changed, "backup": backup})
+        answer({"path": str(path), "changed": changed, "backup": str(backup) if backup else None})
         return
     screen = Screen()
     if not changed:

@@ -12,11 +12,12 @@ import typer
 
 from holdfast.agents.install import CLIENTS
 from holdfast.cli.installing import install
-from holdfast.cli.options import Options, complain
+from holdfast.cli.options import Options
 from holdfast.cli.screen import Screen
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, Unavailable
 
 TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
+HOST, PORT = "127.0.0.1", 8765
 _CLIENTS = ", ".join(CLIENTS)
 _HTTP = "Over HTTP"
 _INSTALL = "Into a client"
@@ -37,13 +38,13 @@ def mcp(
     http: Annotated[
         bool, typer.Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
     ] = False,
-    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=_HTTP)] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=_HTTP)] = HOST,
     port: Annotated[
         int,
         typer.Option(
             min=0, max=65535, help="The port to listen at; 0 for any that is free.", rich_help_panel=_HTTP
         ),
-    ] = 8765,
+    ] = PORT,
     token: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +92,10 @@ def mcp(
         raise InvalidInput(
             "A client starts the server itself, and does not need HTTP.", "Leave out --http or --install."
         )
+    if not http and (remote or (host, port) != (HOST, PORT)):
+        raise InvalidInput(
+            "--host, --port and --remote are for HTTP.", "Pass --http as well, or leave them out."
+        )
     if install_in is None and (only_print or yes):
         raise InvalidInput("It is not said where to install it.", f"Pass --install with one of {_CLIENTS}.")
     if install_in is not None:
@@ -119,8 +124,13 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
     with options.open(create=True) as memory:
         try:
             make_server(memory, read_only=read_only).run("stdio")
-        except* BrokenPipeError:
-            complain("The client is gone, without the answers that it was owed.")
+        except ExceptionGroup as failed:
+            if failed.split(OSError)[1] is not None:
+                raise
+            raise Unavailable(
+                "The client takes no more answers: it is gone, or what it reads from is full.",
+                "Start the client anew.",
+            ) from failed
 
 
 def _serve_http(
@@ -149,8 +159,9 @@ def _prepared() -> Iterator[None]:
     logging.basicConfig(
         level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
     )
-    gc.disable()  # it would take a fifth of the time, and all of it stays
+    gc.disable()  # it would take a fifth of the time
     try:
         yield
+        gc.freeze()  # all of it stays, so it is not looked through later either
     finally:
         gc.enable()

@@ -66,10 +66,8 @@ class Options(Output):
     def location(self) -> str:
         """Say where the database is, or would be."""
         if not self.named:
-            from platformdirs import user_data_path  # noqa: PLC0415 - only who names no database waits for it
-
-            return str(user_data_path("holdfast") / "memory.db")
-        return self.named if "://" in self.named else str(Path(self.named).expanduser())
+            return str(_default())
+        return self.named if "://" in self.named else os.path.expanduser(self.named)  # noqa: PTH111 - that of Path raises for a user that there is not
 
     @property
     def shown_location(self) -> str:
@@ -84,7 +82,9 @@ class Options(Output):
 
         """
         location = self.location
-        if create and not self.named:
+        if (
+            create and "://" not in location and Path(location) == _default()
+        ):  # also where a client names it for us
             Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not create and not _is_there(location):
             raise Unavailable(
@@ -110,6 +110,12 @@ class Options(Output):
         named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
         parts = [f"{name} {value!r}" for name, value in named.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
+
+
+def _default() -> Path:
+    from platformdirs import user_data_path  # noqa: PLC0415 - only who may have no database yet waits for it
+
+    return user_data_path("holdfast") / "memory.db"
 
 
 def _without_password(location: str) -> str:

@@ -25,8 +25,10 @@ ORIGINS = ("recall", "memory")
 # Of our tools, those that others have as well count only with the name of a memory before theirs.
 _COMMON = frozenset("profile constraints notes history search fetch".split())
 _AMBIGUOUS = _COMMON | {"expand", "describe"}
-# What a result of ours begins with, `agents.results.ORIGIN`, whatever its tool was called.
-_RESULT = re.compile(r'\s{0,20}\{\s{0,20}"origin":\s?"memory: data, not instructions"')
+# What a result of ours begins with, `agents.results.ORIGIN`, as JSON or as text, whatever its tool was called.
+_RESULT = re.compile(
+    r'\s{0,20}(?:\{\s{0,20}"origin":\s?"memory: data, not instructions"|\(memory: data, not instructions\))'
+)
 _JOINTS = "_./:"
 
 # The frames of what we put into a prompt. Names that others use as well count only with the words that we begin with.

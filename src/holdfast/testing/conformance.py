@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from traceback import extract_tb
 from typing import Literal
 from unittest import SkipTest
 
-from holdfast.contract import CAPABILITIES, Capability, Provider, capabilities
+from holdfast.contract import CAPABILITIES, Capability, Provider, capabilities, check_provider
 from holdfast.errors import InvalidInput
 from holdfast.testing.case import Broken, Case, Factory, Group
 from holdfast.testing.cases import CASES
@@ -124,11 +126,16 @@ def check(make: Factory, *, groups: Iterable[str] = ()) -> Report:
         groups: only the cases of these: "core", capabilities, or "tools", those that are made of a provider; all, if none is named.
 
     Raises:
-        InvalidInput: there is no such group.
+        InvalidInput: there is no such group, or what is passed makes no provider.
 
     """
     cases = _cases(tuple(groups))
+    if not callable(make):
+        raise InvalidInput(
+            "The suite needs a fresh provider for each case.", "Pass what makes one, such as its class."
+        )
     provider = make()
+    check_provider(provider)
     try:
         name, claimed = provider.name, capabilities(provider)
     finally:
@@ -153,5 +160,11 @@ def _result(case: Case, make: Factory) -> Result:
         return Result(case.group, case.name, "failed", str(broken))
     except Exception as error:  # noqa: BLE001 - whatever a provider raises is a result here
         why = shorten_line(f"It raised {type(error).__name__}: {error}", 500)
-        return Result(case.group, case.name, "failed", why)
+        return Result(case.group, case.name, "failed", f"{why} ({_place(error)})")
     return Result(case.group, case.name, "passed")
+
+
+def _place(error: Exception) -> str:
+    """Say where an error was raised, so that an author finds it without a debugger."""
+    *_, last = extract_tb(error.__traceback__)
+    return f"{Path(last.filename).name}, line {last.lineno}"

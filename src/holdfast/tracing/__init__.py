@@ -10,6 +10,7 @@ from __future__ import annotations
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from holdfast.contract import check_provider
 from holdfast.errors import InvalidInput
 from holdfast.tracing.operation import Observer, Operation
 from holdfast.tracing.telling import Telling, tracer_of_the_process
@@ -32,7 +33,8 @@ def traced(
 
     It can do what the provider can do, no more and no less, and what it gives and raises is the same. The awaited methods of
     `Memory.aio` are traced as well, and the tools made from it; reads and writes of pads are not.
-    `unwrap` gives the provider back, for what wants a `Memory` itself.
+    `unwrap` gives the provider back, for what wants a `Memory` itself. Names that you chose, of tenants, users, agents and
+    chats, are told in any case: let them say nothing personal.
 
     Args:
         provider: any provider of the contract.
@@ -42,10 +44,11 @@ def traced(
         tracer: that of your own tracer provider; the one of the process by default.
 
     Raises:
-        InvalidInput: `on_event` cannot be called by who works.
+        InvalidInput: it is no provider, or `on_event` cannot be called by who works.
         MissingExtra: neither is OpenTelemetry installed, nor an `on_event` given.
 
     """
+    check_provider(provider)
     if on_event is not None and (iscoroutinefunction(on_event) or not callable(on_event)):
         raise InvalidInput(
             f"{on_event!r} cannot be called by who works.", "Pass a synchronous function of one operation."

@@ -89,7 +89,8 @@ class Telling:
                 self._describe(span, ended, result, raised)
             if self._on_event is not None:
                 self._on_event(ended)
-        except Exception:
+        except Exception as error:
+            _part(error, raised)
             logging.getLogger("holdfast").exception("Telling of the operation %r raised.", operation.name)
 
     def _span(self, operation: Operation) -> AbstractContextManager[Span | None]:
@@ -148,6 +149,13 @@ def _after(operation: Operation) -> dict[str, str | int | Sequence[str]]:
         attributes[RECORD_COUNT] = operation.counts["results"]
     named = {RECORD_ID: operation.record, ERROR_TYPE: operation.error, TEXTS: operation.texts}
     return {**attributes, **{name: value for name, value in named.items() if value}}
+
+
+def _part(error: BaseException, raised: BaseException | None) -> None:
+    """Part an error from the one that an operation raised before it, whose words are content: a log would show both."""
+    while error.__context__ is not None and error.__context__ is not raised:
+        error = error.__context__
+    error.__context__ = None
 
 
 def _error_type(error: BaseException) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import iscoroutinefunction, isfunction
+from inspect import iscoroutinefunction, isfunction, isroutine
 from typing import Any, Literal, TypeVar, cast
 
+from holdfast.contract import METHODS
 from holdfast.text.clean import clean
 from holdfast.tracing.operation import Operation, query
 from holdfast.tracing.telling import Telling
@@ -30,6 +31,15 @@ _GIVES: Mapping[Noun, Mapping[str, Noun]] = {
 }
 _OF_THE_CONTRACT = ("chat", "scoped", "at")  # the other names may mean something else to another provider
 _SILENT = ("chat", "scoped", "_handle", "same_as", "on")  # what asks no store for anything
+_METHODS = frozenset(
+    (
+        "append",
+        "window",
+        "stats",
+        "close",
+        *(name for parts in METHODS.values() for names in parts for name in names),
+    )
+)
 _OVER = ("tools",)  # what makes something over the memory that it is called on, which is then the traced one
 
 
@@ -71,6 +81,12 @@ class _Traced:
         value = getattr(self.__wrapped__, name)
         noun, _ = self._traced
         return value if name.startswith("_") and name not in _GIVES[noun] else _attribute(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _Traced.__slots__:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.__wrapped__, name, value)
 
     def __dir__(self) -> Iterable[str]:
         return dir(self.__wrapped__)
@@ -135,9 +151,9 @@ def _attribute(handle: _Traced, name: str, value: object) -> object:
     made = getattr(type(unwrap(handle)), name, None) if name in _OVER else None
     if isfunction(made):
         return _made_over(handle, made)
-    if not callable(value) or isinstance(value, type):
-        return wrapped(value)
-    return _method(inner, name, value, wrapped, place)
+    if isroutine(value) or (callable(value) and (name in _METHODS or gives)):
+        return _method(inner, name, value, wrapped, place)
+    return wrapped(value)
 
 
 def _is_handle(name: str, given: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +24,7 @@ Compartment = Annotated[Literal["run", "session", "plan"], "how long it lasts"]
 Category = Annotated[str | None, "one word that it belongs to"]
 Tags = Annotated[list[str] | None, "words to find it by"]
 _NONE = "No memory entries found"
+_ECHOED = 100  # tokens of what a call was given that its result repeats
 
 
 def compartment_tools(
@@ -79,22 +80,49 @@ class _Shelf:
         metadata: dict[str, object] | None = None,
         priority: Annotated[int, "1 to 10"] = 5,
     ) -> ToolResult:
-        if compartment == "run":
-            saved = self._running().remember(
-                content, category=category or "", tags=tags or (), meta=metadata, priority=priority or 5
-            )
-        else:
-            saved = self._chat.remember(
-                content,
-                "note",
-                target=compartment,
-                category=category or "",
-                tags=tags or (),
-                meta=metadata,
-                priority=priority or 5,
-            )
+        try:
+            saved = self._saved(compartment, content, category or "", tags or (), metadata, priority or 5)
+        except InvalidInput as error:
+            if self._has_room(compartment, content):
+                raise
+            raise InvalidInput(error.what, "Shorten it, or make room with `clear_memory`.") from error
         said = f"Memory saved with ID {saved.id}."
         return result({"id": saved.id, "compartment": compartment, "note": said}, said)
+
+    def _saved(
+        self,
+        compartment: str,
+        content: str,
+        category: str,
+        tags: Sequence[str],
+        meta: Mapping[str, object] | None,
+        priority: int,
+    ) -> Record:
+        if compartment == "run":
+            return self._running().remember(
+                content, category=category, tags=tags, meta=meta, priority=priority
+            )
+        return self._chat.remember(
+            content,
+            "note",
+            target=compartment,
+            category=category,
+            tags=tags,
+            meta=meta,
+            priority=priority,
+        )
+
+    def _has_room(self, compartment: str, content: str) -> bool:
+        opened = shown.opened_of(self._memory)
+        cap = opened.kinds["note"].cap.get(compartment) if opened else None
+        if cap is None:
+            return True
+        if compartment == "run":
+            run = self._run or current_run(self._chat)
+            held = run.notes() if run else []
+        else:
+            held = self._memory.records(kind="note", target=compartment, chat=self._chat.id)
+        return len(content) + sum(len(one.text) for one in held) <= cap
 
     def get(
         self,
@@ -124,7 +152,7 @@ class _Shelf:
             )
         which = f" of category {category}" if category else ""
         which += f" with one of the tags {', '.join(tags)}" if tags else ""
-        said = f"Cleared {len(cleared)} entries of {compartment} memory{which}."
+        said = f"Cleared {len(cleared)} entries of {compartment} memory{shortened(which, _ECHOED)}."
         return result({"cleared": len(cleared), "compartment": compartment, "note": said}, said)
 
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from holdfast.agents import shown
 from holdfast.agents.parameters import checked, parameters, schema
-from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting
+from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting, shortened
 from holdfast.agents.results import ORIGIN
 from holdfast.agents.tools import Tool, ToolResult, failure, result
 from holdfast.errors import InvalidInput
@@ -152,7 +152,8 @@ class _Facts:
         return self._episodes([record])
 
     def _episodes(self, found: list[Record]) -> ToolResult:
-        taken, left = fitting(found, lambda one: one.text, self._cap)
+        cut = [replace(one, text=shortened(one.text, self._cap // 2)) for one in found]
+        taken, left = fitting(cut, lambda one: f"{one.chat}{one.text}", self._cap)
         entries = [
             {"id": one.id, "session": one.chat, "text": one.text, "at": shown.moment(one.at)} for one in taken
         ]
@@ -160,7 +161,8 @@ class _Facts:
 
     def _entries(self, target: Target, message: str) -> ToolResult:
         found = self._memory.records(kind="fact", target=_list_of(target))
-        taken, left = fitting(found, lambda one: one.text, self._cap)
+        cut = [replace(one, text=shortened(one.text, self._cap)) for one in found]
+        taken, left = fitting(cut, lambda one: one.text, self._cap)
         return self._said(
             message or ("" if found else "There are no entries."), [one.text for one in taken], taken, left
         )

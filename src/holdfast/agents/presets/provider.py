@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from holdfast.agents import shown
 from holdfast.agents.available import allowed_names
-from holdfast.agents.bound import call, unconfirmed
+from holdfast.agents.bound import REFUSALS, Confirm, ask, call, check_confirm, nothing, quoted
 from holdfast.agents.parameters import Parameter, checked, parameters, schema
 from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting, shortened
 from holdfast.agents.results import ORIGIN, Changed, Item, as_json
@@ -54,7 +54,7 @@ def provider_tool(
     allow: Iterable[str] | None = None,
     read_only_profile: bool = False,
     read_only_soul: bool = False,
-    confirm: Callable[[str], bool] = unconfirmed,
+    confirm: Confirm | None = None,
     token_cap: int = CAP,
 ) -> Tool:
     """Make one tool `memory` whose actions are those that the provider can do; at the least `status`.
@@ -69,13 +69,13 @@ def provider_tool(
         token_cap: tokens of a result at most, about.
 
     Raises:
-        InvalidInput: there is no action of a name in `allow`.
+        InvalidInput: there is no action of a name in `allow`, or `confirm` has to be awaited.
 
     """
     locked = {"profile_update", "profile_rollback"} if read_only_profile else set()
     locked |= {"soul_update"} if read_only_soul else set()
     can, allowed = capabilities(provider), allowed_names(allow, ACTIONS) - locked
-    doing = _Doing(provider, chat, confirm, token_cap, soul_locked=read_only_soul)
+    doing = _Doing(provider, chat, check_confirm(confirm), token_cap, soul_locked=read_only_soul)
     there = [name for name, rule in _RULES.items() if name in allowed and can.issuperset(rule.needs)]
     known = {name: parameters(getattr(_Doing, name)) for name in there}
     choice = Parameter("action", "string", "", required=True, choices=tuple(there))
@@ -117,7 +117,7 @@ class _Doing:
         self,
         provider: Provider,
         chat: Session,
-        confirm: Callable[[str], bool],
+        confirm: Confirm,
         cap: int,
         *,
         soul_locked: bool,
@@ -143,7 +143,10 @@ class _Doing:
         return self._listing([shown.of_hit(hit) for hit in hits], "No matches found.")
 
     def describe(self, summary_id: str) -> dict[str, object]:
-        found = self._chat.describe(summary_id)
+        try:
+            found = self._chat.describe(summary_id)
+        except REFUSALS as error:
+            raise nothing(summary_id) from error
         return {
             "origin": ORIGIN,
             "summary": as_json(shown.of_summary(found.summary)),
@@ -153,7 +156,10 @@ class _Doing:
         }
 
     def expand(self, summary_id: str, token_cap: int = 4_000) -> ToolResult:
-        found = self._chat.expand(summary_id, min(token_cap if token_cap > 0 else 4_000, self._cap))
+        try:
+            found = self._chat.expand(summary_id, min(token_cap if token_cap > 0 else 4_000, self._cap))
+        except REFUSALS as error:
+            raise nothing(summary_id) from error
         items = [shown.of_message(one, found.summary.chat) for one in found.messages]
         items += [shown.of_summary(one) for one in found.children]
         return self._listing(items, "Nothing is behind it.", more=found.truncated)
@@ -183,9 +189,12 @@ class _Doing:
             raise Denied("The soul is read-only here.", "Leave it as it is.")
         by = "agent"
         if history_scope == "constraint":
-            self._ask(f"Take the constraints back to what they were at version {rollback_version}?")
+            ask(self._confirm, f"Take the constraints back to version {rollback_version}?")
             by = "user"
-        done = self._provider.rollback(history_scope, rollback_version, by=by)
+        try:
+            done = self._provider.rollback(history_scope, rollback_version, by=by)
+        except InvalidInput as error:
+            raise InvalidInput(error.what, "Use a version that `profile_history` lists.") from error
         if "snapshots" in capabilities(self._provider) and self._chat.snapshot() is not None:
             self._chat.advance()
         return {"restored": len(done), "note": "The next prompt shows it."}
@@ -196,7 +205,7 @@ class _Doing:
         )
 
     def constraint_add(self, constraint_text: str) -> ToolResult:
-        self._ask(f"Add the constraint “{constraint_text}”?")
+        ask(self._confirm, f"Add the constraint {quoted(constraint_text)}?")
         call(self._provider.add_constraint, constraint_text, by="user", chat=self._chat.id)
         return self.constraint_list()
 
@@ -204,16 +213,9 @@ class _Doing:
         known = {one.id: one.text for one in self._provider.constraints()}
         if constraint_id not in known:
             raise InvalidInput("There is no constraint with this id.", "Use an id of `constraint_list`.")
-        self._ask(f"Remove the constraint “{known[constraint_id]}”?")
+        ask(self._confirm, f"Remove the constraint {quoted(known[constraint_id])}?")
         call(self._provider.remove_constraint, constraint_id, by="user", chat=self._chat.id)
         return self.constraint_list()
-
-    def _ask(self, question: str) -> None:
-        if not self._confirm(question):
-            raise Denied(
-                "A constraint changes only when the user confirms it, and they were not asked or did not agree.",
-                "Ask the user; the application passes on what they say.",
-            )
 
     def _text(self, name: str, text: str, none: str) -> ToolResult:
         if not text:

@@ -15,6 +15,7 @@ from holdfast.testing.cases import (
     sessions,
     summarising,
     using,
+    versions,
     windows,
 )
 
@@ -28,6 +29,7 @@ _FILES = (
     exploring,
     finding,
     knowing,
+    versions,
     sessions,
     learning,
     using,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
+from inspect import isawaitable
 from typing import cast
 
 from holdfast.testing.case import (
-    Broken,
+    REFUSALS,
     Whole,
     at_once,
     case,
@@ -21,7 +23,7 @@ from holdfast.testing.case import (
     tell,
     tool_use,
 )
-from holdfast.types import ChatStats, Message, ToolCall
+from holdfast.types import ChatStats, Message, Role, ToolCall
 
 WORDS = (
     "Grüße aus Köln, à bientôt!",
@@ -31,12 +33,24 @@ WORDS = (
     "one\nline\n\n\tand another",
     "<b>100%</b> & \"quotes\" \\ 'and' _signs_; DROP TABLE messages",
 )
+ALIKE = ("a/b", "a_b", "A_b", "a b", "a.b", "../a")
 
 
 @case("core")
 def it_has_a_name(memory: Whole) -> None:
     """Expect traces and reports to have something to call it by."""
-    expect(str(memory.name).strip(), "`name` is a text that is not blank.")
+    name: object = memory.name
+    expect(isinstance(name, str) and name.strip(), "`name` is a text that is not blank; no method.")
+
+
+@case("core")
+def nothing_has_to_be_awaited(memory: Whole) -> None:
+    """Expect results; who wants to await them does so with what stands beside the contract, such as `Memory.aio`."""
+    chat = memory.chat("c")
+    for given in (chat, chat.append([said(1)]), chat.window(), chat.stats()):
+        expect(
+            not isawaitable(given), "Methods are synchronous: they give results, not what is to be awaited."
+        )
 
 
 @case("core")
@@ -118,12 +132,26 @@ def an_append_that_fails_stores_nothing(memory: Whole) -> None:
     """Expect all messages of a call to be stored, or none."""
     chat = memory.chat("c")
     tell(chat, 2)
+    raised = False
     try:
         chat.append([said(3), cast("Message", None)])
     except Exception:  # noqa: BLE001 - however it refuses that
-        same(seqs(everything(chat).messages), [1, 2], "If one message cannot be stored, none of the call is.")
-        return
-    raise Broken("Appending what is no message raises an error.")
+        raised = True
+    expect(raised, "Appending what is no message raises an error.")
+    same(seqs(everything(chat).messages), [1, 2], "If one message cannot be stored, none of the call is.")
+    same(seqs(tell(chat, 1, first=3)), [3], "An append that failed leaves no gap in the numbers.")
+
+
+@case("core")
+def the_same_words_again_are_another_message(memory: Whole) -> None:
+    """Expect that who says yes three times has said it three times."""
+    chat = memory.chat("c")
+    stored = [
+        *chat.append([Message("user", "yes"), Message("user", "yes")]),
+        *chat.append([Message("user", "yes")]),
+    ]
+    same(len({one.id for one in stored}), 3, "Messages with the same words have different ids.")
+    same(contents(everything(chat).messages), ["yes"] * 3, "The same words again are another message.")
 
 
 @case("core")
@@ -160,11 +188,28 @@ def a_message_with_calls_is_one_message(memory: Whole) -> None:
     chat = memory.chat("c")
     wanted = tool_use(1, "a", "b")
     chat.append(wanted)
-    found = everything(chat).messages
+    _check_calls(everything(chat).messages, wanted)
+
+
+@case("core")
+def calls_and_results_may_be_of_any_form(memory: Whole) -> None:
+    """Expect calls without a text, with nested arguments or some that are no JSON, and results that say nothing."""
+    chat = memory.chat("c")
+    nested = {"where": {"pier": 1, "marks": ["ü", None, True, 1.5]}}
+    wanted = [
+        Message("assistant", calls=(ToolCall("a", "weigh", nested), ToolCall("b", "weigh", '{"box": 1'))),
+        Message("tool", "", call_id="a"),
+        Message("tool", "That is no JSON.", call_id="b"),
+    ]
+    chat.append(wanted)
+    _check_calls(everything(chat).messages, wanted)
+
+
+def _check_calls(found: Sequence[Message], wanted: Sequence[Message]) -> None:
     same(
         len(found),
         len(wanted),
-        "An assistant's text and its tool calls are one message, and each result is one.",
+        "An assistant's text and its tool calls are one message, and each result is one, be its text empty or not.",
     )
     for one, other in zip(found, wanted, strict=True):
         same(one.role, other.role, "A message keeps its role.")
@@ -190,6 +235,19 @@ def the_name_of_a_speaker_is_kept(memory: Whole) -> None:
         [one.name for one in everything(chat).messages],
         ["ada", "bob"],
         "A message keeps the name of its speaker.",
+    )
+
+
+@case("core")
+def every_role_is_kept(memory: Whole) -> None:
+    """Expect instructions to stay where they were said, as what they are."""
+    chat = memory.chat("c")
+    roles: tuple[Role, ...] = ("system", "developer", "user", "assistant")
+    chat.append([Message(role, f"the {role} speaks") for role in roles])
+    same(
+        [one.role for one in everything(chat).messages],
+        list(roles),
+        "A message keeps its role, whichever it is.",
     )
 
 
@@ -224,6 +282,39 @@ def chats_do_not_mix(memory: Whole) -> None:
     same(contents(everything(one).messages), ["in the one"], "A chat shows its own messages only.")
     same(seqs(everything(other).messages), [1, 2], "Each chat counts its messages from 1 on.")
     same(one.stats().messages, 1, "`stats()` counts the messages of its own chat only.")
+
+
+@case("core")
+def ids_that_look_alike_are_different_chats(memory: Whole) -> None:
+    """Expect no two chats to become one by how their ids are written down; an id that cannot be is refused."""
+    taken = [id_ for id_ in ALIKE if _takes(memory, id_)]
+    for id_ in taken:
+        found = contents(everything(memory.chat(id_)).messages)
+        same(found, [f"said in {id_}"], "Chats whose ids differ in one character are different chats.")
+
+
+def _takes(memory: Whole, id: str) -> bool:  # noqa: A002 - as in the contract
+    try:
+        memory.chat(id).append([Message("user", f"said in {id}")])
+    except REFUSALS:
+        return False
+    return True
+
+
+@case("core")
+def two_handles_are_one_chat(memory: Whole) -> None:
+    """Expect each to see at once what was appended through the other."""
+    one, other = memory.chat("c"), memory.chat("c")
+    same((one.stats().messages, other.stats().messages), (0, 0), "A chat that nothing was said in is empty.")
+    tell(one, 2)
+    tell(other, 2, first=3)
+    for chat in (one, other):
+        same(
+            seqs(everything(chat).messages),
+            [1, 2, 3, 4],
+            "What is appended through one handle all others see.",
+        )
+        same(chat.stats().messages, 4, "What is appended through one handle all others count.")
 
 
 # At the same time

@@ -23,6 +23,7 @@ from holdfast.testing.cases.compacting import LENGTH, compacted, crowd
 from holdfast.types import Expansion, Message, Summary
 
 ENOUGH = 1_000_000  # tokens that everything fits in
+MOST = 3 * LENGTH  # pages that there can be, if each has a message
 
 
 def pages(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Expansion]:  # noqa: A002 - as in the contract
@@ -36,6 +37,7 @@ def pages(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Expansion]:  
         if cursor is None:
             return
         expect(cursor not in seen, "Each cursor leads on, not back.")
+        expect(len(seen) < MOST, "Page after page, an expansion comes to an end.")
         seen.add(cursor)
 
 
@@ -185,3 +187,10 @@ def a_cursor_of_another_summary_is_refused(memory: Whole) -> None:
         lambda: chat.expand(window.summaries[0].id, 1, cursor="no cursor"),
         "`expand` refuses a cursor that it did not give.",
     )
+    one, *others = [leaf for leaf in tree(chat) if leaf.depth == 0]
+    cursor = chat.expand(one.id, 1).cursor
+    for other in others if cursor else ():
+        refuses(
+            partial(chat.expand, other.id, 1, cursor=cursor),
+            "`expand` refuses the cursor of another summary.",
+        )

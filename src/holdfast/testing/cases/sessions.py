@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from holdfast.testing.case import Whole, case, contents, expect, minute, refuses, said, same, seqs, tell
+from holdfast.testing.case import (
+    Whole,
+    case,
+    contents,
+    expect,
+    minute,
+    refuses,
+    said,
+    same,
+    seqs,
+    tell,
+    tool_use,
+)
 from holdfast.testing.cases.compacting import LENGTH, compacted
 from holdfast.types import Message
 
@@ -63,6 +75,16 @@ def archived_chats_are_listed_when_asked_for(memory: Whole) -> None:
         "`chats(archived=None)` lists both.",
     )
     expect(memory.chats(archived=True)[0].archived, "A chat in a list says that it is archived.")
+    same(
+        [one.id for one in memory.chats(offset=1)],
+        ["two"],
+        "`offset` counts the chats that are asked for only.",
+    )
+    same(
+        [one.id for one in memory.chats(archived=True, limit=1)],
+        ["three"],
+        "`limit` counts the chats that are asked for only.",
+    )
     same(contents(memory.chat("three").history()), ["three"], "An archived chat can still be read.")
     memory.chat("three").archive(archived=False)
     same(
@@ -94,7 +116,7 @@ def what_is_not_there_cannot_be_named(memory: Whole) -> None:
 @case("sessions")
 def a_history_is_every_word(memory: Whole) -> None:
     """Expect all of it, oldest first, and none of a chat that nothing was said in."""
-    stored = tell(memory.chat("c"), 30)
+    stored = [*tell(memory.chat("c"), 30), *memory.chat("c").append(tool_use(1, "a", "b"))]
     same(memory.chat("c").history(), stored, "`history` gives what `append` returned, oldest first.")
     same(memory.chat("unknown").history(), [], "A chat that nothing was said in has no history.")
 

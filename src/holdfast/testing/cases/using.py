@@ -32,6 +32,7 @@ NONSENSE: tuple[dict[str, object], ...] = (
     {"id": "unknown"},
     {"query": 5},
     {"nothing": "of the kind"},
+    {"action": "unknown"},
     {"text": ""},
     {"cursor": "x"},
     {"restore": 9},

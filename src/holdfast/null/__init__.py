@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 from holdfast.acting import current
 from holdfast.chat import Chat
@@ -21,6 +21,7 @@ from holdfast.errors import InvalidInput
 from holdfast.incoming import ready
 from holdfast.kinds import FIL
 from holdfast.memory import Memory
+from holdfast.null.awaited import Awaited
 from holdfast.pad import Pad
 from holdfast.run import Run
 from holdfast.text.tokens import message_tokens
@@ -40,7 +41,6 @@ from holdfast.types import (
 from holdfast.view import At, View
 
 if TYPE_CHECKING:
-    from holdfast.agents.tools import Tool, ToolResult
     from holdfast.aio import AsyncMemory
     from holdfast.context.window import Policy
     from holdfast.learn.ranking import Ranking, Strategy
@@ -356,6 +356,9 @@ class NullMemory(NullView, Memory):
         """What this kind of memory is called among the providers of the contract."""
         return "null"
 
+    def _holds(self, chat: Chat) -> bool:
+        return isinstance(chat, NullChat) and chat._memory.scope.space == self.scope.space  # noqa: SLF001 - as in Memory
+
     def _handle(self, scope: Scope, *, pinned: bool) -> NullMemory:
         handle = NullMemory(tenant=scope.tenant, user=scope.user, agent=scope.agent)
         handle._pinned = pinned
@@ -373,7 +376,7 @@ class NullMemory(NullView, Memory):
     @property
     def aio(self) -> AsyncMemory:
         """The same methods, awaited; they are done at once."""
-        return cast("AsyncMemory", _Awaited(self))
+        return cast("AsyncMemory", Awaited(self))
 
     at = _makes(Memory.at, lambda memory, _: NullView(memory.scope))
     remember = _makes(Memory.remember, _remembered)
@@ -402,53 +405,3 @@ class NullMemory(NullView, Memory):
     rebuild = _gives(Memory.rebuild, int)
     verify = _gives(Memory.verify, lambda: Verification({}))
     close = _gives(Memory.close, _none)
-
-
-class _Awaited:
-    """The awaited form of a handle: each of its methods gives at once what that of the handle gives.
-
-    Not one of `holdfast.aio`: those run the methods of `Memory` itself, on threads.
-    """
-
-    def __init__(self, sync: object) -> None:
-        self._sync = sync
-
-    def __getattr__(self, name: str) -> object:
-        value = getattr(self._sync, _NAMES.get(name, name))
-        if name in _HANDLES:
-            opens = callable(value)
-            return (lambda *args, **kwargs: _Awaited(value(*args, **kwargs))) if opens else _Awaited(value)
-        if name == "tools":
-            return partial(_awaited_tools, value)
-        if not callable(value) or name in _AT_ONCE:
-            return value
-
-        @wraps(value)
-        async def call(*args: object, **kwargs: object) -> object:
-            given = value(*args, **kwargs)
-            return _Awaited(given) if isinstance(given, View) else given
-
-        return call
-
-    async def __call__(self, arguments: Mapping[str, object] | str | None = None, /) -> ToolResult:
-        tool = cast("Tool", self._sync)
-        return tool(arguments)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    def __repr__(self) -> str:
-        return f"{self._sync!r}.aio"
-
-
-def _awaited_tools(make: Callable[..., list[Tool]], chat: object = None, **options: object) -> list[_Awaited]:
-    made = make(chat._sync if isinstance(chat, _Awaited) else chat, **options)  # noqa: SLF001 - our own
-    return [_Awaited(tool) for tool in made]
-
-
-_NAMES = {"set": "__setitem__", "delete": "__delitem__"}  # what awaited pads call them
-_HANDLES = ("pad", "chat", "scoped", "run")
-_AT_ONCE = ("on", "same_as")

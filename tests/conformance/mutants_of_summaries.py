@@ -1,0 +1,208 @@
+"""Defects in summaries, and in the way back from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from mutant import Mutant, fake_with, of_chats
+
+from holdfast import ChatStats, CompactionResult, Description, Expansion, Message, Summary, Window
+from holdfast.testing import FakeProvider
+from holdfast.testing.case import WholeChat, tokens_of
+from holdfast.testing.fake_chat import LLM, FakeChat
+from holdfast.testing.log import Log, Part
+from holdfast.types import Level
+
+
+class Forgetful(FakeChat):
+    """Drop the messages that a summary stands for."""
+
+    def history(
+        self, limit: int | None = None, *, before: int | None = None, after: int | None = None
+    ) -> list[Message]:
+        return [
+            one for one in super().history(limit, before=before, after=after) if one in self._log().rest()
+        ]
+
+    def stats(self) -> ChatStats:
+        return replace(super().stats(), messages=len(self._log().rest()))
+
+
+class Locked(FakeChat):
+    """Hold the lock while a model answers."""
+
+    def compact(
+        self, mode: Any = "incremental", *, budget: int = 8_000, llm: LLM | None = None
+    ) -> CompactionResult:
+        with self._space.lock:
+            return super().compact(mode, budget=budget, llm=llm)
+
+
+class Mending(FakeChat):
+    """Hide messages behind nothing when a model fails."""
+
+    def compact(
+        self, mode: Any = "incremental", *, budget: int = 8_000, llm: LLM | None = None
+    ) -> CompactionResult:
+        try:
+            return super().compact(mode, budget=budget, llm=llm)
+        except RuntimeError:
+            part = self._log().next_part(budget)
+            self._log().store(part or (), "sum_failed", "…", "normal")
+            raise
+
+
+class Parting(Log):
+    """Summarise so many messages, whatever belongs together."""
+
+    def _leaf(self) -> tuple[Message, ...]:
+        rest = self.rest()
+        return tuple(rest[:12]) if len(rest) > 16 else ()
+
+
+class PartingChat(FakeChat):
+    def _log(self) -> Log:
+        return self._space.logs.get(self.id) or Parting(self.id, "")
+
+
+class Unchecked(Log):
+    """Store a summary, whatever stands there by now."""
+
+    def store(self, part: Part, name: str, text: str, level: Level) -> Summary | None:
+        if isinstance(part[0], Summary):
+            return super().store(part, name, text, level)
+        made = Log(self.id, "", list(self.messages)).store(part, name, text, level)
+        if made:
+            self.tree[name] = made
+        return made
+
+
+class UncheckedChat(FakeChat):
+    def _log(self) -> Log:
+        return self._space.logs.get(self.id) or Unchecked(self.id, "")
+
+
+class Tailless(Log):
+    """Summarise to the last message."""
+
+    def _leaf(self) -> tuple[Message, ...]:
+        return tuple(self.rest()[:10])
+
+
+class TaillessChat(FakeChat):
+    def _log(self) -> Log:
+        return self._space.logs.get(self.id) or Tailless(self.id, "")
+
+
+def beside_summaries(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+    """Show messages as well that a summary stands for."""
+    window = chat.window(budget, tail=tail)
+    if not window.summaries or window.omitted:
+        return window
+    behind = tuple(chat.history(before=window.messages[0].seq if window.messages else None))
+    messages = (*behind, *window.messages)
+    return replace(window, messages=messages, tokens=tokens_of(messages) + tokens_of(window.summaries))
+
+
+def containers(
+    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
+) -> Expansion:
+    found = chat.expand(summary, token_cap, cursor=cursor)
+    if not found.summary.depth:
+        return found
+    parents = [chat.describe(one).summary for one in chat.describe(summary).parents]
+    return replace(found, children=tuple(parents), truncated=False, cursor=None)
+
+
+def empty_expansion(
+    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
+) -> object:
+    try:
+        return chat.expand(summary, token_cap, cursor=cursor)
+    except ValueError:
+        return None
+
+
+def swapped(chat: WholeChat, summary: str) -> Description:
+    found = chat.describe(summary)
+    return replace(found, parents=found.children, children=found.parents)
+
+
+class Open(FakeProvider):
+    """Open the summaries of everybody."""
+
+    def chat(self, name: str, /) -> FakeChat:
+        spaces = self._spaces
+
+        class OpenChat(FakeChat):
+            def _of_summary(self, summary: str) -> Log:
+                logs = [log for space in spaces.values() for log in space.logs.values()]
+                return next((log for log in logs if summary in log.tree), None) or super()._of_summary(
+                    summary
+                )
+
+        return OpenChat(name, self._scope, self._space)
+
+
+def broken_expansion(
+    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
+) -> object:
+    try:
+        return chat.expand(summary, token_cap, cursor=cursor)
+    except ValueError as error:
+        raise RuntimeError("no row") from error
+
+
+SUMMARIES = (
+    Mutant("compaction drops messages", "compact", fake_with(Forgetful)),
+    Mutant("a lock is held while a model answers", "compact", fake_with(Locked)),
+    Mutant("a failing model hides messages", "compact", fake_with(Mending)),
+    Mutant("a summary ends within a tool use", "compact", fake_with(PartingChat)),
+    Mutant("of two summaries both are stored", "compact", fake_with(UncheckedChat)),
+    Mutant("the newest messages are summarised", "compact", fake_with(TaillessChat)),
+    of_chats("summarised messages are shown as well", "compact", window=beside_summaries),
+    of_chats("a chat is always crowded", "compact", crowded=lambda *_: True),
+    of_chats(
+        "tokens are taken for a share",
+        "compact",
+        crowded=lambda chat, _, most=0.75: chat.stats().context_tokens > most,
+    ),
+    of_chats(
+        "summaries leave the window",
+        "compact",
+        window=lambda chat, budget=8_000, tail=None: replace(chat.window(budget, tail=tail), summaries=()),
+    ),
+    of_chats(
+        "an answer of any length is taken",
+        "compact",
+        compact=lambda chat, mode="incremental", budget=8_000, llm=None: chat.compact(
+            mode, budget=budget, llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing")
+        ),
+    ),
+    of_chats("an unknown summary breaks everything", "tools", expand=broken_expansion),
+    of_chats("expand gives what contains a summary", "explore", expand=containers),
+    of_chats("parents and children are swapped", "explore", describe=swapped),
+    of_chats("an unknown summary is empty", "explore", expand=empty_expansion),
+    of_chats(
+        "expand knows no cap",
+        "explore",
+        expand=lambda chat, id_, token_cap=0, cursor=None: chat.expand(id_, 10**9, cursor=cursor),
+    ),
+    of_chats(
+        "expand does not lead on",
+        "explore",
+        expand=lambda chat, id_, token_cap=4_000, cursor=None: replace(
+            chat.expand(id_, token_cap, cursor=cursor), truncated=False, cursor=None
+        ),
+    ),
+    of_chats(
+        "pages of an expansion never end",
+        "explore",
+        expand=lambda chat, id_, token_cap=4_000, cursor=None: replace(
+            chat.expand(id_, token_cap), truncated=True, cursor=uuid4().hex
+        ),
+    ),
+    Mutant("a summary of another user opens", "scopes", lambda _: Open()),
+)

@@ -1,0 +1,114 @@
+"""All that the server has, over each way to it, in both eras of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+from mcp_types import ResourceTemplateReference
+
+from holdfast import Memory
+from mcp import Client
+from mcp_peers import ERAS, Person, Served, client, data, http_client, over_stdio, wait
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("transports") / "memory.db")
+    with Memory(path, user="ada") as memory:
+        chat = memory.chat("monday")
+        for number in range(40):
+            words = f"Run {number} for the Berlin marathon went along the river. " * 12
+            chat.append(role="user", content=words)
+            chat.append(role="assistant", content=f"Noted, run {number}.")
+        chat.compact("full", budget=2_000)
+    return path
+
+
+@pytest.fixture(scope="module")
+def served(db: str) -> Iterator[Served]:
+    with Served(db) as server:
+        yield server
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_every_tool_resource_and_prompt_is_there(db: str, served: Served, over: str, era: str) -> None:
+    person = Person()
+
+    def connected() -> AbstractAsyncContextManager[Client]:
+        if over == "http":
+            return http_client(served.url, served.token, era, person)
+        return client(over_stdio(db), era, person)
+
+    async def using() -> None:
+        async with connected() as one:
+            used = await every_tool(one)
+            assert used == {tool.name for tool in (await one.list_tools()).tools}
+            read = await every_resource(one)
+            listed = {str(found.uri) for found in (await one.list_resources()).resources}
+            templates = {
+                found.uri_template for found in (await one.list_resource_templates()).resource_templates
+            }
+            assert read == listed | templates
+            prompted = await every_prompt(one)
+            assert prompted == {found.name for found in (await one.list_prompts()).prompts}
+
+    wait(using())
+    assert len(person.asked) == 5
+    with Memory(db, user="ada") as memory:
+        assert memory.verify().ok
+
+
+async def every_tool(one: Client) -> set[str]:
+    used = set()
+
+    async def ask(tool: str, **arguments: object) -> dict[str, Any]:
+        used.add(tool)
+        return data(await one.call_tool(tool, arguments))
+
+    tea = (await ask("remember", text="She drinks tea."))["id"]
+    before = (await ask("history", id=tea))["changes"][0]["version"]
+    assert (await ask("update", id=tea, text="She drinks green tea."))["id"] == tea
+    assert (await ask("expand", id=tea))["items"][0]["text"] == "She drinks green tea."
+    assert (await ask("history", id=tea, restore=before))["note"]
+    assert (await ask("forget", id=tea))["did"] == "retract"
+    assert (await ask("profile", text="A runner."))["profile"] == "A runner."
+    rule = (await ask("constraints", add="Never on Mondays."))["constraints"][0]
+    assert (await ask("constraints", remove=rule["id"]))["constraints"] == []
+    assert (await ask("scratchpad", name="week", value="1"))["entries"]
+    assert (await ask("scratchpad", remove="week"))["entries"] == []
+    assert (await ask("search_sessions"))["sessions"][0]["id"] == "monday"
+    assert (await ask("recall", query="marathon"))["hits"]
+    found = (await ask("search", query="marathon"))["results"][0]
+    assert "marathon" in (await ask("fetch", id=found["id"]))["text"]
+    await ask("remember", text="She lives in Bern.")  # so that there is something to read
+    return used
+
+
+async def every_resource(one: Client) -> set[str]:
+    """Read all, those with an id by one that is completed."""
+    read = set()
+    for name in ("status", "profile", "constraints", "facts"):
+        assert (await one.read_resource(f"memory://{name}")).contents
+        read.add(f"memory://{name}")
+    for template in ("facts/{id}", "sessions/{id}{?limit}", "summary/{id}"):
+        uri = f"memory://{template}"
+        ids = await one.complete(ResourceTemplateReference(uri=uri), {"name": "id", "value": ""})
+        path = template.replace("{id}", ids.completion.values[0]).replace("{?limit}", "?limit=2")
+        assert (await one.read_resource(f"memory://{path}")).contents
+        read.add(uri)
+    return read
+
+
+async def every_prompt(one: Client) -> set[str]:
+    given = {
+        "recall_topic": {"topic": "marathon"},
+        "continue_conversation": {"session": "monday"},
+        "review_memory": {},
+    }
+    for name, arguments in given.items():
+        assert (await one.get_prompt(name, arguments)).messages
+    return set(given)
