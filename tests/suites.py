@@ -43,7 +43,18 @@ def run_suite(
     """Run tests of an unpacked release with a plugin of ours, and count how many ended in which way."""
     given = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     path = os.pathsep.join(filter(None, [str(PLUGINS), given.get("PYTHONPATH")]))
-    python = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", plugin]
+    python = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "coroutine_tests",
+        "-p",
+        plugin,
+    ]
     done = subprocess.run(
         [*python, "-c", os.devnull, "--rootdir", str(folder), *options, *files],
         cwd=folder,

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from holdfast import Denied, InvalidInput, Memory
 from holdfast.agents.presets import compartment_tools, fact_tool, provider_tool
-from holdfast.agents.tools import Tool, ToolResult, tools_for
+from holdfast.agents.tools import tools_for
 from holdfast.learn.origin import recalled_seqs
 from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
+from tool_results import error, listed, named
 
 END = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
@@ -32,20 +33,6 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 def memory() -> Iterator[Memory]:
     with Memory(":memory:", tenant="acme", user="ada", agent="coach") as opened:
         yield opened
-
-
-def named(tools: list[Tool]) -> dict[str, Tool]:
-    return {tool.name: tool for tool in tools}
-
-
-def listed(found: ToolResult, name: str) -> list[dict[str, object]]:
-    assert found.ok, found.text
-    return cast("list[dict[str, object]]", found.data[name])
-
-
-def error(found: ToolResult) -> str:
-    assert not found.ok
-    return f"{found.data['error']} {found.data.get('todo', '')}"
 
 
 def agree(_: str) -> bool:

@@ -12,11 +12,12 @@ from holdfast import InvalidInput, Memory
 from holdfast.agents.presets import compartment_tools, fact_tool, observation_tools, provider_tool
 from holdfast.agents.presets.provider import ACTIONS
 from holdfast.agents.results import ORIGIN
-from holdfast.agents.tools import Tool, ToolResult
+from holdfast.agents.tools import ToolResult
 from holdfast.chat import Chat
 from holdfast.learn.origin import is_memory_tool
 from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
+from tool_results import named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -30,16 +31,6 @@ def memory() -> Iterator[Memory]:
 @pytest.fixture
 def chat(memory: Memory) -> Chat:
     return memory.chat("monday")
-
-
-def named(tools: list[Tool]) -> dict[str, Tool]:
-    return {tool.name: tool for tool in tools}
-
-
-def properties(tool: Tool) -> dict[str, dict[str, object]]:
-    found = tool.parameters["properties"]
-    assert isinstance(found, dict)
-    return found
 
 
 def error(found: ToolResult) -> str:

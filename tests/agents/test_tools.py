@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast import InvalidInput, Kind, Memory, ToolCall, acting
 from holdfast.agents.available import ALL, PARTS
 from holdfast.agents.results import ORIGIN
-from holdfast.agents.tools import Tool, ToolResult, tools_for
+from holdfast.agents.tools import ToolResult, tools_for
 from holdfast.chat import Chat
 from holdfast.learn.origin import is_memory_tool, recalled_seqs
 from holdfast.null import NullMemory
@@ -22,6 +22,7 @@ from holdfast.testing import FakeProvider, MinimalProvider
 from holdfast.text.tokens import estimate_tokens
 from holdfast.tracing import traced
 from holdfast.types import Message
+from tool_results import error, listed, named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MANY = tuple(ALL)
@@ -38,30 +39,6 @@ def memory() -> Iterator[Memory]:
 @pytest.fixture
 def chat(memory: Memory) -> Chat:
     return memory.chat("monday")
-
-
-def named(tools: list[Tool]) -> dict[str, Tool]:
-    return {tool.name: tool for tool in tools}
-
-
-def properties(tool: Tool) -> dict[str, dict[str, object]]:
-    found = tool.parameters["properties"]
-    assert isinstance(found, dict)
-    return found
-
-
-def listed(found: ToolResult, name: str) -> list[dict[str, object]]:
-    assert found.ok, found.text
-    value = found.data[name]
-    assert isinstance(value, list)
-    return value
-
-
-def error(found: ToolResult) -> str:
-    assert not found.ok
-    assert json.loads(found.text) == found.data
-    assert set(found.data) == {"error", "todo"}
-    return f"{found.data['error']} {found.data['todo']}"
 
 
 # What there is
