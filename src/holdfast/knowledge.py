@@ -10,7 +10,7 @@ from holdfast.acting import check_writer, current
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
-from holdfast.store import erasure, records, snapshots
+from holdfast.store import erasure, receipts, records, snapshots
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
 from holdfast.types import (
@@ -382,7 +382,7 @@ class Knowledge(View):
 
     def erasures(self) -> list[Erasure]:
         """List the receipts of this space, the oldest first."""
-        return erasure.receipts(self._open.database, self.scope.space)
+        return receipts.read(self._open.database, self.scope.space)
 
     def _draft(
         self,

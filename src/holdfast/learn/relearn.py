@@ -19,7 +19,7 @@ from holdfast.learn.question import Question, Unreadable
 from holdfast.learn.results import Relearning
 from holdfast.learn.setting import Setting
 from holdfast.learn.work import FOR_ALL
-from holdfast.store import erasure, log, records, sessions
+from holdfast.store import log, receipts, records, sessions
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.types import MAX_COUNT, Record
 
@@ -108,7 +108,7 @@ def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Pr
         ModelFailed: the model failed, or answered twice what cannot be read.
 
     """
-    erasures = erasure.count(setting.database, setting.space)
+    erasures = receipts.count(setting.database, setting.space)
     last = sessions.length(setting.database, setting.space, chat)
     source = Source(chat, 1, last, "", "", "session", is_news=False)
     messages = log.read(setting.database, setting.space, chat)
@@ -201,7 +201,7 @@ def exchange(setting: Setting, found: Difference, prompt: Prompt) -> None:
         return
     intake = setting.intake(setting.scope)
     with records.writing(setting.database, setting.space, intake.now) as changes:
-        erasure.check_none_since(changes.tx, setting.space, found.erasures)
+        receipts.check_none_since(changes.tx, setting.space, found.erasures)
         for record in found.removed:
             if records.is_current(changes.tx, setting.space, record):
                 intake.take_back(changes, record, "retract", f"{prompt.label} does not find it")

@@ -9,7 +9,7 @@ from holdfast.errors import Damaged
 from holdfast.recall import segment as segments
 from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
 from holdfast.recall.segment import BadSegment, Segment
-from holdfast.store import erasure, log, records, sessions, summaries, watermarks
+from holdfast.store import erasure, log, receipts, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
 from holdfast.store.rows import EPOCH, to_micros
 from holdfast.types import MAX_COUNT, Summary, Verification
@@ -33,8 +33,8 @@ def verify(db: Database, space: str) -> Verification:
     }
     checked |= dict.fromkeys(("index segments", *indexes), 0)
     problems = list(db.check())
-    docs, versions = erasure.gaps(db, space)
-    if left := erasure.unfinished(db, space):
+    docs, versions = receipts.gaps(db, space)
+    if left := receipts.unfinished(db, space):
         problems.append(
             f"{left} erasures were interrupted: the files may hold remains until the next erasure"
         )

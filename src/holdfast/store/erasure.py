@@ -8,19 +8,16 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Conflict, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast.store import jobs, records, segments, summaries
+from holdfast.store.receipts import FILE
 from holdfast.store.records import Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row
-
-_FILE = (
-    "*"  # no name of a space; its row counts the erasures, and those after which the files were written anew
-)
+    from holdfast.store.database import Database, Row
 
 
 class What(NamedTuple):
@@ -73,12 +70,12 @@ def erase(
     """
     receipt = _erase(db, space, target, writer, now, allow)
     with db.reading() as connection:
-        newest = connection.all("SELECT version FROM spaces WHERE space = :space", space=_FILE)[0][0]
+        newest = connection.all("SELECT version FROM spaces WHERE space = :space", space=FILE)[0][0]
     db.purge()
     with db.writing() as tx:
         tx.all(
             "UPDATE spaces SET epoch = :newest WHERE space = :space AND epoch < :newest",
-            space=_FILE,
+            space=FILE,
             newest=newest,
         )
     return receipt
@@ -339,7 +336,7 @@ class _Erasing:
         number = self._tx.all(
             "INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, 1) "
             "ON CONFLICT (space) DO UPDATE SET version = spaces.version + 1 RETURNING version",
-            space=_FILE,
+            space=FILE,
         )[0][0]
         self._tx.all(
             "INSERT INTO erasures (space, id, at, writer, what, counts, docs, versions, digest, number) "
@@ -364,7 +361,6 @@ _BY_REFLECTION = """
     AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
 # The reasons of a model may repeat what it was shown.
 _UNEXPLAIN = "UPDATE records SET why = '' WHERE space = :space AND version > :first AND writer = 'reflect' AND why <> ''"
-_COUNT = "SELECT count(*) FROM erasures WHERE space = :space"
 _FROM_NOWHERE = """
     SELECT r.version, r.chat FROM records r
     WHERE r.space = :space AND r.chat <> '' AND r.author = 'reflect' AND r.meta LIKE :learned AND r.meta NOT LIKE :of
@@ -409,34 +405,6 @@ def _ranges(numbers: Iterable[int]) -> list[list[int]]:
     return ranges
 
 
-def receipts(db: Database, space: str) -> list[Erasure]:
-    """Read the receipts of a space, the oldest first."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT id, what, counts, writer, at, digest FROM erasures WHERE space = :space ORDER BY at, id",
-            space=space,
-        )
-    return [
-        Erasure(identity, kind, json.loads(counts), writer, from_micros(at), digest)
-        for identity, kind, counts, writer, at, digest in rows
-    ]
-
-
-def count(db: Database, space: str) -> int:
-    """Count the erasures of a space, before something is read of which `check_none_since` is to be told."""
-    with db.reading() as connection:
-        return int(connection.all(_COUNT, space=space)[0][0])
-
-
-def check_none_since(tx: Connection, space: str, counted: int) -> None:
-    """Raise Conflict if something was erased since the erasures were counted: what was read then may be gone."""
-    if tx.all(_COUNT, space=space)[0][0] != counted:
-        raise Conflict(
-            "Something was erased while a model read the session; nothing of it was stored.",
-            "Try again, with what is left.",
-        )
-
-
 def learned_from_nowhere(db: Database, space: str) -> list[Row]:
     """Give the versions that were learned in the background from a chat that is not there, each with the id of the chat.
 
@@ -444,26 +412,3 @@ def learned_from_nowhere(db: Database, space: str) -> list[Row]:
     """
     with db.reading() as connection:
         return connection.all(_FROM_NOWHERE, space=space, learned='%"learned":%', of='%"of":%')
-
-
-def unfinished(db: Database, space: str) -> int:
-    """Count the erasures after which the files were not written anew: their process was killed, or others read on."""
-    with db.reading() as connection:
-        purged = connection.all(
-            "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=_FILE
-        )
-        rows = connection.all(
-            "SELECT count(*) FROM erasures WHERE space = :space AND number > :purged",
-            space=space,
-            purged=purged[0][0],
-        )
-    return int(rows[0][0])
-
-
-def gaps(db: Database, space: str) -> tuple[list[Range], list[Range]]:
-    """Give the numbers of messages and of versions that receipts say are gone."""
-    with db.reading() as connection:
-        rows = connection.all("SELECT docs, versions FROM erasures WHERE space = :space", space=space)
-    docs = [(first, last) for row in rows for first, last in json.loads(row[0])]
-    versions = [(first, last) for row in rows for first, last in json.loads(row[1])]
-    return docs, versions
