@@ -7,6 +7,8 @@ from oai_rebind import NOT_PORTABLE
 
 from suites import run_suite, sdist
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 VERSION = "0.24.0"
 SHA256 = "4b4b285f4fed81fdf1b4ac426a9101658d9cd29b4fb1aaeee18f639b77e704e3"
 FILES = ["tests/memory/test_session.py", "tests/memory/test_session_limit.py"]
@@ -21,7 +23,6 @@ def test_everything_passes_that_another_session_can_pass() -> None:
     assert counted() == {"passed": CASES - len(NOT_PORTABLE), "xfailed": len(NOT_PORTABLE)}
 
 
-@pytest.mark.slow
 def test_and_on_a_server(postgres_url: str) -> None:
     on_a_server = counted(REBOUND_ON=postgres_url)
     assert on_a_server == {"passed": CASES - len(NOT_PORTABLE), "xfailed": len(NOT_PORTABLE)}

@@ -29,6 +29,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     told: list[str] = []
     report = agents.run(plan=TINY, folder=tmp_path, progress=told.append)

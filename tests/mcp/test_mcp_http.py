@@ -17,6 +17,8 @@ from holdfast.agents import mcp_http
 from holdfast.agents.mcp import make_server
 from mcp_peers import ERAS, PATIENCE, Served, command, data, http_client, text, wait
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 PING = {
     "jsonrpc": "2.0",

@@ -18,6 +18,8 @@ import pytest
 from holdfast import Memory
 from mcp_peers import ERAS, PATIENCE, Person, client, command, data, over_stdio, text, wait
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 @pytest.fixture
 def db(tmp_path: Path) -> str:

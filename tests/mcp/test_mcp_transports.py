@@ -13,6 +13,8 @@ from holdfast import Memory
 from mcp import Client
 from mcp_peers import ERAS, Person, Served, client, data, http_client, over_stdio, wait
 
+pytestmark = pytest.mark.slow  # processes of their own
+
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> str:
