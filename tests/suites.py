@@ -65,7 +65,12 @@ def run_suite(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     last = _last_line(done.stdout)
-    return {word: int(number) for number, word in re.findall(r"(\d+) ([a-z]+)(?=,| in )", last)}
+    # Not the warnings: a test that ends in the expected failure leaves its session to the collector, now or later.
+    return {
+        word: int(number)
+        for number, word in re.findall(r"(\d+) ([a-z]+)(?=,| in )", last)
+        if "warn" not in word
+    }
 
 
 def _fetch(name: str, version: str, sha256: str, place: Path) -> Path:
