@@ -144,6 +144,7 @@ def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> Non
     check_tree(memory, chat, chat.history())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("erased", ["first", "middle", "last"])
 def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_back(
     memory: Memory, erased: str

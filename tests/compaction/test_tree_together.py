@@ -121,6 +121,7 @@ def test_another_process_does_not_wait_for_the_model(
     check(memory, chat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["tree", "single"])
 @pytest.mark.parametrize("turn", [1, 2])
 def test_of_two_processes_that_compact_at_once_one_finds_out(

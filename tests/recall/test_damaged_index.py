@@ -170,6 +170,7 @@ NOTICED: dict[str, Damage] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", NOTICED.values(), ids=NOTICED.keys())
 def test_a_damaged_index_is_made_again_from_the_log(
     indexed: Memory, change: Damage, caplog: pytest.LogCaptureFixture

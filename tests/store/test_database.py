@@ -701,6 +701,7 @@ assert memory.verify().ok
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["at once", "as usual"])
 def test_a_forked_process_is_told_to_open_its_own(shared_location: str, end: str) -> None:
     said = run(FORK, shared_location, end).splitlines()
