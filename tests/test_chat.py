@@ -865,6 +865,7 @@ def written_by_processes(shared_location: str, reopen: Callable[[], Memory]) -> 
     return reopen()
 
 
+@pytest.mark.slow
 def test_processes_append_to_one_database_without_loss(written_by_processes: Memory) -> None:
     memory = written_by_processes
     history = memory.chat("monday").history()

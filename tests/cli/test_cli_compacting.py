@@ -587,6 +587,7 @@ def test_postgres(cli: Cli, postgres_url: str) -> None:
     assert "not summarised" in cli.text("tree", "voyage")
 
 
+@pytest.mark.slow
 def test_a_long_real_session(shared_data: Path, cli: Cli) -> None:
     session = shared_data / "agent_sessions" / "coding-8fd5765e.jsonl"
     with Memory(cli.db) as memory:

@@ -29,6 +29,7 @@ def check(memory: Memory) -> None:
     check_words(chat, chat.history())
 
 
+@pytest.mark.slow
 @POLICIES
 @pytest.mark.parametrize("what", ["append", "compact", "erase", "erase all"])
 @pytest.mark.parametrize("when", [2, 5])

@@ -103,6 +103,7 @@ def test_erased_words_are_in_no_summary_and_in_no_byte(
     assert not words_in(stored(shared_location)) & gone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("erased", [1, 8, 26, 51, 77, 99])
 def test_a_tree_is_true_wherever_it_is_erased(memory: Memory, erased: int) -> None:
     chat = memory.chat("monday")

@@ -98,6 +98,7 @@ def test_another_thread_does_not_wait_for_the_model(memory: Memory) -> None:
     check(memory, chat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 3, 8])
 def test_another_process_does_not_wait_for_the_model(
     shared_location: str, reopen: Callable[[], Memory], at: int

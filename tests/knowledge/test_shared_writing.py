@@ -283,6 +283,7 @@ memory.close()
 """
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(shared_location: str) -> None:
     programs.run_together(ADD, [(shared_location, process) for process in "abc"])
     with Memory(shared_location, user="ada") as memory:

@@ -448,6 +448,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 """
 
 
+@pytest.mark.slow
 def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_process(
     shared_location: str, reopen: Callable[[], Memory]
 ) -> None:

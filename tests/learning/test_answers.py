@@ -155,6 +155,7 @@ def test_an_unreadable_answer_is_not_quoted() -> None:
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["[", "{", "```", '["', '{"a":', "{```", "<think>", "[1,", '"', "\\", '["\\x"', "]", "[ "]
 )

@@ -189,6 +189,7 @@ def test_the_same_is_learned_while_others_append(
         assert known(memory) == known(alone) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("llm", [None, Model()])
 def test_nobody_has_to_wait_for_a_worker_that_rests(
     location: str, monkeypatch: pytest.MonkeyPatch, llm: Model | None

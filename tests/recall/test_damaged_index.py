@@ -190,6 +190,7 @@ def test_a_damaged_index_is_made_again_from_the_log(
     assert caplog.text == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -445,6 +446,7 @@ def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: st
         assert ask(memory, "berlin") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "count"),
     [

@@ -95,6 +95,7 @@ def july_fit(said: Said, day: int | None) -> float:
     return {0: 1.0, 1: 0.7, 2: 0.7, 3: 0.7}.get(abs(at.day - day), 0.4)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     chats=sessions(),

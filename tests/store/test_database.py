@@ -489,6 +489,7 @@ def locked(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Me
                 other_file.execute("ROLLBACK")
 
 
+@pytest.mark.slow
 def test_a_lock_that_another_holds_for_long_is_reported(locked: Memory) -> None:
     with pytest.raises(Unavailable, match=r"lock"):
         locked.chat("monday").append(role="user", content="hello")
@@ -499,6 +500,7 @@ def test_a_lock_that_another_holds_does_not_keep_from_reading(locked: Memory) ->
     assert len(locked.chat("monday").history()) == 1
 
 
+@pytest.mark.slow
 def test_after_a_lock_is_gone_writing_goes_on(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 1)
     with closing(open_database(shared_location)) as db, Memory(shared_location, user="ada") as memory:

@@ -250,6 +250,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_database_at_once_make_it_once(
     shared_location: str, reopen: Callable[[], Memory]
 ) -> None:

@@ -273,6 +273,7 @@ def test_findings_are_sorted_within_the_text_and_redacting_removes_the_secrets(t
     assert redact(redacted, scan(redacted)) == redacted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [
@@ -297,6 +298,7 @@ def test_long_base64_is_clean() -> None:
 REACHED = {"tune": (0.925, 0.002), "held_out": (0.91, 0.02)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", HALVES)
 def test_the_corpus(half: str) -> None:
     lines = [
