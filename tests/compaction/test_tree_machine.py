@@ -248,9 +248,10 @@ def run_machine(memory: Memory, examples: int, steps: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_session_in_memory_stays_true() -> None:
     with Memory(":memory:", user="ada") as memory:
-        run_machine(memory, 25, 10)
+        run_machine(memory, 60, 10)
 
 
 def test_a_session_on_disk_stays_true(tmp_path: Path) -> None:
