@@ -243,8 +243,9 @@ class Record:
     `id` is the same in all versions; `version` is the number of the change that made this one, within its space.
     `target` is what a fact is about ("user", "env") or the compartment of a note ("run", "session", "plan"). `agent` is
     whose it is, "" for that of all agents of the user. `by` wrote the text, `source` says where it came from, `chat` and
-    `messages` (first and last `seq`) in which words it was learned. `at` is when it was written; `since` and `until`
-    when it is true in the world. `evidence` counts how often it was said, `sources` names who else said it. `uses` and
+    `messages` (first and last `seq`) in which words it was learned. `at` is when it was said: the time of the last of
+    these messages, or of storing where there are none. `created` is when this version was stored; `since` and `until`
+    are when it is true in the world. `evidence` counts how often it was said, `sources` names who else said it. `uses` and
     `used` say how often and when last a note was asked for. `flags` name what the guard found in the text. `action` is
     what made this version ("add", "replace", "duplicate", "update", "retract", …) and `why` says more.
     """
@@ -267,6 +268,7 @@ class Record:
     chat: str = field(default="", kw_only=True)
     messages: tuple[int, int] | None = field(default=None, kw_only=True)
     at: datetime | None = field(default=None, kw_only=True)
+    created: datetime | None = field(default=None, kw_only=True)
     since: datetime | None = field(default=None, kw_only=True)
     until: datetime | None = field(default=None, kw_only=True)
     trust: Trust = field(default="trusted", kw_only=True)
@@ -285,7 +287,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Explain one version of a space: what was done to which record, by whom, when, and the text before and after it.
+    """Explain one version of a space: what was done to which record, by whom, when (`at`: stored), and the text before and after it.
 
     `before` and `after` are None where there was, or is, no such record. `batch` is the first version of the call that
     made this change; `undo` takes back all changes of a call.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,30 @@ def test_an_agent_of_the_memory_gets_what_names_none(tmp_path: Path) -> None:
     with Memory(":memory:", agent="coach") as memory:
         import_paths(memory, str(write_lines(tmp_path / "a.jsonl", talk(1))))
         assert [chat.agent for chat in memory.chats()] == ["coach"]
+
+
+def test_a_message_without_a_time_has_that_of_the_one_before(tmp_path: Path) -> None:
+    lines = [
+        {"role": "user", "content": "one", "chat": "a"},
+        {"role": "user", "content": "two", "chat": "b"},
+        {"role": "user", "content": "three", "chat": "a"},
+        {"role": "user", "content": "four", "chat": "a", "at": "2024-03-05T09:00:00Z"},
+        {"role": "user", "content": "five", "chat": "a"},
+        {"role": "user", "content": "six", "chat": "a", "at": "2024-03-06T09:00:00Z"},
+        {"role": "user", "content": "seven", "chat": "a"},
+    ]
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    with Memory(":memory:", clock=lambda: now) as memory:
+        import_paths(memory, write_lines(tmp_path / "talk.jsonl", lines))
+        days = [(one.at.month, one.at.day) for one in memory.chat("a").history() if one.at]
+        assert days == [(3, 5), (3, 5), (3, 5), (3, 5), (3, 6), (3, 6)]
+        assert [one.at for one in memory.chat("b").history()] == [now]
+
+
+def test_messages_without_times_are_dated_across_batches(tmp_path: Path) -> None:
+    lines: list[object] = [{"role": "user", "content": f"message {n}"} for n in range(1200)]
+    lines[700] = {"role": "user", "content": "dated", "at": "2024-03-05T09:00:00Z"}
+    with Memory(":memory:") as memory:
+        import_paths(memory, write_lines(tmp_path / "talk.jsonl", lines))
+        times = {one.at for one in memory.chat("talk").history()}
+    assert times == {datetime(2024, 3, 5, 9, tzinfo=UTC)}

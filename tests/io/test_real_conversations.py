@@ -31,7 +31,8 @@ def histories(memory: Memory) -> dict[str, list[Message]]:
 
 
 def jsonl_files(shared_data: Path) -> list[Path]:
-    return sorted(shared_data.rglob("*.jsonl"))
+    """List the conversations; beside them are questions to ask of them."""
+    return sorted(path for path in shared_data.rglob("*.jsonl") if path.name != "questions.jsonl")
 
 
 def test_every_line_is_imported_or_accounted_for(shared_data: Path) -> None:

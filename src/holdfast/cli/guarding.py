@@ -52,7 +52,7 @@ def _as_written(memory: Memory, record: Record) -> Record:
     """Say who wrote a record that was put into quarantine, and why; an `undo` since then says so in its own name."""
     for change in memory.changes(id=record.id):
         if change.action == "quarantine":
-            return replace(record, by=change.by, at=change.at, why=change.why)
+            return replace(record, by=change.by, created=change.at, why=change.why)
     return record
 
 
@@ -76,7 +76,7 @@ def _show_held(screen: Screen, record: Record) -> None:
     source = learned(record)
     screen.say(
         (called(record.kind, record.target), "bold yellow"),
-        (f"  {when(record.at)}  ", "dim"),
+        (f"  {when(record.created)}  ", "dim"),
         "by ",
         (record.by, "bold"),
         f" from {source}  " if source else "  ",

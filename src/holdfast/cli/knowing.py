@@ -276,7 +276,10 @@ def _whole_text(options: Options, kind: str, words: list[str] | None, expected: 
     elif found:
         Screen().say(found.text)
         aside.say(
-            (f"{called(kind)} {found.id}, version {found.version}, {when(found.at)} by {found.by}", "dim")
+            (
+                f"{called(kind)} {found.id}, version {found.version}, {when(found.created)} by {found.by}",
+                "dim",
+            )
         )
     else:
         aside.say(f"There is no {kind}{options.whose()} yet.")

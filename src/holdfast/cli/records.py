@@ -129,7 +129,7 @@ def show_table(screen: Screen, records: Sequence[Record]) -> None:
         "flags": [", ".join(flags(one)) for one in records],
         "agent": [one.agent for one in records],
         "by": [one.by for one in records],
-        "written": [when(one.at) for one in records],
+        "written": [when(one.created) for one in records],
     }
     shown = [name for name, cells in columns.items() if any(cells)]
     screen.table(shown, list(zip(*(columns[name] for name in shown), strict=True)), whole="id")
@@ -167,7 +167,7 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
     why = f": {record.why}" if record.why else ""
     meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
     facts = {
-        "written": f"{when(record.at)} by {record.by}, version {record.version} ({record.action}{why})",
+        "written": f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})",
         "learned": learned(record),
         "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
         "said": f"{count(record.evidence, 'time')}",

@@ -6,8 +6,8 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from holdfast.io.sources import Source, Unread, sources
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.chat import Chat
     from holdfast.memory import Memory
     from holdfast.types import Message
@@ -76,7 +78,8 @@ def import_paths(
     """Add the conversations of files, folders and zips to a memory, each message once, however often it is imported.
 
     The format of each file is recognised by what is in it. A message that cannot be read or stored is left out and
-    reported with its file and line; the others are imported. When this is interrupted, do it again: it goes on.
+    reported with its file and line; the others are imported. One without a time takes that of the message before it in
+    its session (at the head, of the next one that has a time; now, where none has). When this is interrupted, do it again: it goes on.
 
     Raises:
         InvalidInput: there is nothing at one of the paths; nothing was imported.
@@ -119,7 +122,7 @@ class _Intake:
         """Import one file."""
         waiting: dict[str, list[Found]] = defaultdict(list)
         held = 0
-        for item in source.read():
+        for item in _timed(source):
             if isinstance(item, Skip):
                 self.leave_out(source.path, item)
                 continue
@@ -184,6 +187,29 @@ class _Intake:
             half = len(batch) // 2
             return self._append(path, chat, batch[:half]) + self._append(path, chat, batch[half:])
         return len(batch)
+
+
+def _timed(source: Source) -> Iterator[Found | Skip]:
+    """Read a file, and date what has no time: as the message before it in its session, at the head as the next one."""
+    known: dict[str, datetime | None] = {}
+    for item in source.read():
+        if not isinstance(item, Found):
+            yield item
+            continue
+        at, session = item.message.at, item.session.id
+        if at is None and session not in known:
+            known = _first_times(source) | known
+        known[session] = at or known.get(session)
+        yield item if at else replace(item, message=replace(item.message, at=known[session]))
+
+
+def _first_times(source: Source) -> dict[str, datetime | None]:
+    """Read the first time of each session of a file, None for those without any."""
+    first: dict[str, datetime | None] = {}
+    for item in source.read():
+        if isinstance(item, Found) and first.get(item.session.id) is None:
+            first[item.session.id] = item.message.at
+    return first
 
 
 def _without_stored(chat: Chat, batch: Sequence[Found]) -> Sequence[Found]:

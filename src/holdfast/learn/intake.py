@@ -26,11 +26,14 @@ from holdfast.learn.draft import (
 from holdfast.learn.pace import rest
 from holdfast.store import heard, records, runs
 from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Record, Scope, Writer
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.learn.merge import Verdict
     from holdfast.store.database import Database
 
@@ -168,7 +171,11 @@ class Intake:
             return other
         if verdict.relation == "duplicate":
             return changes.put(
-                _confirmed(other, draft), other, by=self.by, action="duplicate", why=verdict.why
+                _confirmed(other, draft, changes.said(draft)),
+                other,
+                by=self.by,
+                action="duplicate",
+                why=verdict.why,
             )
         if verdict.relation == "update":
             return self.put(changes, _over(other, draft), other, "update", verdict.why)
@@ -288,7 +295,7 @@ class Intake:
                 aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat)
                 return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(ready))
             if not ready.chat or rules.one_per == "chat" or before.kind == "note":
-                ready = replace(ready, chat=before.chat, messages=before.messages)
+                ready = replace(ready, chat=before.chat, messages=before.messages, at=from_micros(self.now))
             over = replace(
                 _over(before, ready),
                 priority=before.priority if keep_priority else draft.priority,
@@ -370,6 +377,7 @@ def _over(before: Record, draft: Record) -> Record:
         by=draft.by,
         chat=draft.chat,
         messages=draft.messages,
+        at=draft.at,
         since=draft.since,
         until=draft.until,
         trust=draft.trust,
@@ -380,8 +388,9 @@ def _over(before: Record, draft: Record) -> Record:
     )
 
 
-def _confirmed(before: Record, draft: Record) -> Record:
-    """Add evidence to a record: one more who said it."""
+def _confirmed(before: Record, draft: Record, said: datetime) -> Record:
+    """Add evidence to a record: one more who said it, at some time."""
     known = (before.source, *before.sources, "")
     sources = before.sources if draft.source in known else (*before.sources, draft.source)
-    return replace(before, evidence=before.evidence + 1, sources=sources)
+    at = max(before.at or said, said)
+    return replace(before, evidence=before.evidence + 1, sources=sources, at=at)

@@ -70,6 +70,7 @@ def worded(
         by=spoken.by if spoken else intake.by,
         chat=placed.chat,
         messages=placed.messages,
+        at=placed.at,
         meta={**kept.meta, **signed},
         trust="trusted",
         flags=spoken.flags if spoken else (),
@@ -167,5 +168,6 @@ def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
         tags=tuple(dict.fromkeys(tag for one in (kept, *parts) for tag in one.tags)),
         priority=max(one.priority for one in parts),
         evidence=sum(one.evidence for one in parts),
+        at=max((one.at for one in parts if one.at), default=after.at),
         sources=tuple(source for source in sources if source not in ("", kept.source)),
     )

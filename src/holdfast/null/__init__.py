@@ -105,13 +105,15 @@ def _record(
     **given: Any,
 ) -> Record:
     """Make the record that something would have become; its version is 0, as of one that is not stored."""
+    now = datetime.now(UTC)
     return Record(
         what,
         kind,
         text,
         by=by or current().source or "agent",
         agent=memory.scope.agent,
-        at=datetime.now(UTC),
+        at=now,
+        created=now,
         tags=tuple(tags),
         messages=(messages, messages) if isinstance(messages, int) else messages,
         **{name: given[name] for name in _FIELDS if given.get(name) is not None},

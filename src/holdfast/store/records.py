@@ -16,12 +16,14 @@ from holdfast.store.rows import check_time, dump, from_micros
 from holdfast.types import MAX_COUNT, Change, Record
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.store.database import Connection, Database, Row, Value
     from holdfast.types import Writer
 
 _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
-    "author, trust, flags, replaces, at, since, until, retracted, action, why, text"
+    "author, trust, flags, replaces, at, since, until, retracted, action, why, text, created"
 )
 _READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
 _FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
@@ -74,7 +76,7 @@ def moment(db: Database, space: str, at: int) -> tuple[Moment, int]:
     """Give the moment of a version, and its time; before the first, and if all up to it were erased, that of nothing."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT doc, at FROM records WHERE space = :space AND version <= :at ORDER BY version DESC LIMIT 1",
+            "SELECT doc, created FROM records WHERE space = :space AND version <= :at ORDER BY version DESC LIMIT 1",
             space=space,
             at=at,
         )
@@ -82,10 +84,10 @@ def moment(db: Database, space: str, at: int) -> tuple[Moment, int]:
 
 
 def version_at(db: Database, space: str, time: int) -> int:
-    """Give the newest version that was written at a time or before it, 0 for none."""
+    """Return the newest version that was stored at a time or before it, 0 for none."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT version FROM records WHERE space = :space AND at <= :time ORDER BY version DESC LIMIT 1",
+            "SELECT version FROM records WHERE space = :space AND created <= :time ORDER BY version DESC LIMIT 1",
             space=space,
             time=time,
         )
@@ -276,12 +278,14 @@ class Writing:
     ) -> Record:
         """Write the next version of a record, after `before` if there is one, and return it as stored.
 
-        `by` makes the change; `record.by` wrote the text.
+        `by` makes the change; `record.by` wrote the text. A record without a time gets that of its messages.
         """
         self.version += 1
-        at = from_micros(self.now)
         identity = before.id if before else f"rec_{self.version:08x}{random.getrandbits(32):08x}"
-        record = replace(record, id=identity, version=self.version, at=at, action=action, why=why)
+        at, created = record.at or self.said(record), from_micros(self.now)
+        record = replace(
+            record, id=identity, version=self.version, at=at, created=created, action=action, why=why
+        )
         row = _to_row(record)
         born = self.version
         if before:
@@ -294,6 +298,20 @@ class Writing:
         placed: dict[str, Value] = {"ended": MAX_COUNT, "born": born, "batch": self._batch}
         self.tx.all(_INSERT, space=self.space, undone=undone, doc=self._doc, writer=by, **placed, **row)
         return record
+
+    def said(self, record: Record) -> datetime:
+        """Return the time of the last message that a record was learned from; now, if it names none."""
+        rows: list[Row] = []
+        if record.messages:
+            rows = self.tx.all(
+                "SELECT at FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last "
+                "ORDER BY seq DESC LIMIT 1",
+                space=self.space,
+                chat=record.chat,
+                first=record.messages[0],
+                last=record.messages[1],
+            )
+        return from_micros(rows[0][0] if rows else self.now)
 
     def end(self, record: Record, *, why: str) -> Record:
         """Retract a record in the name of the system."""
@@ -335,7 +353,7 @@ def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
 
 
 _CHANGES = """
-    SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.at, r.why,
+    SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.created, r.why,
         r.batch
     FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
     WHERE r.space = :space AND r.version <= :at"""
@@ -458,6 +476,7 @@ def _to_row(record: Record) -> dict[str, Value]:
         "flags": json.dumps(record.flags) if record.flags else None,
         "replaces": record.replaces,
         "at": check_time(record.at) if record.at else 0,
+        "created": check_time(record.created) if record.created else 0,
         "since": check_time(record.since) if record.since else None,
         "until": check_time(record.until) if record.until else None,
         "retracted": int(record.retracted),
@@ -476,7 +495,8 @@ def _to_record(row: Row) -> Record:
     """
     (
         version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources,
-        evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text, uses, used,
+        evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text,
+        created, uses, used,
     ) = row  # fmt: skip
     try:
         return Record(
@@ -498,6 +518,7 @@ def _to_record(row: Row) -> Record:
             chat=chat,
             messages=(first, last) if first else None,
             at=from_micros(at),
+            created=from_micros(created),
             since=None if since is None else from_micros(since),
             until=None if until is None else from_micros(until),
             trust=trust,

@@ -108,11 +108,12 @@ CREATE TABLE records (
     trust TEXT NOT NULL,                -- trusted, quarantined, released
     flags TEXT,                         -- JSON list of what the guard found in it
     replaces TEXT NOT NULL,             -- the record whose place it takes when it leaves quarantine; '' for none
-    at BIGINT NOT NULL,                 -- when it was written
+    at BIGINT NOT NULL,                 -- when it was said
     since BIGINT,                       -- when it is true in the world
     until BIGINT,
     retracted BIGINT NOT NULL,          -- 0 or 1
     text TEXT NOT NULL,
+    created BIGINT NOT NULL DEFAULT 0,  -- when this version was stored
     PRIMARY KEY (space, version)
 );
 CREATE INDEX records_kind ON records (space, kind, ended);

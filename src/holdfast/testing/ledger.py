@@ -45,7 +45,7 @@ class Ledger:
         with self.lock:
             version = self.version + 1
             id_ = record.id or self._single(record) or f"r{version}"
-            stored = replace(record, id=id_, version=version, at=datetime.now(UTC))
+            stored = replace(record, id=id_, version=version, at=(now := datetime.now(UTC)), created=now)
             self._rows.append(stored)
             return stored
 

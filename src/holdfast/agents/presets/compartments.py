@@ -176,7 +176,7 @@ def _entry(record: Record) -> Mapping[str, object]:
         "category": record.category,
         "tags": list(record.tags),
         "priority": record.priority,
-        "updated": shown.moment(record.at),
+        "updated": shown.moment(record.created),
         "uses": record.uses,
     }
 
@@ -188,7 +188,7 @@ def _written(record: Record) -> str:
         "Category": record.category,
         "Tags": ", ".join(record.tags),
         "Priority": record.priority,
-        "Updated": shown.moment(record.at),
+        "Updated": shown.moment(record.created),
         "Access count": record.uses,
     }
     return "\n".join(
