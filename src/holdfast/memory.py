@@ -181,7 +181,8 @@ class Memory(Learner):
     def rebuild(self) -> int:
         """Make the search index of this space again from the log and the records, and count the messages in it.
 
-        Searches give the same results before and after, to the last bit.
+        Searches give the same results before and after, to the last bit. An index that another version of Holdfast left
+        in the database is removed; where such a version still runs, it makes its own again.
         """
         return self._open.search.rebuild(self.scope.space)
 

@@ -41,7 +41,7 @@ def indexed(space: Memory) -> Memory:
     for start in range(0, len(SAID), 8):
         tell(space, SAID[start : start + 8])
         space.recall("berlin")
-    assert len(stored.load(space._open.database, space.scope.space, 0)) >= 4
+    assert len(stored.load(space._open.database, space.scope.space, segments.VERSION, 0)) >= 4
     return space
 
 
@@ -285,11 +285,11 @@ def test_an_index_that_cannot_be_stored_answers_all_the_same(tmp_path: Path) -> 
         refuse_writing(memory._open.database, refused=True)
         hits = ask_all(memory, QUERIES)
         assert all(hits)
-        assert stored.load(memory._open.database, memory.scope.space, 0) == []
+        assert stored.load(memory._open.database, memory.scope.space, segments.VERSION, 0) == []
         refuse_writing(memory._open.database, refused=False)
         tell(memory, SAID[:8])
         memory.recall("berlin")
-        assert len(stored.load(memory._open.database, memory.scope.space, 0)) > 0
+        assert len(stored.load(memory._open.database, memory.scope.space, segments.VERSION, 0)) > 0
         assert memory.verify().ok
 
 

@@ -142,29 +142,33 @@ class Index(Generic[_Columns]):
         return {"message": state.message, "summary": state.summary, "record": state.record}[self.source]
 
     def _load(self) -> None:
-        """Take over the stored segments; if they do not cover the log from its beginning on, remove them."""
-        rows = stored.load(self._database, self._space, self.covered or BEFORE_ALL, self.source)
+        """Take over the stored segments; if they do not cover the log from its beginning on, remove them.
+
+        Those of another version of the analysis or the layout are not looked at: another Holdfast reads them.
+        """
+        rows = self._rows(self.covered or BEFORE_ALL)
         if self.covered and rows and rows[0].first <= self.covered:
             # Another process joined what this one holds in parts.
             self._reset(self._epoch)
-            rows = stored.load(self._database, self._space, BEFORE_ALL, self.source)
+            rows = self._rows(BEFORE_ALL)
         if self._tail.documents or self._unstored:
             return
         newest = self._newest(stored.state(self._database, self._space))
         for row in rows:
             segment = self._read(row, newest)
             if segment is None:
-                stored.clear(self._database, self._space)
+                stored.clear(self._database, self._space, segments.VERSION)
                 self._reset(stored.state(self._database, self._space).epoch)
                 return
             self._segments.append(segment)
             self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
+    def _rows(self, after: int) -> list[stored.Stored]:
+        return stored.load(self._database, self._space, segments.VERSION, after, self.source)
+
     def _read(self, row: stored.Stored, newest: int) -> Segment | None:
         try:
-            if row.version != segments.VERSION:
-                raise BadSegment(f"it has version {row.version}, not {segments.VERSION}")
             if row.first != self.covered + 1:
                 raise BadSegment(f"the one before it ends at {self.covered}")
             if row.last > newest:
@@ -206,15 +210,15 @@ class Index(Generic[_Columns]):
         body = frozen.encode()
         row = stored.Stored(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
-            done = stored.replace(self._database, self._space, self.source, self._stored, row)
+            done = stored.replace(self._database, self._space, self.source, self._stored, self._epoch, row)
         except Unavailable as error:  # a read needs no writable database: the next one tries again
             logger.info("The index of space %r could not be stored: %s", self._space, error)
             return
         if done:
             self._segments, self._unstored = [*kept, frozen], None
             self._stored = [(part.first, part.last) for part in self._segments]
-        else:  # another process stored other segments: start from those
-            self._reset(self._epoch)
+        else:  # another process stored other segments, or erased what some of these are made of: start from its own
+            self._reset(stored.state(self._database, self._space).epoch)
             self._load()
 
 

@@ -71,10 +71,10 @@ CREATE TABLE segments (
     source TEXT NOT NULL DEFAULT 'message', -- or 'record', 'summary'
     first BIGINT NOT NULL,              -- covers documents (of records: versions) first … last
     last BIGINT NOT NULL,
-    version BIGINT NOT NULL,            -- of the analysis and the layout; another version is not read
+    version BIGINT NOT NULL,            -- of the analysis and the layout: each Holdfast reads and writes its own
     checksum BIGINT NOT NULL,           -- CRC-32 of the body
     body BYTEA NOT NULL,
-    PRIMARY KEY (space, source, first)
+    PRIMARY KEY (space, source, version, first)
 );
 
 -- What is known: append-only, one row for each version of a record, which is also one change.

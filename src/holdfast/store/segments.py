@@ -59,40 +59,50 @@ def missing(db: Database, space: str) -> tuple[int, list[tuple[int, int]]]:
     return count, [(first, last) for first, last in rows]
 
 
-def load(db: Database, space: str, after: int, source: Source = "message") -> list[Stored]:
-    """Read the segments of a source that cover documents after a number, in order."""
+def load(db: Database, space: str, version: int, after: int, source: Source = "message") -> list[Stored]:
+    """Read the segments of a version and a source that cover documents after a number, in order."""
     with db.reading() as connection:
         rows = connection.all(
             "SELECT first, last, version, checksum, body FROM segments "
-            "WHERE space = :space AND source = :source AND last > :after ORDER BY first",
+            "WHERE space = :space AND source = :source AND version = :version AND last > :after ORDER BY first",
             space=space,
             source=source,
+            version=version,
             after=after,
         )
     return [Stored(*row) for row in rows]
 
 
 def replace(
-    db: Database, space: str, source: Source, expected: Sequence[tuple[int, int]], segment: Stored
+    db: Database,
+    space: str,
+    source: Source,
+    expected: Sequence[tuple[int, int]],
+    epoch: int,
+    segment: Stored,
 ) -> bool:
-    """Store a segment in place of those that it covers; do nothing and say False unless `expected` is what is there.
+    """Store a segment in place of those of its version that it covers, and return whether that was done.
 
-    `expected` lists the (first, last) of all stored segments of that source in the space.
+    It is not done unless `expected` lists the (first, last) of all stored segments of that source and version in the
+    space, and the space is still in the `epoch` under which the documents were read: otherwise words that were erased
+    since would come back.
     """
+    keys: dict[str, str | int] = {"space": space, "source": source, "version": segment.version}
     with db.writing() as tx:
         tx.lock(space)
+        now = tx.all("SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=space)[0][0]
         found = tx.all(
-            "SELECT first, last FROM segments WHERE space = :space AND source = :source ORDER BY first",
-            space=space,
-            source=source,
+            "SELECT first, last FROM segments "
+            "WHERE space = :space AND source = :source AND version = :version ORDER BY first",
+            **keys,
         )
-        if found != list(expected):
+        if now != epoch or found != list(expected):
             return False
         tx.all(
-            "DELETE FROM segments WHERE space = :space AND source = :source AND first >= :first",
-            space=space,
-            source=source,
+            "DELETE FROM segments "
+            "WHERE space = :space AND source = :source AND version = :version AND first >= :first",
             first=segment.first,
+            **keys,
         )
         tx.all(
             "INSERT INTO segments (space, source, first, last, version, checksum, body) "
@@ -104,16 +114,24 @@ def replace(
     return True
 
 
-def clear(db: Database, space: str) -> None:
-    """Remove all segments of a space and begin a new epoch, so that every process makes its index anew."""
+def clear(db: Database, space: str, version: int | None = None) -> None:
+    """Remove the segments of a space and begin a new epoch, so that every process makes its index anew.
+
+    With a version only its own go, and a process that has another one loads it again.
+    """
     with db.writing() as tx:
         tx.lock(space)
-        clear_in(tx, space)
+        clear_in(tx, space, version)
 
 
-def clear_in(tx: Connection, space: str) -> None:
+def clear_in(tx: Connection, space: str, version: int | None = None) -> None:
     """Do what `clear` does, within a transaction that has locked the space."""
-    tx.all("DELETE FROM segments WHERE space = :space", space=space)
+    if version is None:
+        tx.all("DELETE FROM segments WHERE space = :space", space=space)
+    else:
+        tx.all(
+            "DELETE FROM segments WHERE space = :space AND version = :version", space=space, version=version
+        )
     tx.all(
         "INSERT INTO spaces (space, epoch) VALUES (:space, 1) "
         "ON CONFLICT (space) DO UPDATE SET epoch = spaces.epoch + 1",

@@ -1,0 +1,11 @@
+DROP TABLE segments;
+CREATE TABLE segments (
+    space TEXT NOT NULL,
+    source TEXT NOT NULL DEFAULT 'message',
+    first BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    checksum BIGINT NOT NULL,
+    body BYTEA NOT NULL,
+    PRIMARY KEY (space, source, version, first)
+);
