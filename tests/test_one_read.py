@@ -9,7 +9,9 @@ import pytest
 
 from holdfast import Chat, Memory, Window
 from holdfast.context.window import Lossless
-from holdfast.recall import index
+from holdfast.recall.index import FREEZE
+from holdfast.store import segments
+from holdfast.store.database import Database, Row
 from programs import start
 
 BUDGET = 1_000
@@ -43,7 +45,8 @@ def talk(chat: Chat, turns: int) -> None:
 
 def check_covers(window: Window, least: int) -> None:
     """Check that all messages up to the newest, the one with the number `least` or a later one, are accounted for once."""
-    spans = [(one.first, one.last) for one in (*window.summaries, *window.omitted)]
+    spans = [(one.first, one.last) for one in window.summaries]
+    spans += [(one.first, one.last) for one in window.omitted]
     spans += [(message.seq, message.seq) for message in window.messages]
     seen = 0
     for first, last in sorted(spans):
@@ -148,9 +151,9 @@ def test_no_index_is_made_while_a_read_is_open(
     crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, _ = crowded
-    talk(other.chat("monday"), 2 * index.FREEZE)
+    talk(other.chat("monday"), 2 * FREEZE)
     database, open_reads = other._open.database, 0
-    one_read, documents = database.one_read, index.stored.documents
+    one_read, documents = database.one_read, segments.documents
     read: list[tuple[int, int]] = []
 
     @contextmanager
@@ -161,15 +164,15 @@ def test_no_index_is_made_while_a_read_is_open(
             yield
             open_reads -= 1
 
-    def noted(*asked: object) -> object:
-        found = documents(*asked)  # type: ignore[arg-type]  # allowed - as it was called
+    def noted(db: Database, space: str, after: int, limit: int) -> list[Row]:
+        found = documents(db, space, after, limit)
         read.append((open_reads, len(found)))
         return found
 
     monkeypatch.setattr(database, "one_read", counted)
-    monkeypatch.setattr(index.stored, "documents", noted)
+    monkeypatch.setattr(segments, "documents", noted)
     assert other.chat("monday").prompt(BUDGET, "tulip harvest").hits
-    assert sum(count for is_open, count in read if not is_open) > 2 * index.FREEZE
+    assert sum(count for is_open, count in read if not is_open) > 2 * FREEZE
     assert not any(count for is_open, count in read if is_open)
 
 

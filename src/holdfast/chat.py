@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from holdfast.context.known import known, run_notes
 from holdfast.context.prompt import SHARE, SUMMARISED_SHARE
@@ -33,6 +33,7 @@ from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
+from holdfast.text.media import has_media
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
@@ -59,6 +60,9 @@ if TYPE_CHECKING:
     from holdfast.memory import Memory
     from holdfast.opened import Opened
     from holdfast.recall.search import OneRead
+
+Images = Literal["keep", "placeholder"]
+IMAGES: tuple[Images, ...] = get_args(Images)
 
 
 class Chat(Digest):
@@ -200,14 +204,28 @@ class Chat(Digest):
             InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
 
         """
-        opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
+        opened = self._memory._open  # noqa: SLF001 - as above
         if tail is not None and policy is not None:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
         policy = policy or Lossless(budget, keep=tail)
         with opened.database.one_read():
             stats = self.stats()
-            newest_first = log.backward(opened.database, space, self._id, expected_messages(policy, stats))
+            newest_first = self._backward(expected_messages(policy, stats))
             return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
+
+    def _backward(self, expected: int, *, images: bool = True) -> Iterator[Message]:
+        """Read the messages newest first, with the tokens that they take as they are shown.
+
+        A message with images counts without them where they are not sent, and with them where it was stored before they
+        were counted.
+        """
+        opened = self._memory._open  # noqa: SLF001 - as above
+        for message in log.backward(opened.database, self._memory.scope.space, self._id, expected):
+            if has_media(message.raw):
+                tokens = message_tokens(message, opened.count_tokens, images=images)
+                yield replace(message, tokens=tokens)
+            else:
+                yield message
 
     def _frontier(self, policy: Policy, stats: ChatStats) -> list[Summary]:
         """Read the summaries that stand for the older part, if there are any and the policy has a use for them."""
@@ -223,6 +241,7 @@ class Chat(Digest):
         system: str = "",
         limit: int | None = None,
         policy: Policy | None = None,
+        images: Images = "keep",
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -242,12 +261,15 @@ class Chat(Digest):
             system: your own instructions, which stand first.
             limit: at most so many recalled messages and records; None for as many as fit.
             policy: how to choose the window, within what is left of the budget.
+            images: "keep" sends the images, files and sound of the window as they came in, in the form that OpenAI takes;
+                "placeholder" is for models that read text only, and a line such as `[image: cat.png]` stands for each.
 
         Raises:
-            InvalidInput: a negative budget or limit.
+            InvalidInput: a negative budget or limit, or no such way to show images.
 
         """
-        return self._prompt(current_run(self), budget, query, system=system, limit=limit, policy=policy)
+        run = current_run(self)
+        return self._prompt(run, budget, query, system=system, limit=limit, policy=policy, images=images)
 
     def _prompt(
         self,
@@ -258,11 +280,14 @@ class Chat(Digest):
         system: str,
         limit: int | None,
         policy: Policy | None,
+        images: Images,
     ) -> Prompt:
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         check_count(budget, "budget")
         if limit is not None:
             check_count(limit, "limit")
+        if images not in IMAGES:
+            raise InvalidInput(f"`images` is {images!r}.", f"Use one of {', '.join(IMAGES)}.")
         policy = within(policy or Lossless(budget), budget)
         # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
         snapshots.freeze(opened.database, scope, self._id, opened.now())
@@ -274,7 +299,7 @@ class Chat(Digest):
             frontier = self._frontier(policy, stats)
             share = SUMMARISED_SHARE if frontier else SHARE
             expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
-            newest_first = log.backward(opened.database, scope.space, self._id, expected)
+            newest_first = self._backward(expected, images=images == "keep")
             prompt = build_prompt(
                 selector(policy, newest_first, stats, frontier),
                 hits,
@@ -285,6 +310,7 @@ class Chat(Digest):
                 known=always,
                 share=share,
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
+                images=images == "keep",
             )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
         return prompt
