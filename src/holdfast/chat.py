@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, overload
+from functools import partial
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from holdfast.context.known import known, run_notes
 from holdfast.context.prompt import SHARE, SUMMARISED_SHARE
@@ -31,6 +33,7 @@ from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
+from holdfast.text.media import has_media
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
@@ -56,6 +59,10 @@ if TYPE_CHECKING:
     from holdfast.llm import LLM
     from holdfast.memory import Memory
     from holdfast.opened import Opened
+    from holdfast.recall.search import OneRead
+
+Images = Literal["keep", "placeholder"]
+IMAGES: tuple[Images, ...] = get_args(Images)
 
 
 class Chat(Digest):
@@ -197,13 +204,28 @@ class Chat(Digest):
             InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
 
         """
-        opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
+        opened = self._memory._open  # noqa: SLF001 - as above
         if tail is not None and policy is not None:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
-        stats = self.stats()
         policy = policy or Lossless(budget, keep=tail)
-        newest_first = log.backward(opened.database, space, self._id, expected_messages(policy, stats))
-        return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
+        with opened.database.one_read():
+            stats = self.stats()
+            newest_first = self._backward(expected_messages(policy, stats))
+            return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
+
+    def _backward(self, expected: int, *, images: bool = True) -> Iterator[Message]:
+        """Read the messages newest first, with the tokens that they take as they are shown.
+
+        A message with images counts without them where they are not sent, and with them where it was stored before they
+        were counted.
+        """
+        opened = self._memory._open  # noqa: SLF001 - as above
+        for message in log.backward(opened.database, self._memory.scope.space, self._id, expected):
+            if has_media(message.raw):
+                tokens = message_tokens(message, opened.count_tokens, images=images)
+                yield replace(message, tokens=tokens)
+            else:
+                yield message
 
     def _frontier(self, policy: Policy, stats: ChatStats) -> list[Summary]:
         """Read the summaries that stand for the older part, if there are any and the policy has a use for them."""
@@ -219,6 +241,7 @@ class Chat(Digest):
         system: str = "",
         limit: int | None = None,
         policy: Policy | None = None,
+        images: Images = "keep",
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -238,12 +261,15 @@ class Chat(Digest):
             system: your own instructions, which stand first.
             limit: at most so many recalled messages and records; None for as many as fit.
             policy: how to choose the window, within what is left of the budget.
+            images: "keep" sends the images, files and sound of the window as they came in, in the form that OpenAI takes;
+                "placeholder" is for models that read text only, and a line such as `[image: cat.png]` stands for each.
 
         Raises:
-            InvalidInput: a negative budget or limit.
+            InvalidInput: a negative budget or limit, or no such way to show images.
 
         """
-        return self._prompt(current_run(self), budget, query, system=system, limit=limit, policy=policy)
+        run = current_run(self)
+        return self._prompt(run, budget, query, system=system, limit=limit, policy=policy, images=images)
 
     def _prompt(
         self,
@@ -254,56 +280,87 @@ class Chat(Digest):
         system: str,
         limit: int | None,
         policy: Policy | None,
+        images: Images,
     ) -> Prompt:
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         check_count(budget, "budget")
-        snapshot = snapshots.freeze(opened.database, scope, self._id, opened.now())
-        frozen = opened.frozen((scope, snapshot), lambda: _known(opened, scope, snapshot))
-        noted = run_notes(run.notes(), run.pad.stored()) if run else ""
-        always = "\n\n".join(part for part in (frozen, noted) if part)
-        room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
-        stats = self.stats()
-        hits = self._recalled(query, at_most(limit, room), snapshot)
+        if limit is not None:
+            check_count(limit, "limit")
+        if images not in IMAGES:
+            raise InvalidInput(f"`images` is {images!r}.", f"Use one of {', '.join(IMAGES)}.")
         policy = within(policy or Lossless(budget), budget)
-        frontier = self._frontier(policy, stats)
-        share = SUMMARISED_SHARE if frontier else SHARE
-        expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
-        newest_first = log.backward(opened.database, scope.space, self._id, expected)
-        prompt = build_prompt(
-            selector(policy, newest_first, stats, frontier),
-            hits,
-            chat=self._id,
-            budget=budget,
-            count=opened.count_tokens,
-            system=system,
-            known=always,
-            share=share,
-            unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
-        )
+        # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
+        snapshots.freeze(opened.database, scope, self._id, opened.now())
+        with self._one_read(query) as recalling:
+            snapshot, always = self._always(run)
+            room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
+            stats = self.stats()
+            hits = self._recalled(recalling, query, at_most(limit, room), snapshot)
+            frontier = self._frontier(policy, stats)
+            share = SUMMARISED_SHARE if frontier else SHARE
+            expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
+            newest_first = self._backward(expected, images=images == "keep")
+            prompt = build_prompt(
+                selector(policy, newest_first, stats, frontier),
+                hits,
+                chat=self._id,
+                budget=budget,
+                count=opened.count_tokens,
+                system=system,
+                known=always,
+                share=share,
+                unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
+                images=images == "keep",
+            )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
         return prompt
 
-    def _recalled(self, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
+    def _one_read(self, query: str | None) -> AbstractContextManager[OneRead | None]:
+        """Open the one read that a prompt is made in; with nothing to recall, of the database only.
+
+        A query such as a lone emoji has nothing to search for, and that is no error here.
+        """
+        opened = self._memory._open  # noqa: SLF001 - as above
+        if query is not None:
+            from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
+            from holdfast.recall.wanted import Wanted  # noqa: PLC0415 - as above
+
+            if has_words(query):
+                return opened.search.one_read(self._memory.scope, Wanted())
+        return opened.database.one_read()
+
+    def _always(self, run: Run | None) -> tuple[Snapshot, str]:
+        """Write what every prompt of the session shows, as of its snapshot, and then what the run noted.
+
+        A chat that does not exist has no snapshot: it is shown what is known now.
+        """
+        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
+        taken = snapshots.read(opened.database, scope, self._id)
+        snapshot = taken or snapshots.now(opened.database, scope, opened.now())
+        make = partial(_known, opened, scope, snapshot)
+        frozen = opened.frozen((scope, snapshot), make) if taken else make()
+        noted = run_notes(run.notes(), run.pad.stored()) if run else ""
+        return snapshot, "\n\n".join(part for part in (frozen, noted) if part)
+
+    def _recalled(self, read: OneRead | None, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
-        A query such as a lone emoji has nothing to search for, and that is no error here. Nor is it recalled itself,
-        once it has been appended. Summaries are not wanted: the turns behind them are found themselves.
+        The query itself is not recalled, once it has been appended. Summaries are not wanted: the turns behind them are
+        found themselves.
         """
-        check_count(limit, "limit")
-        if query is None:
+        if read is None or query is None:
             return []
-        from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
+        from holdfast.recall.question import parse  # noqa: PLC0415 - as above
         from holdfast.recall.wanted import check  # noqa: PLC0415 - as above
 
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
-        if not has_words(query):
-            return []
         moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
         at = from_micros(snapshot.at)
         wanted = check(sources=("message", "record"), limit=limit, valid_at=at, moments=moments)
         shown = {kind.name for kind in opened.kinds.values() if kind.heading}
         asked = (self._id, query.strip())
-        hits = opened.search.recall(scope, query, wanted)
+        hits = read.recall(parse(query), wanted)
+        read.release()
         return [hit for hit in hits if hit.kind not in shown and (hit.chat, hit.text.strip()) != asked]
 
     def advance(self) -> int:
@@ -312,7 +369,7 @@ class Chat(Digest):
         It is done when this chat remembers something itself: `remember`, or `Memory.remember(…, chat=…)`.
         """
         opened = self._memory._open  # noqa: SLF001 - as above
-        return snapshots.advance(opened.database, self._memory.scope, self._id, opened.now()).version
+        return snapshots.advance(opened.database, self._memory.scope, self._id, opened.now())
 
     def snapshot(self) -> int | None:
         """Give the version of what is known that the prompts of this chat show; None before the first."""

@@ -171,14 +171,12 @@ class Digest:
             InvalidInput: there is no such summary in this space.
 
         """
-        space, summary = self._summary(id)
         database = self._memory._open.database  # noqa: SLF001 - as above
-        parts = summaries.children(database, space, summary.chat, summary.id) if summary.depth else []
-        return Description(
-            summary,
-            tuple(summaries.ancestors(database, space, summary)),
-            tuple(part.id for part in parts),
-        )
+        with database.one_read():
+            space, summary = self._summary(id)
+            parts = summaries.children(database, space, summary.chat, summary.id) if summary.depth else []
+            above = summaries.ancestors(database, space, summary)
+        return Description(summary, tuple(above), tuple(part.id for part in parts))
 
     def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - the field
         """Read what stands behind a summary: the original messages of a leaf, the children of a condensed one.
@@ -193,17 +191,18 @@ class Digest:
 
         """
         cap = check_count(token_cap, "token_cap")
-        space, summary = self._summary(id)
-        after = _place(cursor, summary)
         database = self._memory._open.database  # noqa: SLF001 - as above
-        if summary.depth:
-            parts = summaries.children(database, space, summary.chat, summary.id)
-            children = _within([part for part in parts if part.first > after], cap)
-            last = children[-1].last if children else summary.last
-            return _expansion(summary, (), children, last)
-        messages = _within(log.forward(database, space, summary.chat, after, summary.last), cap)
-        last = messages[-1].seq if messages else summary.last
-        return _expansion(summary, messages, (), last)
+        with database.one_read():
+            space, summary = self._summary(id)
+            after = _place(cursor, summary)
+            if summary.depth:
+                parts = summaries.children(database, space, summary.chat, summary.id)
+                children = _within([part for part in parts if part.first > after], cap)
+                last = children[-1].last if children else summary.last
+                return _expansion(summary, (), children, last)
+            messages = _within(log.forward(database, space, summary.chat, after, summary.last), cap)
+            last = messages[-1].seq if messages else summary.last
+            return _expansion(summary, messages, (), last)
 
     def _summary(self, identity: str) -> tuple[str, Summary]:
         check_name(identity, "The id of a summary")
@@ -283,9 +282,10 @@ class Digest:
             check_count(limit, "limit"),
             None if budget is None else check_count(budget, "budget"),
         )
-        frontier = summaries.frontier(opened.database, space, self._id)
-        newest_first = log.backward(opened.database, space, self._id)
-        return review(frontier, newest_first, extent, opened.count_tokens).text
+        with opened.database.one_read():
+            frontier = summaries.frontier(opened.database, space, self._id)
+            newest_first = log.backward(opened.database, space, self._id)
+            return review(frontier, newest_first, extent, opened.count_tokens).text
 
 
 def checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:

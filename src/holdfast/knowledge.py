@@ -10,7 +10,7 @@ from holdfast.acting import check_writer, current
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
-from holdfast.store import erasure, receipts, records, snapshots
+from holdfast.store import erasure, receipts, records
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
 from holdfast.types import (
@@ -179,10 +179,9 @@ class Knowledge(View):
         )
         if expected_version is not None:
             check_count(expected_version, "expected_version")
-        record = self._intake(by).replace(
+        record = self._intake(by, chat=draft.chat).replace(
             what, draft, kind=kind, expected=expected_version, keep_priority=priority is None
         )
-        self._wrote(draft.chat, self._writer(by, "agent"))
         self._open.events.tell_of(self.scope, [record])
         return record
 
@@ -210,10 +209,7 @@ class Knowledge(View):
 
         """
         reason = check_name(why, "why", empty=True)
-        place_in = self._chat(chat)
-        record = self._intake(by).retract(what, kind=kind, why=reason)
-        self._wrote(place_in, self._writer(by, "agent"))
-        return record
+        return self._intake(by, chat=self._chat(chat)).retract(what, kind=kind, why=reason)
 
     def clear(
         self,
@@ -244,9 +240,7 @@ class Knowledge(View):
         wanted = Wanted(
             kinds=None if kind is None else (kind,), agents=self._agents(), target=target, chat=chat
         )
-        cleared = self._intake(by).clear(wanted, passes)
-        self._wrote(self._chat(None), self._writer(by, "agent"))
-        return cleared
+        return self._intake(by, chat=self._chat(None)).clear(wanted, passes)
 
     def at(self, version: int | datetime) -> View:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
@@ -278,9 +272,7 @@ class Knowledge(View):
             raise InvalidInput(f"{version!r} is not a version.", "Pass a number that `changes` shows.")
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        done = revision.rollback(self._intake(by, default="user"), what, version)
-        self._wrote(self._chat(None), self._writer(by, "user"))
-        return done
+        return revision.rollback(self._intake(by, "user", self._chat(None)), what, version)
 
     def undo(self, *, by: Writer | None = None) -> list[Record]:
         """Take back what the newest call changed that was not taken back yet, whoever made it.
@@ -294,9 +286,7 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        done = revision.undo(self._intake(by, default="user"))
-        self._wrote(self._chat(None), self._writer(by, "user"))
-        return done
+        return revision.undo(self._intake(by, "user", self._chat(None)))
 
     def quarantine(self) -> list[Record]:
         """List what is in quarantine: never recalled and in no prompt, until the user releases or discards it."""
@@ -313,9 +303,9 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        done = revision.release(self._intake(by, default="user"), check_name(id, "The id of a record"))
-        self._wrote(self._chat(None), self._writer(by, "user"))
-        return done
+        return revision.release(
+            self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
+        )
 
     def discard(self, id: str, *, by: Writer | None = None) -> Record:  # noqa: A002 - as above
         """Retract a record that is in quarantine.
@@ -326,9 +316,9 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        done = revision.discard(self._intake(by, default="user"), check_name(id, "The id of a record"))
-        self._wrote(self._chat(None), self._writer(by, "user"))
-        return done
+        return revision.discard(
+            self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
+        )
 
     def erase(
         self,
@@ -479,23 +469,16 @@ class Knowledge(View):
         merge: bool | None = None,
         expected: int | None = None,
     ) -> list[Record]:
-        intake_, before = self._intake(by), 0
+        before = 0
 
         def also(changes: Writing) -> None:
             nonlocal before
             before = changes.version
 
-        written = intake_.remember(drafts, merge=merge, expected=expected, also=also)
-        self._wrote(drafts[0].chat, intake_.by)
+        intake = self._intake(by, chat=drafts[0].chat)
+        written = intake.remember(drafts, merge=merge, expected=expected, also=also)
         self._open.events.tell_of(self.scope, [record for record in written if record.version > before])
         return written
-
-    def _wrote(self, chat: str, by: Writer) -> None:
-        """Let a session see what it wrote itself; what reflection learned from it waits for the next session."""
-        if not chat or by not in ("user", "agent", "tool"):
-            return
-        if snapshots.read(self._open.database, self.scope, chat):
-            snapshots.advance(self._open.database, self.scope, chat, self._open.now())
 
     def _chat(self, chat: str | None) -> str:
         return current().chat if chat is None else check_name(chat, "The id of a chat")
@@ -503,5 +486,7 @@ class Knowledge(View):
     def _writer(self, by: Writer | None, default: Writer) -> Writer:
         return current().source or default if by is None else check_writer(by)
 
-    def _intake(self, by: Writer | None, default: Writer = "agent") -> Intake:
-        return self._open.intake(self.scope, self._writer(by, default))
+    def _intake(self, by: Writer | None, default: Writer = "agent", chat: str = "") -> Intake:
+        """Make what writes, in a session if one is named: what reflection learned from it waits for the next session."""
+        writer = self._writer(by, default)
+        return self._open.intake(self.scope, writer, chat if writer in ("user", "agent", "tool") else "")

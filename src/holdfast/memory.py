@@ -193,7 +193,8 @@ class Memory(Learner):
         """
         from holdfast.recall.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
 
-        return verify(self._open.database, self.scope.space)
+        with self._open.database.one_read():
+            return verify(self._open.database, self.scope.space)
 
     def tools(
         self,

@@ -107,8 +107,8 @@ class Opened:
 
         return merge.classify(text, existing)
 
-    def intake(self, scope: Scope, by: Writer) -> Intake:
-        """Make what writes the records of a scope."""
+    def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
+        """Make what writes the records of a scope; see `Intake`."""
         from holdfast.learn.intake import Intake  # noqa: PLC0415 - loaded by the first write
 
         return Intake(
@@ -119,6 +119,7 @@ class Opened:
             by=by,
             classify=self.classify,
             similar=lambda text, kind, limit: self.search.similar(scope, text, kind, limit),
+            chat=chat,
         )
 
     def meter(self, scope: Scope) -> Meter:

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from typing import cast
 
 from holdfast.errors import InvalidInput
+from holdfast.text import media
 from holdfast.text.clean import clean
+from holdfast.text.media import FILE_PARTS, IMAGE_PARTS
 from holdfast.types import Message, Role, ToolCall
 
 REASONING = (
@@ -16,8 +18,6 @@ REASONING = (
 )
 _TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
 _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
-_IMAGE_PARTS = {"image", "image_url", "input_image"}
-_FILE_PARTS = {"file", "input_file", "document", "input_audio", "audio", "video"}
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
@@ -120,23 +120,30 @@ def export(message: Message) -> dict[str, object]:
     return fields
 
 
-def to_openai(message: Message) -> list[dict[str, object]]:
+def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object]]:
     """Write a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
 
-    A message of nothing but reasoning becomes none.
+    A message of nothing but reasoning becomes none. The images, files and sound that a user sent stay where they were
+    in it; those in the result of a call, which must be text, follow it in a message of the user. What OpenAI takes from
+    nobody but users, or not at all, stays a placeholder; with `images=False` that is all of them.
     """
+    shown = _shown_parts(message) if images else []
     if message.role == "tool" and message.answers:
         results = _results(message)
         items: list[dict[str, object]] = [
             {"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers
         ]
         beside = _said_beside_results(message)
+        if shown:
+            said = beside or f"[sent along with the result of {message.name or 'a tool'}]"
+            return [*items, {"role": "user", "content": [_text(said), *shown]}]
         return [*items, {"role": "user", "content": beside}] if beside else items
     if message.content == REASONING and not message.calls:
         return []
     if message.role == "tool":  # without the id of a call, models accept it only as something that was said
-        return [{"role": "user", "content": f"[result of {message.name or 'a tool'}]\n{message.content}"}]
-    fields: dict[str, object] = {"role": message.role, "content": message.content}
+        said = f"[result of {message.name or 'a tool'}]\n{message.content}"
+        return [{"role": "user", "content": [_text(said), *shown] if shown else said}]
+    fields: dict[str, object] = {"role": message.role, "content": shown or message.content}
     if message.name:
         fields["name"] = message.name
     if message.calls:
@@ -154,6 +161,31 @@ def to_openai(message: Message) -> list[dict[str, object]]:
             for call in message.calls
         ]
     return [fields]
+
+
+def _shown_parts(message: Message) -> list[dict[str, object]]:
+    """Write the parts of a message that has more than text: of a user's all of them, of a tool's what is not text.
+
+    None where the payload says something else than the message, as the content of one that was made by hand.
+    """
+    if message.role not in ("user", "tool"):
+        return []
+    content = media.content_of(message.raw)
+    sent = [written for part in media.media(content) if (written := media.to_openai(part))]
+    if not sent or clean("\n".join(_read_parts(content)[0])) != message.content:
+        return []
+    if message.role == "tool":
+        return sent
+    parts = []
+    for part in content:
+        written = media.to_openai(part) if isinstance(part, Mapping) and any(media.media([part])) else None
+        texts = _read_parts([part])[0] if written is None else []
+        parts += [written] if written else [_text(clean(text)) for text in texts]
+    return parts
+
+
+def _text(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
 
 
 def _results(message: Message) -> dict[str, str]:
@@ -283,9 +315,9 @@ def _part_text(kind: str, part: Mapping[str, object]) -> str:
         return _string(part.get("text"))
     if kind == "refusal":
         return _string(part.get("refusal"))
-    if kind in _IMAGE_PARTS:
+    if kind in IMAGE_PARTS:
         return f"[image: {_part_name(part)}]"
-    if kind in _FILE_PARTS:
+    if kind in FILE_PARTS:
         return f"[file: {_part_name(part)}]"
     name = part.get("name")  # such as a tool that the provider itself runs: its result is in the same message
     return f"[{kind}: {name}]" if isinstance(name, str) and name else f"[{kind}]"

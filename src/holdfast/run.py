@@ -14,7 +14,7 @@ from holdfast.store.records import NOW, Wanted
 from holdfast.types import Record, Writer, check_name
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat
+    from holdfast.chat import Chat, Images
     from holdfast.context.window import Policy
     from holdfast.types import Prompt
 
@@ -106,9 +106,12 @@ class Run:
         system: str = "",
         limit: int | None = None,
         policy: Policy | None = None,
+        images: Images = "keep",
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
-        return self._chat._prompt(self, budget, query, system=system, limit=limit, policy=policy)  # noqa: SLF001 - as above
+        return self._chat._prompt(  # noqa: SLF001 - as above
+            self, budget, query, system=system, limit=limit, policy=policy, images=images
+        )
 
     def end(self) -> None:
         """End the run: its notes are retracted, its pad is emptied. Ending it twice is harmless."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -202,7 +202,17 @@ class View:
             InvalidInput: the query is blank, or the limit is negative.
 
         """
-        return {kind: self.recall(query, kinds=(kind,), limit=limit_per_kind) for kind in FIL}
+        from holdfast.recall import question, wanted  # noqa: PLC0415 - numpy is loaded by the first recall
+
+        known = wanted.check(
+            sources=("record",),
+            valid_at=self._at.time or self._open.clock(),
+            limit=limit_per_kind,
+            moments=self._at.moments,
+        )
+        asked = question.parse(query)
+        with self._open.search.one_read(self.scope, known) as read:
+            return {kind: read.recall(asked, replace(known, kinds=frozenset((kind,)))) for kind in FIL}
 
     def profile(self) -> str:
         """Give the profile of the user, "" if there is none: that of this agent, or else the one of no agent."""
@@ -257,15 +267,16 @@ def place(opened: Opened, scope: Scope, point: int | datetime) -> At:
 
     """
     db, space, shared = opened.database, scope.space, scope.shared.space
-    newest = records.version(db, space)
-    if isinstance(point, datetime):
-        written = to_micros(point)
-        own = Moment(records.version_at(db, space, written), until=written + 1)
-    elif is_whole(point) and 0 <= point <= newest:
-        own, written = records.moment(db, space, point)
-    else:
-        raise no_version(point, newest)
-    beside = Moment(records.version_at(db, shared, written), until=written + 1)
+    with db.one_read():
+        newest = records.version(db, space)
+        if isinstance(point, datetime):
+            written = to_micros(point)
+            own = Moment(records.version_at(db, space, written), until=written + 1)
+        elif is_whole(point) and 0 <= point <= newest:
+            own, written = records.moment(db, space, point)
+        else:
+            raise no_version(point, newest)
+        beside = Moment(records.version_at(db, shared, written), until=written + 1)
     if own == Moment(0, 0):
         beside = own
     return At({shared: beside, space: own}, from_micros(written))

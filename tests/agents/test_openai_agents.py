@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, cast
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from agents import Session, SessionSettings
 from holdfast import Conflict, InvalidInput, Memory, Message, payload
+from holdfast.agents import openai_agents
 from holdfast.agents.openai_agents import HoldfastSession
+from holdfast.store import log
 from holdfast.types import MAX_NAME
 from programs import run
 
@@ -337,6 +340,98 @@ def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
             else:
                 assert items(session, number) == expected[len(expected) - min(number, len(expected)) :]
             assert items(session) == expected
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note how many messages each read of a log gives."""
+    read, rows = log.read, list[int]()
+
+    def counted(*args: Any, **given: Any) -> list[Message]:
+        found = read(*args, **given)
+        rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(log, "read", counted)
+    return rows
+
+
+def test_taking_back_costs_the_same_however_much_was_taken_back(
+    session: HoldfastSession, rows_read: list[int]
+) -> None:
+    """Also where what was added since was taken back as well, and for who reads the latest items."""
+    add(session, *(said(f"item {n}") for n in range(250)))
+    for number in range(200):
+        assert pop(session) == said(f"item {249 - number}")
+    for number in range(100):
+        add(session, said(f"another {number}"))
+        assert pop(session) == said(f"another {number}")
+    rows_read.clear()
+    assert items(session, 2) == [said("item 48"), said("item 49")]
+    assert (len(rows_read), sum(rows_read)) == (2, 20)
+    rows_read.clear()
+    assert pop(session) == said("item 49")
+    assert (len(rows_read), sum(rows_read)) == (2, 20)
+
+
+def test_items_that_a_version_before_took_back_stay_so(
+    session: HoldfastSession, memory: Memory, rows_read: list[int]
+) -> None:
+    add(session, *(said(f"item {n}") for n in range(90)))
+    for message in reversed(memory.chat("trip").history()[20:]):
+        gone = {"openai_agents": "taken back", "message": message.id, "by": "before"}
+        memory.chat("trip").append(role="system", content="gone", id=f"taken-back-{message.id}", meta=gone)
+    assert pop(session) == said("item 19")
+    rows_read.clear()
+    assert pop(session) == said("item 18")
+    assert sum(rows_read) == 20
+    assert items(session) == [said(f"item {n}") for n in range(18)]
+
+
+late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "clear", "erase"]), max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(late_steps)
+@example(["add", "begin", "add", "end", "add", "pop", "pop"])
+@example(["add", "add", "begin", "add", "end", "add", "pop", "pop", "pop"])
+def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> None:
+    """What one has read is not the newest any more when he writes that he takes it back, or is taken back already."""
+    expected: list[Item] = []
+    begun: list[openai_agents._Found] = []
+    added = 0
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        chat = memory.chat("trip")
+        for step in steps:
+            if step == "add":
+                expected.append(said(f"item {added}"))
+                add(session, expected[-1])
+                added += 1
+            elif step == "pop":
+                assert pop(session) == (expected.pop() if expected else None)
+            elif step == "begin" and expected:
+                begun.append(asyncio.run(session._newest(2)))
+            elif step == "end" and begun:
+                found = begun.pop(0)
+                with suppress(Conflict):
+                    chat.append(openai_agents._taken_back(found))
+                    expected = [one for one in expected if one != found.items[0].raw]
+            elif step == "clear":
+                clear(session)
+                expected.clear()
+            elif step == "erase" and expected:
+                gone = next(one.seq for one in chat.history() if one.raw == expected[0])
+                memory.erase(chat="trip", messages=gone)
+                del expected[0]
+            for limit in (1, 2, 3, None):
+                assert items(session, limit) == (expected if limit is None else expected[-limit:])
+        with Memory(":memory:") as other:
+            other.chat("trip").append([payload.export(message) for message in chat.history()])
+            copy = HoldfastSession(other, "trip")
+            assert items(copy, 2) == expected[-2:]
+            assert pop(copy) == (expected[-1] if expected else None)
+            assert items(copy) == expected[:-1]
 
 
 # Together

@@ -60,6 +60,7 @@ def test_a_note_can_be_changed_and_taken_back_by_the_run(memory: Memory) -> None
 
 def test_a_run_note_does_not_move_the_frozen_part(memory: Memory) -> None:
     chat = memory.chat("monday")
+    chat.append(role="user", content="Good morning.")
     memory.remember("old", "soul")
     with chat.run() as run:
         before = system(chat)

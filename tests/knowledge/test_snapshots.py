@@ -18,7 +18,9 @@ QUESTION = "what about marathons?"
 
 
 def frozen(chat: Chat) -> str:
-    """Give the part of a prompt that shows what is known."""
+    """Give the part of a prompt that shows what is known; only of a chat that exists it is kept."""
+    if not chat.stats().messages:
+        chat.append(role="assistant", content="Good morning.")
     return chat.prompt().system
 
 
@@ -52,8 +54,26 @@ def test_a_chat_is_frozen_also_when_nothing_is_known_yet(memory: Memory) -> None
     memory.remember("I am a patient coach.", "soul")
     memory.remember("marathons need shoes", "finding")
     prompt = chat.prompt(query=QUESTION)
-    assert (prompt.system, prompt.messages) == ("", ())
+    assert (prompt.system, len(prompt.messages), prompt.hits) == ("", 1, ())
     assert chat.snapshot() == 0
+
+
+def test_a_prompt_of_a_chat_that_does_not_exist_writes_nothing_and_shows_what_is_known_now(
+    memory: Memory,
+) -> None:
+    chat = memory.chat("monday")
+    memory.remember("old", "soul")
+    memory.remember("marathons need shoes", "finding")
+    with chat.run() as run:
+        for prompt in (chat.prompt(query=QUESTION), run.prompt(query=QUESTION)):
+            assert "old" in prompt.system
+            assert [hit.text for hit in prompt.hits] == ["marathons need shoes"]
+        assert chat.snapshot() is None
+    memory.remember("new", "soul")
+    assert "new" in chat.prompt().system
+    assert (chat.snapshot(), chat.stats().messages, memory.chats()) == (None, 0, [])
+    assert "new" in frozen(chat)
+    assert chat.snapshot() == 3
 
 
 def test_a_new_chat_gets_what_is_known_now(memory: Memory) -> None:
@@ -106,6 +126,7 @@ def test_what_others_write_does_not_change_a_prompt(
     memory.remember("known marathons too", "insight")
     memory.retract("known marathons too")
     chat = memory.chat("monday")
+    frozen(chat)
     chat.prompt(query=QUESTION)
     before = chat.prompt(query=QUESTION), recalled(chat), chat.snapshot()
     assert before[0].tokens["unchanged"] == before[0].tokens["total"] > 0
@@ -260,6 +281,7 @@ def test_times_of_validity_that_pass_do_not_change_a_prompt(location: str) -> No
         memory.remember("Ada lives in Lisbon", since=NOON + HOUR, merge=False)
         memory.remember("marathons this week", "finding", until=NOON + HOUR)
         chat = memory.chat("monday")
+        frozen(chat)
         before = chat.prompt(query=QUESTION)
         assert "Berlin" in before.system
         assert "Lisbon" not in before.system

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from uuid import uuid4
 
 from holdfast.agents.entries import told
@@ -80,7 +80,7 @@ class HoldfastSession:
         if limit is None:
             limit = SessionSettings().resolve(self.session_settings).limit
         found = await self._newest(None if limit is None else check_count(limit, "limit"))
-        return [_item(message) for message in reversed(found)]
+        return [_item(message) for message in reversed(found.items)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Store items after those that are there, all or none.
@@ -92,12 +92,12 @@ class HoldfastSession:
         await _settled(self._chat.append([_message(item) for item in items]))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the newest item back and return it; None if there is none."""
+        """Take the newest item back and return it; None if there is none. Takes the same however many were taken back."""
         refused = ""
-        while found := await self._newest(1):
-            newest = found[0]
+        while (found := await self._newest(2)).items:
+            newest = found.items[0]
             try:
-                await _settled(self._chat.append([_taken_back(newest)]))
+                await _settled(self._chat.append([_taken_back(found)]))
             except Conflict:  # another was faster, so it is the one before
                 if newest.id == refused:  # or else it was not us who wrote that
                     raise
@@ -108,29 +108,60 @@ class HoldfastSession:
 
     async def clear_session(self) -> None:
         """Begin anew: what was added until now is no longer in the session."""
-        if await self._newest(1):
+        if (await self._newest(1)).items:
             cleared = Message("system", "[the session was cleared]", meta={_KIND: _CLEARED})
             await _settled(self._chat.append([cleared]))
 
-    async def _newest(self, limit: int | None) -> list[Message]:
-        """Read the items that are in the session, newest first."""
-        found: list[Message] = []
+    async def _newest(self, limit: int | None, *, jump: bool = True) -> _Found:
+        """Read the items that are in the session, newest first: all, or a few without what was taken back between them."""
+        items: list[Message] = []
         gone: set[str] = set()
-        before, size = None, _PAGE if limit is None else min(_PAGE, limit + 8)
-        while limit is None or len(found) < limit:
+        jumps: dict[str, _Jump] = {}
+        newest, before, to, size = "", None, "", _PAGE if limit is None else min(_PAGE, limit + 8)
+        while limit is None or len(items) < limit:
             page = await self._chat.history(size, before=before)
+            if to and (not page or page[-1].id != to):
+                return await self._newest(limit, jump=False)  # it was imported: its numbers are others
+            newest, to = newest or (page[-1].id if page else ""), ""
             for message in reversed(page):
+                if message.id in jumps and jump and limit is not None:
+                    taken, to, below = jumps[message.id]
+                    gone.discard(taken)
+                    before = below + 1
+                    break
                 kind = message.meta.get(_KIND)
                 if kind == _CLEARED:
-                    return found[:limit]
+                    return _Found(items, newest, frozenset())
                 if kind == _TAKEN_BACK:
-                    gone.add(str(message.meta.get("message")))
-                elif kind == _ITEM and message.raw is not None and message.id not in gone:
-                    found.append(message)
-            if len(page) < size:
-                break
-            before, size = page[0].seq, _PAGE
-        return found[:limit]
+                    gone |= {str(message.meta.get("message")), *_texts(message.meta.get("gone"))}
+                    jumps |= _jump(message)
+                elif message.id in gone:
+                    gone.remove(message.id)
+                elif kind == _ITEM and message.raw is not None:
+                    items.append(message)
+                    if len(items) == limit:
+                        break
+            else:
+                if len(page) < size:
+                    break
+                before, size = page[0].seq, min(_PAGE, 2 * size)
+        return _Found(items, newest, frozenset(gone))
+
+
+class _Found(NamedTuple):
+    """Items, newest first; the newest message of the chat; and which older items are known to have been taken back."""
+
+    items: list[Message]
+    newest: str
+    gone: frozenset[str]
+
+
+class _Jump(NamedTuple):
+    """Which item was taken back, and which is the next one before it that was not: its id and its number, or "" and 0."""
+
+    taken: str
+    to: str
+    below: int
 
 
 async def _settled(write: Coroutine[object, object, object]) -> None:
@@ -172,11 +203,32 @@ def _item(message: Message) -> TResponseInputItem:
     return cast("TResponseInputItem", message.raw)
 
 
-def _taken_back(message: Message) -> Message:
-    """Make the message by which an item is taken back: of two for the same item, the log takes only the first."""
-    return Message(
-        "system",
-        f"[message {message.seq} was taken back]",
-        id=f"taken-back-{message.id}",
-        meta={_KIND: _TAKEN_BACK, "message": message.id, "by": uuid4().hex},
-    )
+def _taken_back(found: _Found) -> Message:
+    """Make the message by which the newest item is taken back: of two for the same item, the log takes only the first.
+
+    It also says where who reads backwards can go on when he comes to what was the newest message: at the next item, with
+    the older ones that are known to have been taken back. So nobody has to look at all that was taken back before.
+    """
+    newest, *others = found.items
+    meta: dict[str, object] = {
+        _KIND: _TAKEN_BACK,
+        "message": newest.id,
+        "by": uuid4().hex,
+        "last": found.newest,
+    }
+    if others:
+        meta |= {"next": others[0].id, "below": others[0].seq, "gone": sorted(found.gone)}
+    text = f"[message {newest.seq} was taken back]"
+    return Message("system", text, id=f"taken-back-{newest.id}", meta=meta)
+
+
+def _jump(message: Message) -> dict[str, _Jump]:
+    """Read where to go on, and from which message; a message of a version before does not say so."""
+    last, below = message.meta.get("last"), message.meta.get("below", 0)
+    if not isinstance(last, str) or not isinstance(below, int):
+        return {}
+    return {last: _Jump(str(message.meta.get("message")), str(message.meta.get("next", "")), below)}
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

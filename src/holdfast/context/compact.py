@@ -78,12 +78,12 @@ class Task:
 
 def crowded(session: Session, budget: int, threshold: float, how: Compaction) -> bool:
     """Say whether what stands for a session takes more than a share of the budget, and compaction can do something."""
-    if summaries.progress(session.database, session.space, session.chat).tokens <= plan.share_of(
-        budget, threshold
-    ):
-        return False
-    work = _Work(session, budget, how, None, 1, None)
-    return not work.done() and bool(work.leaves(1) or work.groups())
+    with session.database.one_read():
+        state = summaries.progress(session.database, session.space, session.chat)
+        if state.tokens <= plan.share_of(budget, threshold):
+            return False
+        work = _Work(session, budget, how, None, 1, None)
+        return not work.done() and bool(work.leaves(1) or work.groups())
 
 
 def compact(
@@ -156,8 +156,9 @@ class _Work:
 
     def _read(self) -> None:
         session = self._session
-        self._state = summaries.progress(session.database, session.space, session.chat)
-        self._frontier = summaries.frontier(session.database, session.space, session.chat)
+        with session.database.one_read():
+            self._state = summaries.progress(session.database, session.space, session.chat)
+            self._frontier = summaries.frontier(session.database, session.space, session.chat)
 
     def account(self, why: str) -> CompactionResult:
         """Account for what was done so far."""

@@ -54,6 +54,7 @@ def build(
     share: float = SHARE,
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
+    images: bool = True,
 ) -> Prompt:
     """Make the prompt for the next turn of `chat`.
 
@@ -66,7 +67,7 @@ def build(
 
     `tokens["known"]` and `tokens["recalled"]` are the cost of these two parts and `tokens["system"]` that of all other
     system text, and `tokens["room"]` what those leave to the session and to what was recalled. `unchanged` is given the fingerprint of the prompt, and its answer is `tokens["unchanged"]`. Calls
-    `select` a few times.
+    `select` a few times. Without `images`, placeholders stand for all that is not text.
 
     Raises:
         InvalidInput: `budget` is not an int of 0 or more, or `share` is not between 0 and 1.
@@ -81,7 +82,7 @@ def build(
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
     shown = min(_cost(known, count), reserved)  # parts are rounded up, and together must be the whole
     total = reserved + spent + window.tokens
-    parts = _with_recalled(_parts(window), recalled, spent)
+    parts = _with_recalled(_parts(window, images=images), recalled, spent)
     fingerprint = ((hash(text), reserved), *((part.identity, part.tokens) for part in parts))
     account = {
         "system": reserved - shown,
@@ -231,12 +232,12 @@ def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
     return tuple(part.item for part in _written(messages))
 
 
-def _written(messages: Iterable[Message]) -> Iterable[Part]:
+def _written(messages: Iterable[Message], *, images: bool = True) -> Iterable[Part]:
     blocks: list[list[Part]] = []
     calls: dict[object, list[Part]] = {}
     for message in messages:
         tokens = message.tokens
-        for number, item in enumerate(to_openai(message)):
+        for number, item in enumerate(to_openai(message, images=images)):
             joined = calls.get(item.get("tool_call_id"))
             if joined is None:
                 blocks.append(joined := [])
@@ -246,12 +247,12 @@ def _written(messages: Iterable[Message]) -> Iterable[Part]:
     return chain.from_iterable(blocks)
 
 
-def _parts(window: Window) -> list[Part]:
+def _parts(window: Window, *, images: bool) -> list[Part]:
     summaries = [
         Part(hash((one.id, one.last, one.tokens)), one.tokens, summary_message(one), "summary")
         for one in window.summaries
     ]
-    return [*summaries, *_written(window.messages)]
+    return [*summaries, *_written(window.messages, images=images)]
 
 
 def _with_recalled(parts: list[Part], recalled: str, tokens: int) -> list[Part]:

@@ -6,7 +6,8 @@ before it and compared again if somebody else wrote in between, so no lock is he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from holdfast.learn.draft import (
     scan,
 )
 from holdfast.learn.pace import rest
-from holdfast.store import heard, records, runs
+from holdfast.store import heard, records, runs, snapshots
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
@@ -46,7 +47,10 @@ Classify = Callable[[str, Sequence[str]], "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Write records for a scope. `similar` finds the records of a kind that share most with a text."""
+    """Write records for a scope. `similar` finds the records of a kind that share most with a text.
+
+    The prompts of `chat`, if it is named, show what is written from the same transaction on.
+    """
 
     database: Database
     scope: Scope
@@ -55,6 +59,7 @@ class Intake:
     by: Writer
     classify: Classify
     similar: Callable[[str, str, int], list[Record]]
+    chat: str = ""
 
     @property
     def space(self) -> str:
@@ -105,8 +110,20 @@ class Intake:
                     if before is None and self._is_learned(draft):
                         heard.note(changes.tx, self.space, draft, became)
                     written.append(became)
+                self._show(changes)
                 return written
         raise Conflict("Others keep changing what is known.", "Try again.")
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        """Open a transaction for changes that compare nothing."""
+        with records.writing(self.database, self.space, self.now) as changes:
+            yield changes
+            self._show(changes)
+
+    def _show(self, changes: Writing) -> None:
+        if self.chat:
+            snapshots.follow(changes.tx, self.scope, self.chat, changes.version, self.now)
 
     def _compare(self, draft: Record) -> tuple[Verdict, Record | None] | None:
         """Compare a text with those of its kind that it may repeat or replace."""
@@ -280,7 +297,7 @@ class Intake:
     ) -> Record:
         """Give a record another text; see `Memory.replace`."""
         scanned = scan(draft, self.by)
-        with records.writing(self.database, self.space, self.now) as changes:
+        with self.writing() as changes:
             before = self.find(changes, what, kind, draft.run)
             check_expected(before, expected)
             rules = rules_of(self.kinds, before.kind)
@@ -306,7 +323,7 @@ class Intake:
 
     def retract(self, what: str, *, kind: str | None, run: str = "", why: str = "") -> Record:
         """Take a record back; see `Memory.retract`."""
-        with records.writing(self.database, self.space, self.now) as changes:
+        with self.writing() as changes:
             before = self.find(changes, what, kind, run)
             allow(rules_of(self.kinds, before.kind), self.by, "remove")
             return self.take_back(changes, before, "retract", why)
@@ -320,7 +337,7 @@ class Intake:
 
     def clear(self, wanted: Wanted, passes: Callable[[Record], bool]) -> list[Record]:
         """Retract all records that are wanted, in one transaction; see `Memory.clear`."""
-        with records.writing(self.database, self.space, self.now) as changes:
+        with self.writing() as changes:
             found = [one for one in records.read(changes.tx, self.space, NOW.version, wanted) if passes(one)]
             for one in found:
                 allow(rules_of(self.kinds, one.kind), self.by, "remove")

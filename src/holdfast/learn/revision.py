@@ -15,7 +15,7 @@ from holdfast.types import MAX_COUNT, Record
 
 def rollback(intake: Intake, what: str, version: int) -> list[Record]:
     """Write what was at a version again; see `Memory.rollback`."""
-    with records.writing(intake.database, intake.space, intake.now) as changes:
+    with intake.writing() as changes:
         if not 1 <= version <= changes.version:
             raise no_version(version, changes.version)
         if what in intake.kinds:
@@ -68,7 +68,7 @@ def _check_totals(intake: Intake, changes: Writing, written: list[Record]) -> No
 
 def undo(intake: Intake) -> list[Record]:
     """Take back the newest call that was not taken back yet; see `Memory.undo`."""
-    with records.writing(intake.database, intake.space, intake.now) as changes:
+    with intake.writing() as changes:
         versions = records.to_undo(changes.tx, intake.space, intake.agents)
         if not versions:
             raise InvalidInput("There is nothing to undo.", "Remember something first.")
@@ -91,7 +91,7 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int) -> Rec
 
 def release(intake: Intake, identity: str) -> Record:
     """Let a record out of quarantine; see `Memory.release`."""
-    with records.writing(intake.database, intake.space, intake.now) as changes:
+    with intake.writing() as changes:
         held = _held(intake, changes, identity, "release")
         freed = replace(held, trust="released", replaces="")
         allow(policy(intake.kinds, held.kind), intake.by, "add")
@@ -111,7 +111,7 @@ def release(intake: Intake, identity: str) -> Record:
 
 def discard(intake: Intake, identity: str) -> Record:
     """Retract a record that is in quarantine; see `Memory.discard`."""
-    with records.writing(intake.database, intake.space, intake.now) as changes:
+    with intake.writing() as changes:
         return intake.take_back(changes, _held(intake, changes, identity, "discard"), "discard")
 
 

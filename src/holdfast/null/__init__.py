@@ -244,6 +244,7 @@ class NullView(View):
     get = _gives(View.get, _none)
     records = _gives(View.records, list)
     recall = _gives(View.recall, list)
+    recall_fil = _gives(View.recall_fil, lambda: {kind: [] for kind in FIL})
     changes = _gives(View.changes, list)
 
     def __repr__(self) -> str:

@@ -118,6 +118,11 @@ class Index(Generic[_Columns]):
         """Find some terms, given by their hashes, everywhere at once."""
         return Postings(terms, self.parts, self._tail)
 
+    def is_near(self, state: stored.State) -> bool:
+        """Say whether `refresh` has nothing to do but to add a few documents to the tail: no index to make or to store."""
+        missing = self._newest(state) - self.covered
+        return state.epoch == self._epoch and 0 <= missing < FREEZE - len(self._tail.documents)
+
     def refresh(self, state: stored.State) -> None:
         """Bring the index up to the newest document that is stored."""
         try:

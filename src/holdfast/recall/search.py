@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from holdfast.errors import Unavailable
 from holdfast.recall import condensed, known, rank, turns
 from holdfast.recall import question as questions
 from holdfast.recall.columns import Columns, Turns, Versions
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 512 * 2**20  # of indexes in memory; the least recently used ones are let go beyond it
 WEIGHTS = rank.Weights()
+_ATTEMPTS = 100  # to begin a read before others have written more than a tail can take in
 
 C = TypeVar("C", bound=Columns)
 
@@ -58,19 +61,62 @@ class Search:
 
         """
         asked = questions.parse(query)
-        # A chat is one of its space; the shared one may have another of the same name.
-        spaces = dict.fromkeys((scope.space, scope.shared.space if wanted.chat is None else scope.space))
-        found = [hit for space in spaces for hit in self._search(space, scope.agent, asked, wanted)]
-        found.sort(key=lambda hit: -hit.score)
-        return self._fetch(found[: wanted.limit])
+        with self.one_read(scope, wanted) as read:
+            return read.recall(asked, wanted)
 
     def similar(self, scope: Scope, text: str, kind: str, limit: int) -> list[Record]:
         """Find the records of a kind, within the scope's own space, that share most with a text."""
         if not questions.has_words(text):
             return []
         wanted = Wanted(messages=False, kinds=frozenset((kind,)), limit=limit)
-        found = self._search(scope.space, scope.agent, questions.parse(text), wanted)
+        with self._one_read((scope.space,), scope.agent, wanted) as read:
+            found = read.find(questions.parse(text), wanted)
         return [hit.record for hit in found if hit.record]
+
+    def one_read(self, scope: Scope, wanted: Wanted) -> AbstractContextManager[OneRead]:
+        """Open one read of the database for recalls of the sources that are wanted, and for what belongs to them.
+
+        No index is made or stored in the block: that is done before.
+
+        Raises:
+            Unavailable: others write so much that the indexes cannot be kept up.
+
+        """
+        # A chat is one of its space; the shared one may have another of the same name.
+        spaces = dict.fromkeys((scope.space, scope.shared.space if wanted.chat is None else scope.space))
+        return self._one_read(spaces, scope.agent, wanted)
+
+    @contextmanager
+    def _one_read(self, spaces: Iterable[str], agent: str, wanted: Wanted) -> Iterator[OneRead]:
+        sources = ((wanted.messages, MESSAGES), (wanted.summaries, SUMMARIES), (wanted.records, RECORDS))
+        asked: list[Indexed[Any]] = [indexed for is_wanted, indexed in sources if is_wanted and wanted.limit]
+        indexes = {space: [self._index(space, indexed) for indexed in asked] for space in spaces}
+        for _ in range(_ATTEMPTS):
+            # In the order in which everybody takes them: the indexes, one after the other, then the database.
+            with ExitStack() as locks:
+                for index in chain.from_iterable(indexes.values()):
+                    locks.enter_context(index.lock)
+                with self._database.one_read():
+                    if self._take_in(indexes):
+                        yield OneRead(self._database, agent, indexes, locks)
+                        return
+            for space, some in indexes.items():
+                for index in some:
+                    with (
+                        index.lock
+                    ):  # what is computed here may take long: nothing but this index waits for it
+                        self._refresh(space, index, segments.state(self._database, space))
+        raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
+
+    def _take_in(self, indexes: Mapping[str, Sequence[Index[Any]]]) -> bool:
+        """Bring indexes up to what one read shows, and say whether that was done: not where it would take long."""
+        states = {space: segments.state(self._database, space) for space, some in indexes.items() if some}
+        if not all(index.is_near(states[space]) for space, some in indexes.items() for index in some):
+            return False
+        for space, some in indexes.items():
+            for index in some:
+                self._refresh(space, index, states[space])
+        return True
 
     def rebuild(self, space: str) -> int:
         """Make the indexes of a space anew; see `Memory.rebuild`."""
@@ -111,38 +157,43 @@ class Search:
         if index.covered != before or (space, index.source) not in self._sizes:
             self._account(space, index)
 
-    def _search(self, space: str, agent: str, asked: Question, wanted: Wanted) -> list[_Found]:
-        """Find the best of one space."""
+
+class OneRead:
+    """Some indexes as of one read of the database, which is open as long as this is in use."""
+
+    def __init__(
+        self, database: Database, agent: str, indexes: Mapping[str, Sequence[Index[Any]]], locks: ExitStack
+    ) -> None:
+        self._database = database
+        self._agent = agent
+        self._indexes = indexes
+        self._locks = locks
+
+    def recall(self, asked: Question, wanted: Wanted) -> list[Hit]:
+        """Find messages, summaries and records, the best first; see `Memory.recall`."""
+        found = self.find(asked, wanted)
+        found.sort(key=lambda hit: -hit.score)
+        return self._fetch(found[: wanted.limit])
+
+    def release(self) -> None:
+        """Let go of the indexes when all is recalled, so that others need not wait for the end of the read."""
+        self._locks.close()
+
+    def find(self, asked: Question, wanted: Wanted) -> list[_Found]:
+        """Find the best of each space."""
         if not wanted.limit:
             return []
-        messages, condensations = self._index(space, MESSAGES), self._index(space, SUMMARIES)
-        records = self._index(space, RECORDS)
-        with ExitStack() as locks:
-            for is_wanted, lock in (
-                (wanted.messages, messages.lock),
-                (wanted.summaries, condensations.lock),
-                (wanted.records, records.lock),
-            ):
-                if is_wanted:
-                    locks.enter_context(lock)
-            state = segments.state(self._database, space)
-            if wanted.messages:
-                self._refresh(space, messages, state)
-            if wanted.summaries:
-                self._refresh(space, condensations, state)
-            if wanted.records:
-                self._refresh(space, records, state)
-            found = self._find(
-                space,
-                agent,
-                asked,
-                wanted,
-                messages if wanted.messages and messages.covered else None,
-                records if wanted.records and records.covered else None,
-            )
-            if wanted.summaries and condensations.covered:
-                found += self._find_summaries(space, agent, asked, wanted, condensations)
-            return found
+        return [hit for space in self._indexes for hit in self._search(space, asked, wanted)]
+
+    def _search(self, space: str, asked: Question, wanted: Wanted) -> list[_Found]:
+        by_source = {index.source: index for index in self._indexes[space] if index.covered}
+        messages = by_source.get("message") if wanted.messages else None
+        records = by_source.get("record") if wanted.records else None
+        condensations = by_source.get("summary") if wanted.summaries else None
+        found = self._find(space, self._agent, asked, wanted, messages, records)
+        if condensations:
+            found += self._find_summaries(space, self._agent, asked, wanted, condensations)
+        return found
 
     def _find_summaries(
         self, space: str, agent: str, asked: Question, wanted: Wanted, index: Index[Versions]

@@ -36,7 +36,10 @@ class Connection(Protocol):
 
 
 class Database(ABC):
-    """Hand out connections: `reading` for queries, `writing` for one transaction. Safe to share between threads."""
+    """Hand out connections: `reading` for queries, `writing` for one transaction, `one_read` for queries that belong together.
+
+    Safe to share between threads.
+    """
 
     def __init__(self) -> None:
         self._closed = False
@@ -55,6 +58,14 @@ class Database(ABC):
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection for queries, each of which sees everything that was committed before it."""
+
+    @abstractmethod
+    def one_read(self) -> AbstractContextManager[None]:
+        """Let all that this thread reads in the block see one state of the database, that of its first query.
+
+        It may be opened within another one, and is then a part of that. Keep it short: while it is open SQLite cannot
+        shorten its log, and in memory nobody else writes. So nothing that takes long is computed in it.
+        """
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Connection]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -29,6 +30,7 @@ class PostgreSQL(Database):
 
     def __init__(self, url: str, durability: Durability) -> None:
         super().__init__()
+        self._local = threading.local()  # the connection of `one_read`, where a thread is in one
         commit = "on" if durability == "full" else "off"
         settings: dict[str, Any] = {
             "autocommit": True,
@@ -66,8 +68,27 @@ class PostgreSQL(Database):
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """See `Database.reading`."""
+        held: _Connection | None = getattr(self._local, "held", None)
+        if held is not None:
+            self.check_open()
+            yield held
+            return
         with self._connection() as connection:
             yield _Connection(connection)
+
+    @contextmanager
+    def one_read(self) -> Iterator[None]:
+        """See `Database.one_read`."""
+        if getattr(self._local, "held", None) is not None:
+            yield
+            return
+        with self._connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._local.held = _Connection(connection)
+            try:
+                yield  # the pool ends the transaction
+            finally:
+                self._local.held = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -27,7 +27,7 @@ class Snapshot(NamedTuple):
 
 
 def read(db: Database, scope: Scope, chat: str) -> Snapshot | None:
-    """Read the snapshot of a session; None before its first prompt."""
+    """Read the snapshot of a session; None before its first prompt, and for a chat that does not exist."""
     with db.reading() as connection:
         return _read(connection, scope, chat)
 
@@ -40,33 +40,69 @@ def _read(connection: Connection, scope: Scope, chat: str) -> Snapshot | None:
     return Snapshot(*rows[0], *epochs)
 
 
-def freeze(db: Database, scope: Scope, chat: str, now: int) -> Snapshot:
-    """Give the snapshot of a session; take it now if there is none."""
-    return read(db, scope, chat) or _take(db, scope, chat, now, again=False)
+def now(db: Database, scope: Scope, time: int) -> Snapshot:
+    """Return the snapshot of what is known now, which is what a session that has none is shown."""
+    with db.reading() as connection:
+        return _now(connection, scope, time)
 
 
-def advance(db: Database, scope: Scope, chat: str, now: int) -> Snapshot:
-    """Let a session know what is known now."""
-    return _take(db, scope, chat, now, again=True)
+def _now(connection: Connection, scope: Scope, time: int) -> Snapshot:
+    spaces = (scope.space, scope.shared.space)
+    version, shared = (connection.all(_VERSION, space=space)[0][0] for space in spaces)
+    epoch, shared_epoch = (connection.all(_EPOCH, space=space)[0][0] for space in spaces)
+    return Snapshot(version, shared, time, epoch, shared_epoch)
 
 
-def _take(db: Database, scope: Scope, chat: str, now: int, *, again: bool) -> Snapshot:
+def freeze(db: Database, scope: Scope, chat: str, time: int) -> None:
+    """Take the snapshot of a session that has none; do nothing for a chat that does not exist."""
+    with db.reading() as connection:
+        if _read(connection, scope, chat) or not _exists(connection, scope, chat):
+            return
+    _take(db, scope, chat, time, again=False)
+
+
+def advance(db: Database, scope: Scope, chat: str, time: int) -> int:
+    """Let a session know what is known now, and return that version."""
+    return _take(db, scope, chat, time, again=True)
+
+
+def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> None:
+    """Let a session that has a snapshot know what it writes itself, in the transaction that writes it."""
+    shared = (
+        version if scope.shared.space == scope.space else tx.all(_VERSION, space=scope.shared.space)[0][0]
+    )
+    tx.all(
+        "UPDATE snapshots SET version = :version, shared = :shared, at = :time WHERE space = :space AND chat = :chat",
+        space=scope.space,
+        chat=chat,
+        version=version,
+        shared=shared,
+        time=time,
+    )
+
+
+def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> int:
     with db.writing() as tx:
         tx.lock(scope.space)  # a change that has its version is then committed
-        version, shared = (tx.all(_VERSION, space=space)[0][0] for space in (scope.space, scope.shared.space))
-        tx.all(
-            """INSERT INTO snapshots (space, chat, version, shared, at) VALUES (:space, :chat, :version, :shared, :now)
-            ON CONFLICT (space, chat) DO UPDATE SET
-                version = CASE WHEN :again = 1 THEN excluded.version ELSE snapshots.version END,
-                shared = CASE WHEN :again = 1 THEN excluded.shared ELSE snapshots.shared END,
-                at = CASE WHEN :again = 1 THEN excluded.at ELSE snapshots.at END""",
-            space=scope.space,
-            chat=chat,
-            version=version,
-            shared=shared,
-            now=now,
-            again=int(again),
-        )
-        taken = _read(tx, scope, chat)
-    assert taken  # noqa: S101 - it was written two lines before
-    return taken
+        taken = _now(tx, scope, time)
+        if again or _exists(tx, scope, chat):
+            tx.all(
+                """INSERT INTO snapshots (space, chat, version, shared, at)
+                VALUES (:space, :chat, :version, :shared, :time)
+                ON CONFLICT (space, chat) DO UPDATE SET
+                    version = CASE WHEN :again = 1 THEN excluded.version ELSE snapshots.version END,
+                    shared = CASE WHEN :again = 1 THEN excluded.shared ELSE snapshots.shared END,
+                    at = CASE WHEN :again = 1 THEN excluded.at ELSE snapshots.at END""",
+                space=scope.space,
+                chat=chat,
+                version=taken.version,
+                shared=taken.shared,
+                time=time,
+                again=int(again),
+            )
+    return taken.version
+
+
+def _exists(connection: Connection, scope: Scope, chat: str) -> bool:
+    sql = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
+    return bool(connection.all(sql, space=scope.space, chat=chat))

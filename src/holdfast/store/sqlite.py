@@ -117,6 +117,20 @@ class SQLite(Database):
         yield reader.connection
 
     @contextmanager
+    def one_read(self) -> Iterator[None]:
+        """See `Database.one_read`. A transaction that has only read needs no commit."""
+        with self.reading() as connection:
+            if self._memory or self._local.reader.connection.in_transaction:
+                yield  # nobody else writes, as long as the one connection is held
+                return
+            connection.all("BEGIN")
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.ProgrammingError):  # it was closed meanwhile
+                    self._local.reader.connection.rollback()
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
         self.check_open()

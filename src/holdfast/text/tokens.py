@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from holdfast.text.media import media_tokens
+
 if TYPE_CHECKING:
     from holdfast.types import Message
 
@@ -35,9 +37,14 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(ascii_count * 0.25 + cjk * 1.5 + astral * 2 + others * 0.5)
 
 
-def message_tokens(message: Message, count: CountTokens = estimate_tokens) -> int:
-    """Count a message as a model is billed for it: its text, its tool calls with their arguments, and an overhead."""
+def message_tokens(message: Message, count: CountTokens = estimate_tokens, *, images: bool = True) -> int:
+    """Count a message as a model is billed for it: its text, its tool calls with their arguments, and an overhead.
+
+    Images, files and sound are estimated (see `holdfast.text.media`), unless they are left out.
+    """
     total = MESSAGE_OVERHEAD + count(message.content)
+    if images:
+        total += media_tokens(message.raw, count)
     for call in message.calls:
         arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
         total += MESSAGE_OVERHEAD + count(call.name) + count(arguments)

@@ -1,0 +1,144 @@
+"""Parts of a message that are not text: images, files and sound, what they cost a model, and how OpenAI takes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from holdfast.text.clean import clean
+
+IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
+FILE_PARTS = frozenset({"file", "input_file", "document", "input_audio", "audio", "video"})
+_MEDIA = IMAGE_PARTS | FILE_PARTS
+_SOUND_PARTS = frozenset({"input_audio", "audio"})
+
+IMAGE_TOKENS = 1_600
+LOW_DETAIL_TOKENS = 85
+PAGE_TOKENS = 3_000
+_PAGE_BYTES = 50_000  # of a PDF, taken for one page
+_SOUND_BYTES = 1_600  # a tenth of a second at 128 kbit/s, which is one token
+_BASE64 = 3 / 4  # of its characters are the bytes of what is encoded
+
+Part = Mapping[str, object]
+
+
+def content_of(raw: Part | None) -> Sequence[object]:
+    """Return the parts of a payload in the format of OpenAI or Anthropic; none where its content is text."""
+    if raw is None or type(raw.get("content")) is str:
+        return ()
+    inner = raw.get("message")  # where a line of a session log wraps the payload
+    source = inner if isinstance(inner, Mapping) else raw
+    content = source.get("content", source.get("output"))
+    return content if isinstance(content, list) else ()
+
+
+def media(content: Sequence[object]) -> Iterator[Part]:
+    """Yield the parts that are not text, those in the results of calls as well."""
+    for part in content:
+        if isinstance(part, Mapping):
+            inner = part.get("content") if part.get("type") == "tool_result" else None
+            for one in inner if isinstance(inner, list) else (part,):
+                if isinstance(one, Mapping) and one.get("type") in _MEDIA:
+                    yield one
+
+
+def has_media(raw: Part | None) -> bool:
+    """Say whether a payload has parts that are not text."""
+    return any(True for _ in media(content_of(raw)))
+
+
+def media_tokens(raw: Part | None, count: Callable[[str], int]) -> int:
+    """Estimate what the images, files and sound of a payload cost a model; 0 where all is text.
+
+    An image takes 1,600 tokens, to which Anthropic scales larger ones down
+    (https://platform.claude.com/docs/en/build-with-claude/vision); OpenAI counts 85 and 170 for each of at most eight
+    tiles, 1,445 in all, and 85 at low detail (https://platform.openai.com/docs/guides/images-vision). Some newer models
+    take up to three times as much of large images. Files are taken for PDFs, of which a page takes 1,500 to 3,000 tokens
+    (https://platform.claude.com/docs/en/build-with-claude/pdf-support): 3,000 for each 50 kB, and for one that is only
+    named; a document that is plain text takes what the text does. Sound takes ten tokens a second
+    (https://platform.openai.com/docs/guides/realtime-costs), at 128 kbit/s. The encoded bytes are never counted as text.
+    """
+    return sum(_tokens(part, count) for part in media(content_of(raw)))
+
+
+def _tokens(part: Part, count: Callable[[str], int]) -> int:
+    if part["type"] in IMAGE_PARTS:
+        image = part.get("image_url")
+        detail = image.get("detail") if isinstance(image, Mapping) else part.get("detail")
+        return LOW_DETAIL_TOKENS if detail == "low" else IMAGE_TOKENS
+    if (text := _text_of(part)) is not None:
+        return count(text)
+    size = _encoded(part) * _BASE64
+    if part["type"] in _SOUND_PARTS:
+        return math.ceil(size / _SOUND_BYTES)
+    return PAGE_TOKENS * max(1, math.ceil(size / _PAGE_BYTES))
+
+
+def _text_of(part: Part) -> str | None:
+    """Return the text of a document that has nothing else, in Anthropic's format."""
+    source = part.get("source")
+    if not isinstance(source, Mapping):
+        return None
+    if source.get("type") == "text" and isinstance(source.get("data"), str):
+        return clean(str(source["data"]))
+    content = source.get("content") if source.get("type") == "content" else None
+    if isinstance(content, str):
+        return clean(content)
+    if isinstance(content, list) and not any(media(content)):
+        return clean("\n".join(str(one.get("text", "")) for one in content if isinstance(one, Mapping)))
+    return None
+
+
+def _encoded(part: Part) -> int:
+    """Count the characters of what is sent along, encoded: the longest text in the part."""
+    holders = [part, *(value for value in part.values() if isinstance(value, Mapping))]
+    return max((len(value) for one in holders for value in one.values() if isinstance(value, str)), default=0)
+
+
+def to_openai(part: Part) -> dict[str, object] | None:
+    """Write a part as OpenAI takes it from a user; None for one that it cannot read, such as a file kept elsewhere."""
+    kind = part.get("type")
+    if kind in IMAGE_PARTS:
+        return _image(part)
+    if kind == "input_audio":
+        return dict(part) if isinstance(part.get("input_audio"), Mapping) else None
+    if (text := _text_of(part)) is not None:
+        return {"type": "text", "text": text}
+    return _file(part)
+
+
+def _image(part: Part) -> dict[str, object] | None:
+    image = part.get("image_url")
+    if isinstance(image, Mapping):
+        return {"type": "image_url", "image_url": dict(image)} if isinstance(image.get("url"), str) else None
+    url = image if isinstance(image, str) else _address(part)
+    if url is None:
+        return None
+    detail = {"detail": part["detail"]} if isinstance(part.get("detail"), str) else {}
+    return {"type": "image_url", "image_url": {"url": url, **detail}}
+
+
+def _file(part: Part) -> dict[str, object] | None:
+    inner = part.get("file")
+    source = inner if isinstance(inner, Mapping) else part
+    given = {
+        key: source[key] for key in ("file_id", "file_data", "filename") if isinstance(source.get(key), str)
+    }
+    if "file_data" not in given and "file_id" not in given:
+        data = _address(part)
+        if data is None or not data.startswith("data:"):
+            return None  # it takes no addresses of files
+        given = {"filename": str(part.get("title") or "document.pdf"), "file_data": data}
+    return {"type": "file", "file": given}
+
+
+def _address(part: Part) -> str | None:
+    """Return the address of what is in a part of Anthropic's format, or of MCP's: a data URL where it is sent along."""
+    inner = part.get("source")
+    source = inner if isinstance(inner, Mapping) else part
+    if isinstance(source.get("url"), str):
+        return str(source["url"])
+    kinds = (source.get(key) for key in ("media_type", "mimeType", "mime_type"))
+    kind = next((one for one in kinds if isinstance(one, str)), None)
+    data = source.get("data")
+    return f"data:{kind};base64,{data}" if kind and isinstance(data, str) and data else None

@@ -1,0 +1,195 @@
+"""What one answer speaks of is read at once: others may append and compact between any two of its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from holdfast import Chat, Memory, Window
+from holdfast.context.window import Lossless
+from holdfast.recall.index import FREEZE
+from holdfast.store import segments
+from holdfast.store.database import Database, Row
+from programs import start
+
+BUDGET = 1_000
+WRITER = """
+import select, sys
+from holdfast import Memory
+with Memory(sys.argv[1], user="ada") as memory:
+    chat = memory.chat("monday")
+    print("ready", flush=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        length = chat.stats().messages
+        chat.append([{"role": "user" if n % 2 else "assistant", "content": f"turn {length + n} of the tulip harvest " * 6}
+                     for n in range(1, 9)])
+        chat.compact("full", budget=600)
+"""
+
+
+def talk(chat: Chat, turns: int) -> None:
+    """Append some turns."""
+    length = chat.stats().messages
+    chat.append(
+        [
+            {
+                "role": "assistant" if n % 2 else "user",
+                "content": f"turn {length + n} of the tulip harvest " * 6,
+            }
+            for n in range(turns)
+        ]
+    )
+
+
+def check_covers(window: Window, least: int) -> None:
+    """Check that all messages up to the newest, the one with the number `least` or a later one, are accounted for once."""
+    spans = [(one.first, one.last) for one in window.summaries]
+    spans += [(one.first, one.last) for one in window.omitted]
+    spans += [(message.seq, message.seq) for message in window.messages]
+    seen = 0
+    for first, last in sorted(spans):
+        assert first == seen + 1
+        seen = last
+    assert window.messages
+    assert window.messages[-1].seq == seen >= least
+
+
+@pytest.fixture
+def crowded(shared_location: str) -> Iterator[tuple[Memory, Chat]]:
+    """Open two handles on one database, of which the second has a chat with summaries."""
+    with Memory(shared_location, user="ada") as other, Memory(shared_location, user="ada") as memory:
+        chat = memory.chat("monday")
+        talk(chat, 40)
+        chat.compact("full", budget=600)
+        memory.remember("Ada grows tulips", "finding")
+        assert chat.stats().summarised
+        memory.recall("tulip")
+        yield other, chat
+
+
+@contextmanager
+def between(
+    chat: Chat, place: int, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Let something happen before the query number `place`, counted from here."""
+    database = chat._memory._open.database
+    reading, passed = database.reading, 0
+
+    def counted() -> object:
+        nonlocal passed
+        passed += 1
+        if passed == place:
+            act()
+        return reading()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "reading", counted)
+        yield
+
+
+ANSWERS: dict[str, Callable[[Chat], Window]] = {
+    "a window": lambda chat: chat.window(BUDGET),
+    "a window of all": lambda chat: chat.window(policy=Lossless(10**6)),
+    "a prompt": lambda chat: chat.prompt(BUDGET).window,
+    "a prompt that recalls": lambda chat: chat.prompt(BUDGET, "tulip harvest").window,
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_nothing_is_lost_between_two_queries(
+    crowded: tuple[Memory, Chat], answer: Callable[[Chat], Window], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, chat = crowded
+
+    def go_on() -> None:
+        talk(other.chat("monday"), 30)
+        other.chat("monday").compact("full", budget=600)
+
+    for place in range(1, 13):
+        least = chat.stats().messages
+        with between(chat, place, go_on, monkeypatch):
+            check_covers(answer(chat), least)
+
+
+def test_what_is_said_during_a_prompt_is_not_recalled_by_it(
+    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, chat = crowded
+    for place in range(1, 13):
+        length = chat.stats().messages
+        with between(chat, place, lambda: talk(other.chat("monday"), 2), monkeypatch):
+            prompt = chat.prompt(BUDGET, "tulip harvest")
+        newest = prompt.window.messages[-1].seq
+        assert newest in {length, length + 2}
+        assert all(hit.seq < prompt.window.messages[0].seq for hit in prompt.hits if hit.source == "message")
+
+
+def test_verifying_beside_a_writer_finds_nothing_wrong(
+    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, chat = crowded
+    for place in range(1, 9):
+        with between(chat, place, lambda: talk(other.chat("monday"), 2), monkeypatch):
+            assert chat._memory.verify().problems == ()
+
+
+def test_what_is_crowded_is_decided_at_once(
+    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, chat = crowded
+    for place in range(3, 6):  # the first is that of the read itself, or nothing is read before it
+        talk(chat, 20)
+        with between(chat, place, lambda: other.chat("monday").compact("full", budget=600), monkeypatch):
+            assert chat.crowded(600)
+        other.chat("monday").compact("full", budget=600)
+        assert not chat.crowded(600)
+
+
+def test_no_index_is_made_while_a_read_is_open(
+    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, _ = crowded
+    talk(other.chat("monday"), 2 * FREEZE)
+    database, open_reads = other._open.database, 0
+    one_read, documents = database.one_read, segments.documents
+    read: list[tuple[int, int]] = []
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        nonlocal open_reads
+        with one_read():
+            open_reads += 1
+            yield
+            open_reads -= 1
+
+    def noted(db: Database, space: str, after: int, limit: int) -> list[Row]:
+        found = documents(db, space, after, limit)
+        read.append((open_reads, len(found)))
+        return found
+
+    monkeypatch.setattr(database, "one_read", counted)
+    monkeypatch.setattr(segments, "documents", noted)
+    assert other.chat("monday").prompt(BUDGET, "tulip harvest").hits
+    assert sum(count for is_open, count in read if not is_open) > 2 * FREEZE
+    assert not any(count for is_open, count in read if is_open)
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_beside_a_process_that_appends_and_compacts(
+    crowded: tuple[Memory, Chat], shared_location: str
+) -> None:
+    _, chat = crowded
+    writer = start(WRITER, shared_location)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n"
+    for turn in range(400):
+        least = chat.stats().messages
+        query = (None, "tulip harvest")[turn % 2]
+        for window in (chat.window(BUDGET), chat.prompt(BUDGET, query).window):
+            check_covers(window, least)
+    assert chat.stats().messages > 40
+    _, errors = writer.communicate("stop\n")
+    assert (writer.returncode, errors) == (0, "")
+    assert chat._memory.verify().ok
