@@ -783,3 +783,97 @@ def test_the_durability_on_postgresql_is_that_of_its_commits(
 ) -> None:
     with closing(open_database(postgres_url, durability)) as db, db.writing() as tx:
         assert tx.all("SHOW synchronous_commit") == [(commit,)]
+
+
+# What keeps two transactions apart on PostgreSQL
+
+
+def test_a_space_is_locked_by_its_row_which_every_node_of_a_cluster_sees(postgres_url: str) -> None:
+    free = b"SELECT space FROM holdfast.spaces FOR UPDATE SKIP LOCKED"
+    with (
+        closing(open_database(postgres_url)) as db,
+        psycopg.connect(postgres_url, autocommit=True) as other,
+    ):
+        for _ in range(2):  # the first time there is no row yet
+            with db.writing() as tx:
+                tx.lock("x")
+                assert other.execute(free).fetchall() == []
+                locks = other.execute("SELECT locktype FROM pg_locks WHERE locktype = 'advisory'").fetchall()
+                assert locks == []
+            assert other.execute(free).fetchall() == [("x",)]
+
+
+def test_a_lock_writes_no_new_version_of_the_row(postgres_url: str) -> None:
+    place = b"SELECT ctid, xmin FROM holdfast.spaces"
+    with closing(open_database(postgres_url)) as db, psycopg.connect(postgres_url, autocommit=True) as other:
+        places = []
+        for _ in range(3):
+            with db.writing() as tx:
+                tx.lock("x")
+            places.append(other.execute(place).fetchall())
+    assert len(places[0]) == 1
+    assert places[0] == places[1] == places[2]
+
+
+def test_what_waited_for_a_lock_decides_by_what_was_committed_meanwhile(own_postgres_url: str) -> None:
+    """Whoever waits takes the next number, finds the call that it answers, and knows an id that is there."""
+    call: dict[str, Any] = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+    }
+    result = {"role": "tool", "tool_call_id": "c1", "content": "found"}
+    with Memory(own_postgres_url, user="ada") as first, Memory(own_postgres_url, user="ada") as second:
+        space = first.scope.space
+        first.chat("monday").append(role="user", content="hello")
+        with ThreadPoolExecutor(3) as pool, psycopg.connect(own_postgres_url, autocommit=True) as other:
+            with first._open.database.writing() as tx:
+                tx.lock(space)
+                same = Message("user", "once", id="m1")
+                waiting = [pool.submit(second.chat("monday").append, [same]) for _ in range(2)]
+                while waiting_for_locks(other) < 2:
+                    pass
+            stored = [each.result()[0] for each in waiting]
+            with first._open.database.writing() as tx:
+                tx.lock(space)
+                made = pool.submit(first.chat("monday").append, [call])
+                while waiting_for_locks(other) < 1:
+                    pass
+                answered = pool.submit(second.chat("monday").append, [result])
+                while waiting_for_locks(other) < 2:
+                    pass
+            seqs = [made.result()[0].seq, answered.result()[0].seq]
+        assert stored[0] == stored[1]
+        assert seqs == [3, 4]
+        history = second.chat("monday").history()
+        assert [message.seq for message in history] == [1, 2, 3, 4]
+        assert history[-1].answers == ("c1",)
+
+
+def waiting_for_locks(connection: psycopg.Connection) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_write_to_the_pad_of_a_run_waits_for_its_end(own_postgres_url: str) -> None:
+    with (
+        Memory(own_postgres_url, user="ada") as memory,
+        ThreadPoolExecutor(2) as pool,
+        psycopg.connect(own_postgres_url, autocommit=True) as other,
+    ):
+        run = memory.chat("monday").run("r1")
+        with memory._open.database.writing() as tx:
+            tx.lock(memory.scope.space)
+            ended = pool.submit(run.end)
+            while waiting_for_locks(other) < 1:
+                pass
+            noted = pool.submit(run.pad.__setitem__, "step", "1")
+            while waiting_for_locks(other) < 2 and not noted.done():
+                pass
+        ended.result()
+        with pytest.raises(InvalidInput, match="ended"):
+            noted.result()
+        assert other.execute("SELECT name FROM holdfast.pads").fetchall() == []

@@ -53,7 +53,9 @@ def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
 
     """
     with db.writing() as tx:
-        check_run(tx, place.space, place.run)
+        if place.run:
+            tx.lock(place.space)  # or the run could end between this and the next
+            check_run(tx, place.space, place.run)
         tx.all(
             "INSERT INTO pads (space, chat, run, name, value, at) VALUES (:space, :chat, :run, :name, :value, :now) "
             "ON CONFLICT (space, chat, run, name) DO UPDATE SET value = excluded.value, at = excluded.at",

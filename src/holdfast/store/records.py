@@ -250,7 +250,8 @@ def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
         tx.many(
             "INSERT INTO uses (space, id, count, last) VALUES (:space, :id, 1, :now) "
             "ON CONFLICT (space, id) DO UPDATE SET count = uses.count + 1, last = excluded.last",
-            [{"space": space, "id": identity, "now": now} for identity in ids],
+            # In one order, or two that count the same would wait for each other.
+            [{"space": space, "id": identity, "now": now} for identity in sorted(ids)],
         )
 
 

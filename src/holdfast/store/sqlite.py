@@ -164,9 +164,6 @@ class SQLite(Database):
             return statement.removesuffix(";") + " WITHOUT ROWID"
         return statement
 
-    def lock_schema(self, tx: Connection) -> None:
-        """See `Database.lock_schema`; there is one writer at a time."""
-
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
         return bool(
