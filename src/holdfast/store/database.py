@@ -183,6 +183,12 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
         raise InvalidInput(
             f"Holdfast has no store for {text.split('://')[0]}://.", "Use a path or a postgresql:// URL."
         )
+    elif re.match(r"\s*postgres|.*\bpassword\s*=", text, re.IGNORECASE) and re.search(r"[:=]", text):
+        # It is no file, and what is said of it must not have the password in it.
+        raise InvalidInput(
+            "This looks like the address of a PostgreSQL server, but is no URL.",
+            "Begin it with postgresql://, or with ./ if it is a file.",
+        )
     else:
         from holdfast.store.sqlite import SQLite  # noqa: PLC0415 - a dialect knows this file, not the other way
 
@@ -200,4 +206,5 @@ def _location_text(location: object) -> str:
     with suppress(UnicodeEncodeError):
         if isinstance(text, str) and text and b"\x00" not in os.fsencode(text):
             return text
-    raise InvalidInput(f"{location!r} is not a place for a database.", "Give a path or a postgresql:// URL.")
+    shown = "A URL that has a NUL in it" if isinstance(text, str) and "://" in text else repr(location)
+    raise InvalidInput(f"{shown} is not a place for a database.", "Give a path or a postgresql:// URL.")

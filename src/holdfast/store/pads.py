@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import repeated
 from holdfast.store.runs import check_run
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def read_all(db: Database, place: Place) -> dict[str, str]:
     return dict(sorted((name, value) for name, value in rows))
 
 
+@repeated
 def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
     """Give a name a value.
 
@@ -67,6 +69,7 @@ def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
         )
 
 
+@repeated
 def remove(db: Database, place: Place, name: str | None = None) -> bool:
     """Remove a name, or all of them; say whether there was any."""
     with db.writing() as tx:

@@ -239,6 +239,7 @@ def _read_url(url: str) -> tuple[str, bool]:
 
 
 _URL = "Check the URL, that the server runs and accepts connections, and that this user may use the database."
+_OTHER_SCHEMA, _RESTORE = "The schema is not that of a Holdfast database", "Restore a backup."
 _ERRORS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
     (
         "55P03",
@@ -253,8 +254,10 @@ _ERRORS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
         "This user may not do that",
         "Grant it the use of the schema `holdfast` and of its tables.",
     ),
-    ("42", Damaged, "The schema is not that of a Holdfast database", "Restore a backup."),
-    ("3F", Damaged, "The schema is not that of a Holdfast database", "Restore a backup."),
+    ("42P0", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("427", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("428", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("3F", Damaged, _OTHER_SCHEMA, _RESTORE),
     ("XX00", Damaged, "The server finds its files damaged", "Restore a backup."),
     ("25006", Unavailable, "The server only reads", "Use the URL of the one that writes."),
     ("53", Unavailable, "The server is out of room, memory or connections", "Give it more, then try again."),

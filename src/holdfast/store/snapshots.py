@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import repeated
+
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
     from holdfast.types import Scope
@@ -50,6 +52,7 @@ def advance(db: Database, scope: Scope, chat: str, now: int) -> Snapshot:
     return _take(db, scope, chat, now, again=True)
 
 
+@repeated
 def _take(db: Database, scope: Scope, chat: str, now: int, *, again: bool) -> Snapshot:
     with db.writing() as tx:
         tx.lock(scope.space)  # a change that has its version is then committed
