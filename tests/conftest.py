@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
+import socket
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -168,6 +171,71 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     passed = terminalreporter.stats.get("passed", [])
     count = sum(("database", "postgres") in report.user_properties for report in passed)
     terminalreporter.write_line(f"PostgreSQL: {count} tests passed")
+    count = sum(("pooler", "pgbouncer") in report.user_properties for report in passed)
+    terminalreporter.write_line(f"PgBouncer: {count} tests passed")
+
+
+SETTINGS = """
+[databases]
+* = host={host}
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {folder}/users.txt
+pool_mode = transaction
+default_pool_size = {size}
+"""
+
+
+@pytest.fixture(scope="session")
+def pooler(postgres_server: str) -> Iterator[Callable[..., str]]:
+    """Start PgBouncer before the server, in transaction mode with so many connections, and give its host and port."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip(
+            "THE TESTS BEHIND A POOLER DID NOT RUN: install PgBouncer, for example apt-get install pgbouncer"
+        )
+    host = parse_qs(urlsplit(postgres_server).query)["host"][0]
+    started: dict[int, tuple[str, subprocess.Popen[bytes]]] = {}
+    with tempfile.TemporaryDirectory(prefix="hf-pooler-") as folder:
+        Path(folder).chmod(0o755)
+
+        def start(size: int = 3) -> str:
+            if size not in started:
+                started[size] = _start_pooler(program, host, size, Path(folder, str(size)))
+            return started[size][0]
+
+        yield start
+        for _, process in started.values():
+            process.terminate()
+            process.wait()
+
+
+def _start_pooler(program: str, host: str, size: int, folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder.mkdir()
+    (folder / "users.txt").write_text('"postgres" ""\n')
+    (folder / "settings.ini").write_text(SETTINGS.format(host=host, port=port, folder=folder, size=size))
+    who = ["-u", Path(host).owner()] if os.geteuid() == 0 else []  # it refuses to run as root
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([program, *who, str(folder / "settings.ini")], stderr=log)
+    while "process up" not in (told := (folder / "log").read_text()):
+        assert process.poll() is None, told
+    return f"127.0.0.1:{port}", process
+
+
+@pytest.fixture
+def pooled_url(
+    postgres_url: str, pooler: Callable[..., str], record_property: Callable[[str, object], None]
+) -> str:
+    """Name a database with our tables, all of them empty, behind a pooler."""
+    record_property("pooler", "pgbouncer")
+    return f"postgresql://postgres@{pooler()}{urlsplit(postgres_url).path}"
 
 
 @pytest.fixture(params=["memory", "file", "postgres"])

@@ -29,6 +29,7 @@ from holdfast.incoming import check_list, ready
 from holdfast.pad import Pad
 from holdfast.run import Run, current_run
 from holdfast.store import jobs, log, records, sessions, snapshots, summaries
+from holdfast.store.database import repeated
 from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
@@ -463,6 +464,7 @@ class Chat(Digest):
         """Say whether both are handles on the same session."""
         return self._id == other.id and self._memory.scope.space == other._memory.scope.space
 
+    @repeated
     def end(self) -> list[Job]:
         """Say that the session has ended, and return the jobs that this leaves: to learn from it, to write its episode.
 

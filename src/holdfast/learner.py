@@ -13,6 +13,7 @@ from holdfast.digest import resolved
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.standing import Standing
 from holdfast.store import jobs, spend
+from holdfast.store.database import repeated
 from holdfast.store.rows import to_micros
 from holdfast.types import (
     Job,
@@ -256,6 +257,7 @@ class Learner(Standing):
             done.answer_tokens,
         )
 
+    @repeated
     def _leave(
         self,
         kind: str,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -94,7 +96,9 @@ def test_a_path_may_be_a_path(tmp_path: Path) -> None:
     assert (tmp_path / "memory.db").is_file()
 
 
-@pytest.mark.parametrize("name", ["ünï 日本.db", "a b.db", "100%.db", "it's;.db", "a:b.db", "C:"])
+@pytest.mark.parametrize(
+    "name", ["ünï 日本.db", "a b.db", "100%.db", "it's;.db", "a:b.db", "C:", "file:a.db?mode=memory"]
+)
 def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     fill(tmp_path / name)
     assert (tmp_path / name).is_file()
@@ -469,6 +473,42 @@ def test_a_missing_extra_is_an_import_error() -> None:
     assert issubclass(MissingExtra, ImportError)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:sec%zzret@localhost/memory",
+        "postgresql://ada:sec ret@localhost/memory",
+        "postgresql://ada:sec/ret@localhost/memory",
+        "postgresql://ada:1/secret@localhost/memory",
+        "postgresql://ada:sec@ret@127.0.0.1:1/memory",
+        "postgresql://ada:sec#ret@127.0.0.1:1/memory?a@b",
+        "postgresql://ada:sec?ret@localhost/memory",
+        "postgresql://ada:1?secret=ret@localhost/memory",
+        "postgresql://ada:[secret@localhost/memory",
+        "postgresql://ada:secret\x00@localhost/memory",
+        "postgresql:/ada:secret@localhost/memory",
+        "postgresql:ada:secret@localhost/memory",
+        " postgresql://ada:secret@localhost/memory",
+        "host=localhost user=ada password=secret",
+        "postgresql://localhost/memory?pooled=secret",
+        "postgresql://localhost/memory?password=sec ret",
+    ],
+)
+def test_the_password_of_a_malformed_url_is_in_no_error(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((InvalidInput, Unavailable)) as error:
+        Memory(url)
+    told = "".join(traceback.format_exception_only(error.value)) + "".join(
+        str(one) for one in (error.value, error.value.__cause__, error.value.__context__ and "")
+    )
+    assert not re.search("sec|ret@", told)
+    if not error.value.__suppress_context__:
+        assert not re.search("sec|ret@", str(error.value.__context__))
+    assert list(tmp_path.iterdir()) == []
+
+
 # A lock that another holds
 
 
@@ -509,6 +549,82 @@ def test_after_a_lock_is_gone_writing_goes_on(shared_location: str, monkeypatch:
             with pytest.raises(Unavailable):
                 memory.chat("monday").append(role="user", content="hello")
         assert memory.chat("monday").append(role="user", content="hello").seq == 1
+
+
+def test_a_lock_on_postgresql_is_not_said_to_be_a_matter_of_the_url(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    with closing(open_database(postgres_url)) as db, db.writing() as tx:
+        tx.lock("x")
+        with (
+            closing(open_database(postgres_url)) as other,
+            pytest.raises(Unavailable) as error,
+            other.writing() as late,
+        ):
+            late.lock("x")
+    assert "URL" not in str(error.value)
+    assert "lock" in error.value.what
+
+
+# What contradicts itself
+
+
+@pytest.mark.parametrize("damage", ["UPDATE sessions SET length = length - 1", "DELETE FROM sessions"])
+def test_a_number_that_is_taken_already_is_said_to_be_damage(shared_location: str, damage: str) -> None:
+    fill(shared_location, 3)
+    if shared_location.startswith("postgresql:"):
+        with psycopg.connect(shared_location, options="-c search_path=holdfast") as connection:
+            connection.execute(damage.encode())
+    else:
+        put(Path(shared_location), damage)
+    with Memory(shared_location, user="ada") as memory:
+        before = memory.chat("monday").history()
+        with pytest.raises(Damaged, match="contradicts itself"):
+            memory.chat("monday").append(role="user", content="hello")
+        assert memory.chat("monday").history() == before
+
+
+@pytest.mark.parametrize("call", ["append", "history"])
+def test_a_database_without_a_table_is_damaged_whatever_the_language_of_the_server(
+    postgres_url: str, call: str
+) -> None:
+    with Memory(postgres_url, user="ada") as memory:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("ALTER TABLE holdfast.messages RENAME COLUMN content TO contents")
+        with pytest.raises(Damaged):
+            CALLS[call](memory)
+
+
+# The write-ahead log
+
+
+def test_the_log_shrinks_when_no_reader_holds_it_any_more(file: Path) -> None:
+    log = file.with_name("memory.db-wal")
+    with Memory(file, user="ada", durability="normal") as memory:
+        chat = memory.chat("monday")
+        with closing(sqlite3.connect(file, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM messages").fetchall()
+            while log.stat().st_size < 40_000_000:
+                chat.append([{"role": "user", "content": "words " * 200_000} for _ in range(5)])
+        for _ in range(3):
+            chat.append(role="user", content="words " * 5_000_000)
+        chat.append(role="user", content="hello")
+        assert log.stat().st_size <= 17_000_000
+
+
+def test_a_path_stays_that_of_the_folder_in_which_it_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Memory("memory.db", user="ada") as memory:
+        memory.chat("monday").append(role="user", content="hello")
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        with ThreadPoolExecutor(1) as pool:  # which opens a connection of its own
+            assert len(pool.submit(memory.chat("monday").history).result()) == 1
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 # Memories that are closed
@@ -783,3 +899,180 @@ def test_the_durability_on_postgresql_is_that_of_its_commits(
 ) -> None:
     with closing(open_database(postgres_url, durability)) as db, db.writing() as tx:
         assert tx.all("SHOW synchronous_commit") == [(commit,)]
+
+
+# What keeps two transactions apart on PostgreSQL
+
+
+def test_a_space_is_locked_by_its_row_which_every_node_of_a_cluster_sees(postgres_url: str) -> None:
+    free = b"SELECT space FROM holdfast.spaces FOR UPDATE SKIP LOCKED"
+    with (
+        closing(open_database(postgres_url)) as db,
+        psycopg.connect(postgres_url, autocommit=True) as other,
+    ):
+        for _ in range(2):  # the first time there is no row yet
+            with db.writing() as tx:
+                tx.lock("x")
+                assert other.execute(free).fetchall() == []
+                locks = other.execute("SELECT locktype FROM pg_locks WHERE locktype = 'advisory'").fetchall()
+                assert locks == []
+            assert other.execute(free).fetchall() == [("x",)]
+
+
+def test_a_lock_writes_no_new_version_of_the_row(postgres_url: str) -> None:
+    place = b"SELECT ctid, xmin FROM holdfast.spaces"
+    with closing(open_database(postgres_url)) as db, psycopg.connect(postgres_url, autocommit=True) as other:
+        places = []
+        for _ in range(3):
+            with db.writing() as tx:
+                tx.lock("x")
+            places.append(other.execute(place).fetchall())
+    assert len(places[0]) == 1
+    assert places[0] == places[1] == places[2]
+
+
+def test_what_waited_for_a_lock_decides_by_what_was_committed_meanwhile(own_postgres_url: str) -> None:
+    """Whoever waits takes the next number, finds the call that it answers, and knows an id that is there."""
+    call: dict[str, Any] = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+    }
+    result = {"role": "tool", "tool_call_id": "c1", "content": "found"}
+    with Memory(own_postgres_url, user="ada") as first, Memory(own_postgres_url, user="ada") as second:
+        space = first.scope.space
+        first.chat("monday").append(role="user", content="hello")
+        with ThreadPoolExecutor(3) as pool, psycopg.connect(own_postgres_url, autocommit=True) as other:
+            with first._open.database.writing() as tx:
+                tx.lock(space)
+                same = Message("user", "once", id="m1")
+                waiting = [pool.submit(second.chat("monday").append, [same]) for _ in range(2)]
+                while waiting_for_locks(other) < 2:
+                    pass
+            stored = [each.result()[0] for each in waiting]
+            with first._open.database.writing() as tx:
+                tx.lock(space)
+                made = pool.submit(first.chat("monday").append, [call])
+                while waiting_for_locks(other) < 1:
+                    pass
+                answered = pool.submit(second.chat("monday").append, [result])
+                while waiting_for_locks(other) < 2:
+                    pass
+            seqs = [made.result()[0].seq, answered.result()[0].seq]
+        assert stored[0] == stored[1]
+        assert seqs == [3, 4]
+        history = second.chat("monday").history()
+        assert [message.seq for message in history] == [1, 2, 3, 4]
+        assert history[-1].answers == ("c1",)
+
+
+def waiting_for_locks(connection: psycopg.Connection) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_write_to_the_pad_of_a_run_waits_for_its_end(own_postgres_url: str) -> None:
+    with (
+        Memory(own_postgres_url, user="ada") as memory,
+        ThreadPoolExecutor(2) as pool,
+        psycopg.connect(own_postgres_url, autocommit=True) as other,
+    ):
+        run = memory.chat("monday").run("r1")
+        with memory._open.database.writing() as tx:
+            tx.lock(memory.scope.space)
+            ended = pool.submit(run.end)
+            while waiting_for_locks(other) < 1:
+                pass
+            noted = pool.submit(run.pad.__setitem__, "step", "1")
+            while waiting_for_locks(other) < 2 and not noted.done():
+                pass
+        ended.result()
+        with pytest.raises(InvalidInput, match="ended"):
+            noted.result()
+        assert other.execute("SELECT name FROM holdfast.pads").fetchall() == []
+
+
+# Transactions that clash with others
+
+CLASHES = """
+CREATE SEQUENCE holdfast.clashes;
+CREATE FUNCTION holdfast.clash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('holdfast.clashes') <= TIMES THEN RAISE EXCEPTION 'a clash' USING ERRCODE = 'STATE'; END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+"""
+
+
+def let_clash(url: str, times: int, state: str = "40001") -> None:
+    """Let the first so many rows that are written fail as they do when others write the same."""
+    script = CLASHES.replace("TIMES", str(times)).replace("STATE", state)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script.encode())
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast'"
+        ).fetchall()
+        for (table,) in tables:
+            connection.execute(
+                f"CREATE TRIGGER clash BEFORE INSERT OR UPDATE OR DELETE ON holdfast.{table} "
+                "FOR EACH ROW EXECUTE FUNCTION holdfast.clash()".encode()
+            )
+
+
+def clashes(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute("SELECT last_value FROM holdfast.clashes").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def remember_and_undo(memory: Memory) -> None:
+    memory.remember("the bib is 7")
+    memory.undo()
+
+
+def note_for_a_run(memory: Memory) -> None:
+    with memory.chat("monday").run("r1") as run:
+        run.pad["step"] = "1"
+
+
+WRITES: dict[str, Callable[[Memory], object]] = {
+    "append": CALLS["append"],
+    "append a list": CALLS["append a list"],
+    "remember, undo": remember_and_undo,
+    "rename": CALLS["rename"],
+    "prompt": lambda memory: memory.chat("monday").prompt(),
+    "compact": lambda memory: memory.chat("monday").compact(budget=500),
+    "a run": note_for_a_run,
+    "a pad": lambda memory: memory.pad.update(week="1"),
+    "rebuild": lambda memory: memory.rebuild(),
+    "end": lambda memory: memory.chat("monday").end(),
+    "end and work": lambda memory: (memory.chat("monday").end(), memory.work(limit=1)),
+    "erase": lambda memory: memory.erase(chat="monday", messages=(1, 2)),
+}
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_that_clashes_is_tried_again(postgres_url: str, name: str, state: str) -> None:
+    fill(postgres_url, 40)
+    with Memory(postgres_url, user="ada") as memory:
+        let_clash(postgres_url, 3, state)
+        WRITES[name](memory)
+        assert clashes(postgres_url) > 3
+        assert memory.verify().ok
+        history = memory.chat("monday").history()
+        assert (
+            len({message.id for message in history}) == len(history) == memory.chat("monday").stats().messages
+        )
+
+
+def test_a_write_that_clashes_each_time_is_given_up(postgres_url: str) -> None:
+    with Memory(postgres_url, user="ada") as memory:
+        let_clash(postgres_url, 1_000)
+        with pytest.raises(Unavailable, match="at the same time"):
+            memory.chat("monday").append(role="user", content="hello")
+        assert clashes(postgres_url) == database.TRIES
+        assert memory.chat("monday").history() == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.learn import consolidate, reflect
 from holdfast.store import jobs, records, watermarks
+from holdfast.store.database import repeated
 from holdfast.store.records import NOW
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.types import Job
@@ -66,6 +67,7 @@ def owners(setting: Setting) -> list[str]:
     return list(dict.fromkeys(fact.agent for fact in facts))
 
 
+@repeated
 def leave(setting: Setting, found: Sequence[Wanted]) -> None:
     """Leave jobs for what there is a reason to do; one that waits or runs is left as it is.
 

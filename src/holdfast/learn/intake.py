@@ -26,6 +26,7 @@ from holdfast.learn.draft import (
 )
 from holdfast.learn.pace import rest
 from holdfast.store import heard, records, runs, snapshots
+from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
@@ -71,6 +72,7 @@ class Intake:
         """Whose records may be changed: the agent's own and those of no agent; all, if there is no agent."""
         return (self.scope.agent, "") if self.scope.agent else None
 
+    @repeated
     def remember(
         self,
         drafts: Sequence[Record],
@@ -292,6 +294,7 @@ class Intake:
             open=MAX_COUNT,
         )
 
+    @repeated
     def replace(
         self, what: str, draft: Record, *, kind: str | None, expected: int | None, keep_priority: bool
     ) -> Record:
@@ -321,6 +324,7 @@ class Intake:
             )
             return self.put(changes, over, before, "replace")
 
+    @repeated
     def retract(self, what: str, *, kind: str | None, run: str = "", why: str = "") -> Record:
         """Take a record back; see `Memory.retract`."""
         with self.writing() as changes:
@@ -335,6 +339,7 @@ class Intake:
         gone = replace(before, retracted=True)
         return changes.put(gone, before, by=self.by, action=action, why=why, undone=undone)
 
+    @repeated
     def clear(self, wanted: Wanted, passes: Callable[[Record], bool]) -> list[Record]:
         """Retract all records that are wanted, in one transaction; see `Memory.clear`."""
         with self.writing() as changes:

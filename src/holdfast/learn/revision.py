@@ -9,10 +9,12 @@ from holdfast.kinds import Kind
 from holdfast.learn.draft import allow, named, no_version, policy, rules_of, says
 from holdfast.learn.intake import Intake
 from holdfast.store import records
+from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.types import MAX_COUNT, Record
 
 
+@repeated
 def rollback(intake: Intake, what: str, version: int) -> list[Record]:
     """Write what was at a version again; see `Memory.rollback`."""
     with intake.writing() as changes:
@@ -66,6 +68,7 @@ def _check_totals(intake: Intake, changes: Writing, written: list[Record]) -> No
         intake.check_total(changes, record)
 
 
+@repeated
 def undo(intake: Intake) -> list[Record]:
     """Take back the newest call that was not taken back yet; see `Memory.undo`."""
     with intake.writing() as changes:
@@ -89,6 +92,7 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int) -> Rec
     return changes.put(before, now, by=intake.by, action="undo", why=why, undone=batch)
 
 
+@repeated
 def release(intake: Intake, identity: str) -> Record:
     """Let a record out of quarantine; see `Memory.release`."""
     with intake.writing() as changes:
@@ -109,6 +113,7 @@ def release(intake: Intake, identity: str) -> Record:
         return intake.put(changes, replace(freed, agent=before.agent), before, "release")
 
 
+@repeated
 def discard(intake: Intake, identity: str) -> Record:
     """Retract a record that is in quarantine; see `Memory.discard`."""
     with intake.writing() as changes:

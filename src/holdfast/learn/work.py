@@ -23,6 +23,7 @@ from holdfast.learn.question import Unreadable
 from holdfast.learn.results import WorkResult
 from holdfast.learn.setting import Outcome, Setting, Unit
 from holdfast.store import jobs, watermarks
+from holdfast.store.database import repeated
 from holdfast.store.jobs import Held, Lost
 from holdfast.types import Job, JobStatus
 
@@ -332,6 +333,7 @@ def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
     return ""
 
 
+@repeated
 def _put_last(setting: Setting, held: Held, chat: str) -> None:
     """Let the other sessions of a job come before one that could not be done."""
     with setting.database.writing() as tx:

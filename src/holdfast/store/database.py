@@ -9,17 +9,41 @@ import os
 import re
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import cache
-from typing import Any, Literal, Protocol
+from functools import cache, wraps
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
-from holdfast.errors import Closed, InvalidInput, NewerSchema
+from holdfast.errors import Closed, InvalidInput, NewerSchema, Unavailable
 
 Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
 Value = str | int | float | bytes | None
 BUSY_SECONDS = 30  # that one waits for a lock that another process holds
+TRIES = 5  # of what clashes with what others do at the same time
+VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)"
+_TAKE_VERSION = """
+    INSERT INTO schema_version (version) VALUES (:version) ON CONFLICT (version) DO NOTHING RETURNING version"""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Clash(Unavailable):
+    """Others changed the same rows at the same time, and the database let them go first. Try again."""
+
+
+def repeated(write: Callable[P, T]) -> Callable[P, T]:
+    """Run a function again that clashes with others. All it does is one transaction, of which nothing is left then."""
+
+    @wraps(write)
+    def again(*args: P.args, **options: P.kwargs) -> T:
+        for _ in range(TRIES - 1):
+            with suppress(Clash):
+                return write(*args, **options)
+        return write(*args, **options)
+
+    return again
 
 
 class Connection(Protocol):
@@ -102,12 +126,11 @@ class Database(ABC):
         known = migrations()
         while (version := self._schema_version()) < len(known):
             with self.writing() as tx:
-                self.lock_schema(tx)
-                if self._version_in(tx) != version:
-                    continue  # another process was faster
+                tx.all(VERSIONS)
+                if not tx.all(_TAKE_VERSION, version=version + 1):
+                    continue  # another process was faster; this one waited for it here
                 for statement in known[version]:
                     tx.all(self.dialect(statement))
-                tx.all("INSERT INTO schema_version (version) VALUES (:version)", version=version + 1)
         if version > len(known):
             raise NewerSchema(
                 f"The database has schema version {version}; this Holdfast knows versions up to {len(known)}.",
@@ -116,20 +139,13 @@ class Database(ABC):
 
     def _schema_version(self) -> int:
         with self.reading() as connection:
-            return self._version_in(connection)
-
-    def _version_in(self, connection: Connection) -> int:
-        if not self.has_table(connection, "schema_version"):
-            return 0
-        return int(connection.all("SELECT coalesce(max(version), 0) FROM schema_version")[0][0])
+            if not self.has_table(connection, "schema_version"):
+                return 0
+            return int(connection.all("SELECT coalesce(max(version), 0) FROM schema_version")[0][0])
 
     @abstractmethod
     def has_table(self, connection: Connection, table: str) -> bool:
         """Say whether there is a table of that name."""
-
-    @abstractmethod
-    def lock_schema(self, tx: Connection) -> None:
-        """Keep two processes from migrating at once."""
 
 
 @cache
@@ -178,6 +194,12 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
         raise InvalidInput(
             f"Holdfast has no store for {text.split('://')[0]}://.", "Use a path or a postgresql:// URL."
         )
+    elif re.match(r"\s*postgres|.*\bpassword\s*=", text, re.IGNORECASE) and re.search(r"[:=]", text):
+        # It is no file, and what is said of it must not have the password in it.
+        raise InvalidInput(
+            "This looks like the address of a PostgreSQL server, but is no URL.",
+            "Begin it with postgresql://, or with ./ if it is a file.",
+        )
     else:
         from holdfast.store.sqlite import SQLite  # noqa: PLC0415 - a dialect knows this file, not the other way
 
@@ -195,4 +217,5 @@ def _location_text(location: object) -> str:
     with suppress(UnicodeEncodeError):
         if isinstance(text, str) and text and b"\x00" not in os.fsencode(text):
             return text
-    raise InvalidInput(f"{location!r} is not a place for a database.", "Give a path or a postgresql:// URL.")
+    shown = "A URL that has a NUL in it" if isinstance(text, str) and "://" in text else repr(location)
+    raise InvalidInput(f"{shown} is not a place for a database.", "Give a path or a postgresql:// URL.")

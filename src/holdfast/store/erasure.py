@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.store import jobs, records, segments, summaries
+from holdfast.store.database import repeated
 from holdfast.store.receipts import FILE
 from holdfast.store.records import Writing
 from holdfast.store.rows import from_micros
@@ -72,15 +73,21 @@ def erase(
     with db.reading() as connection:
         newest = connection.all("SELECT version FROM spaces WHERE space = :space", space=FILE)[0][0]
     db.purge()
+    _note_purge(db, newest)
+    return receipt
+
+
+@repeated
+def _note_purge(db: Database, newest: int) -> None:
     with db.writing() as tx:
         tx.all(
             "UPDATE spaces SET epoch = :newest WHERE space = :space AND epoch < :newest",
             space=FILE,
             newest=newest,
         )
-    return receipt
 
 
+@repeated
 def _erase(
     db: Database, space: str, target: What, writer: Writer, now: int, allow: Callable[[str], None]
 ) -> Erasure:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
+from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros
 from holdfast.types import Job, JobStatus
 
@@ -120,6 +121,7 @@ def add(
     return identity
 
 
+@repeated
 def claim(
     db: Database,
     space: str,
@@ -188,6 +190,7 @@ def claim(
     return held
 
 
+@repeated
 def give_up(db: Database, space: str, now: int, most: int) -> list[Job]:
     """Let jobs have failed whose workers have died `most` times, and return them."""
     with db.writing() as tx:
@@ -196,6 +199,7 @@ def give_up(db: Database, space: str, now: int, most: int) -> list[Job]:
     return [_to_job(row) for row in rows]
 
 
+@repeated
 def renew(db: Database, held: Held, lease: int) -> None:
     """Keep jobs for longer.
 
@@ -215,6 +219,7 @@ def renew(db: Database, held: Held, lease: int) -> None:
             )
 
 
+@repeated
 def finish(
     db: Database,
     held: Held,
@@ -258,6 +263,7 @@ def take_away(tx: Connection, space: str) -> None:
     )
 
 
+@repeated
 def retry(db: Database, space: str, identity: str, now: int, agent: str | None = None) -> Job | None:
     """Open a job again, whatever became of it, unless it runs; None if there is no such job, or it is another agent's."""
     with db.writing() as tx:

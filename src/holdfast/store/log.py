@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
@@ -54,6 +55,7 @@ _BACKWARD = f"""
     ORDER BY seq DESC LIMIT :page"""  # noqa: S608 - made of constants
 
 
+@repeated
 def append(
     db: Database, scope: Scope, chat: str, messages: Sequence[Message], tokens: Sequence[int], now: int
 ) -> list[Message]:

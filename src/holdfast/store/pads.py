@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import repeated
 from holdfast.store.runs import check_run
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def read_all(db: Database, place: Place) -> dict[str, str]:
     return dict(sorted((name, value) for name, value in rows))
 
 
+@repeated
 def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
     """Give a name a value.
 
@@ -53,7 +55,9 @@ def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
 
     """
     with db.writing() as tx:
-        check_run(tx, place.space, place.run)
+        if place.run:
+            tx.lock(place.space)  # or the run could end between this and the next
+            check_run(tx, place.space, place.run)
         tx.all(
             "INSERT INTO pads (space, chat, run, name, value, at) VALUES (:space, :chat, :run, :name, :value, :now) "
             "ON CONFLICT (space, chat, run, name) DO UPDATE SET value = excluded.value, at = excluded.at",
@@ -65,6 +69,7 @@ def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
         )
 
 
+@repeated
 def remove(db: Database, place: Place, name: str | None = None) -> bool:
     """Remove a name, or all of them; say whether there was any."""
     with db.writing() as tx:

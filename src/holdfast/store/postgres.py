@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from holdfast.errors import Damaged, HoldfastError, MissingExtra, Unavailable
+from holdfast.errors import Damaged, HoldfastError, InvalidInput, MissingExtra, Unavailable
 from holdfast.store import database
-from holdfast.store.database import Connection, Database, Durability, Row, Value
+from holdfast.store.database import Clash, Connection, Database, Durability, Row, Value
 
 try:
     import psycopg
@@ -23,6 +23,9 @@ except ImportError as error:
 POOL_SIZE = 10
 # The tables that may hold words, or what tells of them.
 _WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend"
+_CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+_LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
+_ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
 
 
 class PostgreSQL(Database):
@@ -31,39 +34,77 @@ class PostgreSQL(Database):
     def __init__(self, url: str, durability: Durability) -> None:
         super().__init__()
         self._local = threading.local()  # the connection of `one_read`, where a thread is in one
-        commit = "on" if durability == "full" else "off"
-        settings: dict[str, Any] = {
-            "autocommit": True,
-            "client_encoding": "utf8",
-            "options": f"-c search_path=holdfast -c synchronous_commit={commit} -c client_min_messages=warning "
-            f"-c lock_timeout={database.BUSY_SECONDS}s "
-            # Who was let through a lock must see what the one before has committed, whatever the server's default.
-            r"-c default_transaction_isolation=read\ committed -c default_transaction_read_only=off",
+        url, pooled = _read_url(url)
+        settings = {
+            "search_path": "holdfast",
+            "synchronous_commit": "on" if durability == "full" else "off",
+            "client_min_messages": "warning",
+            "lock_timeout": f"{database.BUSY_SECONDS}s",
         }
-        try:
-            with psycopg.connect(url, connect_timeout=10, **settings) as connection:
-                encoding = connection.info.parameter_status("server_encoding")
-                if encoding != "UTF8":
-                    raise Unavailable(
-                        f"The database has the encoding {encoding}, which cannot hold every text.",
-                        "Create one with ENCODING 'UTF8'.",
-                    )
-                # Who may not create schemas can use one that is there.
-                if connection.execute("SELECT to_regnamespace('holdfast')").fetchone() == (None,):
-                    connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
-        except psycopg.errors.UniqueViolation:
-            pass  # another process created the schema at this very moment
-        except psycopg.Error as error:
-            raise _explain(error) from error
+        self._settings = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
+        # Who was let through a lock must see what the one before has committed, whatever the server's default.
+        self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+        self._begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        self._pooled = self._prepare(url) or pooled
+        for_session: dict[str, Any] = {"prepare_threshold": None}
+        if (
+            self._pooled
+        ):  # the next transaction may run in another session of the server: each takes its settings along
+            self._begin = f"{self._begin}; {self._settings}"
+            self._begin_read = f"{self._begin_read}; {self._settings}"
+        else:
+            isolation = {
+                "default_transaction_isolation": r"read\ committed",
+                "default_transaction_read_only": "off",
+            }
+            options = " ".join(f"-c {name}={value}" for name, value in (settings | isolation).items())
+            for_session = {"options": options}
+        names = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+        self._for_query = f"SELECT {names}" if self._pooled else None
         self._pool = ConnectionPool(
             url,
-            kwargs=settings,
+            kwargs={"autocommit": True, "client_encoding": "utf8", **for_session},
             min_size=1,
             max_size=POOL_SIZE,
             timeout=database.BUSY_SECONDS,
             open=True,
             name="holdfast",
         )
+
+    def _prepare(self, url: str) -> bool:
+        """See that the server can hold every text and has our schema; return whether a pooler stands in between."""
+        try:
+            with psycopg.connect(
+                url, connect_timeout=10, autocommit=True, client_encoding="utf8", prepare_threshold=None
+            ) as connection:
+                encoding = connection.info.parameter_status("server_encoding")
+                if encoding != "UTF8":
+                    raise Unavailable(
+                        f"The database has the encoding {encoding}, which cannot hold every text.",
+                        "Create one with ENCODING 'UTF8'.",
+                    )
+                self._make_schema(connection)
+                # A pooler answers in the name of a session that is not the server's.
+                pid = connection.execute("SELECT pg_backend_pid()").fetchone()
+                return pid != (connection.info.backend_pid,)
+        except psycopg.Error as error:
+            raise _explain(error) from error
+
+    def _make_schema(self, connection: psycopg.Connection) -> None:
+        """Make the schema and the table of versions, by which migrations of several processes stand in a line."""
+        for _ in range(database.TRIES):
+            try:
+                connection.execute(_constant(f"{self._begin}; {self._settings}"))
+                # Who may not create schemas can use one that is there.
+                if connection.execute("SELECT to_regnamespace('holdfast')").fetchone() == (None,):
+                    connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
+                if connection.execute("SELECT to_regclass('holdfast.schema_version')").fetchone() == (None,):
+                    connection.execute(_constant(database.VERSIONS))
+                connection.commit()
+            except psycopg.errors.UniqueViolation:  # another process made them at this very moment
+                connection.rollback()
+            else:
+                return
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -74,7 +115,7 @@ class PostgreSQL(Database):
             yield held
             return
         with self._connection() as connection:
-            yield _Connection(connection)
+            yield _Reader(connection, self._for_query)
 
     @contextmanager
     def one_read(self) -> Iterator[None]:
@@ -83,7 +124,7 @@ class PostgreSQL(Database):
             yield
             return
         with self._connection() as connection:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            connection.execute(_constant(self._begin_read))
             self._local.held = _Connection(connection)
             try:
                 yield  # the pool ends the transaction
@@ -93,7 +134,8 @@ class PostgreSQL(Database):
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
-        with self._connection() as connection, connection.transaction():
+        with self._connection() as connection:
+            connection.execute(_constant(self._begin))
             yield _Connection(connection)
 
     @contextmanager
@@ -101,7 +143,7 @@ class PostgreSQL(Database):
         self.check_open()
         connection = None
         try:
-            with self._pool.connection() as connection:
+            with self._pool.connection() as connection:  # commits at its end, or rolls back
                 yield connection
         except (psycopg.Error, PoolTimeout) as error:
             self.check_open()  # it may have been closed in the meantime
@@ -119,17 +161,15 @@ class PostgreSQL(Database):
     def purge(self) -> None:
         """See `Database.purge`. The server's own logs and backups are its administrator's."""
         with self._connection() as connection:
-            connection.execute(f"VACUUM {_WORDS}")
+            connection.execute(
+                _constant(f"VACUUM {', '.join(f'holdfast.{table}' for table in _WORDS.split(', '))}")
+            )
 
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
         # Not to_regclass: within a transaction it may not see yet what was committed by another.
         sql = "SELECT 1 FROM pg_tables WHERE schemaname = 'holdfast' AND tablename = :table"
         return bool(connection.all(sql, table=table))
-
-    def lock_schema(self, tx: Connection) -> None:
-        """See `Database.lock_schema`."""
-        tx.all("SELECT pg_advisory_xact_lock(hashtext('holdfast migrations'))")
 
 
 class _Connection:
@@ -138,8 +178,7 @@ class _Connection:
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
-        cursor = self._connection.execute(_pyformat(sql), values, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        return _rows(self._connection.execute(_pyformat(sql), values, binary=True))
 
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """See `Connection.many`."""
@@ -147,8 +186,41 @@ class _Connection:
             cursor.executemany(_pyformat(sql), rows)
 
     def lock(self, space: str) -> None:
-        """See `Connection.lock`. The lock ends after the commit is visible; two spaces may share one, and then wait."""
-        self.all("SELECT pg_advisory_xact_lock(hashtextextended(:space, 0))", space=space)
+        """See `Connection.lock`. A row, because a cluster keeps its rows, and not other locks, for all nodes."""
+        if not self.all(_LOCK, space=space):
+            self.all(_ADD_SPACE, space=space)
+            self.all(_LOCK, space=space)
+
+
+class _Reader(_Connection):
+    """Run queries, each on its own. Behind a pooler each brings its settings, in the same message to the server."""
+
+    def __init__(self, connection: psycopg.Connection, settings: str | None) -> None:
+        super().__init__(connection)
+        self._settings = settings
+
+    def all(self, sql: str, **values: Value) -> list[Row]:
+        """See `Connection.all`. A query that clashes with others is run again."""
+        for _ in range(database.TRIES - 1):
+            try:
+                return self._all(sql, **values)
+            except _CLASHES:
+                self._connection.rollback()
+        return self._all(sql, **values)
+
+    def _all(self, sql: str, **values: Value) -> list[Row]:
+        if self._settings is None:
+            return super().all(sql, **values)
+        with self._connection.pipeline():
+            self._connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            self._connection.execute(_constant(self._settings))
+            cursor = self._connection.execute(_pyformat(sql), values, binary=True)
+            self._connection.execute("COMMIT")
+        return _rows(cursor)
+
+
+def _rows(cursor: psycopg.Cursor) -> list[Row]:
+    return cursor.fetchall() if cursor.description else []
 
 
 @cache
@@ -156,11 +228,79 @@ def _pyformat(sql: str) -> Any:
     return re.sub(r"(?<![:\w]):([a-z]\w*)", r"%(\1)s", sql.replace("%", "%%"))
 
 
+def _constant(sql: str) -> bytes:
+    """Let a statement that is made of constants pass for the literal that the driver's types ask for."""
+    return sql.encode()
+
+
+def _read_url(url: str) -> tuple[str, bool]:
+    """Take `pooled=true`, which is ours, out of a URL. No error repeats a part of one that may be cut in the wrong place.
+
+    Raises:
+        InvalidInput: `pooled` has another value.
+        Unavailable: it is not a URL of PostgreSQL.
+
+    """
+    address, _, query = url.partition("?")
+    parts = [part for part in query.split("&") if part]
+    ours = [part for part in parts if part.startswith("pooled")]
+    if set(ours) - {"pooled=true"}:
+        raise InvalidInput("`pooled` in the URL is not true.", "Write pooled=true, or leave it out.")
+    url = "?".join([address, "&".join(part for part in parts if part not in ours)]).removesuffix("?")
+    server, _, name = address.partition("://")[2].partition("/")
+    try:
+        ports = psycopg.conninfo.conninfo_to_dict(url).get("port") or ""
+        if server.count("@") <= 1 and "@" not in name and re.fullmatch(r"[\d,]*", str(ports)):
+            return url, bool(ours)
+    except psycopg.ProgrammingError:
+        pass  # what it says has parts of the URL in it
+    raise Unavailable(
+        "The URL of the PostgreSQL server cannot be read.",
+        "Check the URL, postgresql://user:password@host:port/database: other characters than letters, digits and -._~ "
+        "in a name or a password are written as % and two digits, @ as %40.",
+    )
+
+
+_URL = "Check the URL, that the server runs and accepts connections, and that this user may use the database."
+_OTHER_SCHEMA, _RESTORE = "The schema is not that of a Holdfast database", "Restore a backup."
+_ERRORS: tuple[tuple[str, type[HoldfastError], str, str], ...] = (
+    (
+        "55P03",
+        Unavailable,
+        "A lock that another transaction holds was not free in time",
+        "Try again when it has ended.",
+    ),
+    ("23", Damaged, "What is stored contradicts itself", "Run `verify`, and restore a backup."),
+    (
+        "42501",
+        Unavailable,
+        "This user may not do that",
+        "Grant it the use of the schema `holdfast` and of its tables.",
+    ),
+    ("42P0", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("427", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("428", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("3F", Damaged, _OTHER_SCHEMA, _RESTORE),
+    ("XX00", Damaged, "The server finds its files damaged", "Restore a backup."),
+    ("25006", Unavailable, "The server only reads", "Use the URL of the one that writes."),
+    ("53", Unavailable, "The server is out of room, memory or connections", "Give it more, then try again."),
+    ("57", Unavailable, "The server did not let it go on", "Try again when it accepts connections."),
+    ("08", Unavailable, "The server cannot be reached", _URL),
+    ("28", Unavailable, "The server does not let this user in", _URL),
+    ("3D", Unavailable, "The server does not have this database", _URL),
+    ("", Unavailable, "The server did not do what was asked", "Look at the server's log for the reason."),
+)
+
+
 def _explain(error: Exception) -> HoldfastError:
     text = " ".join(str(error).split())
-    if getattr(error, "sqlstate", None) in {"42P01", "42703"}:  # there is no such table, or no such column
-        return Damaged(f"The schema is not that of a Holdfast database ({text}).", "Restore a backup.")
-    return Unavailable(
-        f"PostgreSQL did not do what was asked ({text}).",
-        "Check the URL, that the server runs and accepts connections, and that this user may create and write tables.",
-    )
+    if isinstance(error, _CLASHES):
+        return Clash(
+            f"Others changed the same rows at the same time, {database.TRIES} times in a row ({text}).",
+            "Try again.",
+        )
+    state: str | None = getattr(error, "sqlstate", None)
+    if state is None:  # it comes from the connection, not from the server
+        return Unavailable(f"PostgreSQL cannot be reached ({text}).", _URL)
+    kind, what, todo = next(each[1:] for each in _ERRORS if state.startswith(each[0]))
+    return kind(f"{what} ({text}).", todo)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
+from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
 from holdfast.types import MAX_COUNT, Change, Record
@@ -246,13 +247,15 @@ def characters(
     return shared + (sums.get(agent, 0) if agent else max(sums.values(), default=0))
 
 
+@repeated
 def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
     """Count that some records were asked for."""
     with db.writing() as tx:
         tx.many(
             "INSERT INTO uses (space, id, count, last) VALUES (:space, :id, 1, :now) "
             "ON CONFLICT (space, id) DO UPDATE SET count = uses.count + 1, last = excluded.last",
-            [{"space": space, "id": identity, "now": now} for identity in ids],
+            # In one order, or two that count the same would wait for each other.
+            [{"space": space, "id": identity, "now": now} for identity in sorted(ids)],
         )
 
 
@@ -420,7 +423,7 @@ def to_undo(tx: Connection, space: str, agents: Sequence[str] | None) -> list[in
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the next versions: version, id, agent, kind, at, and the text that can be found.
+    """Read what the index needs of the versions of the next numbers: version, id, agent, kind, at, and the text that can be found.
 
     What was retracted or put into quarantine can not, nor what a run noted for itself.
     """
@@ -428,10 +431,10 @@ def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
         return connection.all(
             """SELECT version, id, agent, kind, at,
                 CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END
-            FROM records WHERE space = :space AND version > :after ORDER BY version LIMIT :limit""",
+            FROM records WHERE space = :space AND version > :after AND version <= :until ORDER BY version""",
             space=space,
             after=after,
-            limit=limit,
+            until=after + limit,
         )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
+from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, read, writing
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
 
+@repeated
 def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
     """Begin a run, or go on with one that has not ended.
 
@@ -40,6 +42,7 @@ def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
             )
 
 
+@repeated
 def end(db: Database, space: str, run: str, now: int) -> None:
     """End a run: its notes are retracted and its pad is emptied. Ending it twice is harmless."""
     with writing(db, space, now) as changes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def load(db: Database, space: str, version: int, after: int, source: Source = "m
     return [Stored(*row) for row in rows]
 
 
+@repeated
 def replace(
     db: Database,
     space: str,
@@ -114,6 +116,7 @@ def replace(
     return True
 
 
+@repeated
 def clear(db: Database, space: str, version: int | None = None) -> None:
     """Remove the segments of a space and begin a new epoch, so that every process makes its index anew.
 
@@ -140,13 +143,16 @@ def clear_in(tx: Connection, space: str, version: int | None = None) -> None:
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the next messages: doc, chat, agent, role, name, at, content, calls."""
+    """Read what the index needs of the messages of the next numbers: doc, chat, agent, role, name, at, content, calls."""
+    # The agent is looked up for each message, and the numbers are bounded on both sides: with a join, or a bound on one
+    # side, PostgreSQL reads the whole space as long as it has no statistics of a new database.
     with db.reading() as connection:
         return connection.all(
-            """SELECT m.doc, m.chat, s.agent, m.role, m.name, m.at, m.content, m.calls
-            FROM messages m JOIN sessions s ON s.space = m.space AND s.chat = m.chat
-            WHERE m.space = :space AND m.doc > :after ORDER BY m.doc LIMIT :limit""",
+            """SELECT m.doc, m.chat, coalesce((
+                SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat), ''),
+                m.role, m.name, m.at, m.content, m.calls
+            FROM messages m WHERE m.space = :space AND m.doc > :after AND m.doc <= :until ORDER BY m.doc""",
             space=space,
             after=after,
-            limit=limit,
+            until=after + limit,
         )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged, InvalidInput
+from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name
@@ -168,6 +169,7 @@ def archive(db: Database, space: str, chat: str, *, archived: bool) -> None:
     )
 
 
+@repeated
 def _update(db: Database, sql: str, *, chat: str, **values: Value) -> None:
     with db.writing() as tx:
         if not tx.all(sql, chat=chat, **values):

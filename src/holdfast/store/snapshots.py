@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import repeated
+
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
     from holdfast.types import Scope
@@ -81,6 +83,7 @@ def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> 
     )
 
 
+@repeated
 def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> int:
     with db.writing() as tx:
         tx.lock(scope.space)  # a change that has its version is then committed

@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.database import repeated
+
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row
 
@@ -41,6 +43,7 @@ class Bound(NamedTuple):
     tokens: int | None
 
 
+@repeated
 def ask(db: Database, space: str, now: int, call: Asked, bounds: Sequence[Bound]) -> str | Bound:
     """Note a call that is about to be made and return its id; or the bound that does not allow it, and nothing is noted."""
     identity = f"call_{now:015x}{random.getrandbits(32):08x}"
@@ -67,6 +70,7 @@ def _is_over(tx: Connection, space: str, call: Asked, bound: Bound) -> bool:
     )
 
 
+@repeated
 def answer(
     db: Database,
     space: str,

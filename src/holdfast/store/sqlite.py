@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from holdfast.errors import Closed, Damaged, HoldfastError, Unavailable
+from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
 from holdfast.store import database
 from holdfast.store.database import Connection, Database, Durability, Row, Value
 
@@ -57,8 +57,9 @@ class SQLite(Database):
 
     def __init__(self, path: str, durability: Durability) -> None:
         super().__init__()
-        self._path = path
         self._memory = path == ":memory:"
+        # The whole path: it is opened again for each thread, wherever the program has gone to, and is never a URI.
+        self._path = path if self._memory else str(Path(path).absolute())
         self._durability = durability
         self._lock = threading.RLock()
         self._local = threading.local()
@@ -83,6 +84,7 @@ class SQLite(Database):
             if _use_wal(connection):
                 # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at 1,000 pages.
                 connection.execute("PRAGMA wal_autocheckpoint = 4000")
+                connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         except sqlite3.Error as error:
             raise _explain(error, self._path) from error
         return connection
@@ -178,9 +180,6 @@ class SQLite(Database):
             return statement.removesuffix(";") + " WITHOUT ROWID"
         return statement
 
-    def lock_schema(self, tx: Connection) -> None:
-        """See `Database.lock_schema`; there is one writer at a time."""
-
     def has_table(self, connection: Connection, table: str) -> bool:
         """See `Database.has_table`."""
         return bool(
@@ -199,37 +198,64 @@ def _use_wal(connection: sqlite3.Connection) -> bool:
         try:
             return bool(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal")
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            if _code(error) not in _LOCKED or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
 
 
-_DAMAGE = (
-    "not a database",
-    "malformed",
-    "already exists",
-    "no such table",
-    "no such column",
-    "Could not decode",
-)
+_LOG_BYTES = (
+    16 << 20
+)  # of the write-ahead log that stay when its words are in the database: what 4,000 pages take
+
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_NOT_WRITABLE = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_NOLFS,
+}
+_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_DAMAGE = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_ERROR,  # our statements are right: a table or a column is missing
+}
 
 
-def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError | sqlite3.Error:
-    text = str(error)
-    if "closed database" in text:
+def _code(error: sqlite3.Error) -> int | None:
+    """Return the primary result code; None for what the driver itself found wrong."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError:
+    code, text = _code(error), f"{error}"
+    if code is None and isinstance(error, sqlite3.ProgrammingError):  # the connection is not open any more
         return Closed("The memory is closed.", "Open a new Memory.")
-    if any(sign in text for sign in _DAMAGE):
+    if code is None:  # a text that is none
+        return Damaged(f"{path} holds what cannot be read ({text}).", "Restore a backup.")
+    text = f"{text}, {getattr(error, 'sqlite_errorname', code)}"
+    if code in _DAMAGE:
         return Damaged(f"{path} is not a Holdfast database ({text}).", "Check the path, or restore a backup.")
-    if "readonly" in text or "unable to open" in text:
+    if code == sqlite3.SQLITE_CONSTRAINT:
+        return Damaged(
+            f"What is stored in {path} contradicts itself ({text}).", "Run `verify`, and restore a backup."
+        )
+    if code in _NOT_WRITABLE:
         return Unavailable(
             f"{path} cannot be opened for writing ({text}).",
             "Check that the folder exists and that this user may write to it and to the file.",
         )
-    if "locked" in text or "busy" in text:
+    if code in _LOCKED:
         return Unavailable(
             f"{path} was locked by another process for {database.BUSY_SECONDS} seconds.",
             "Try again when that process is done.",
         )
-    if isinstance(error, sqlite3.OperationalError) and ("full" in text or "I/O" in text):
+    if code in _NO_ROOM:
         return Unavailable(f"{path} cannot be written ({text}).", "Free some disk space or repair the disk.")
-    return error
+    if code == sqlite3.SQLITE_TOOBIG:
+        return InvalidInput(f"A text is longer than {path} can hold ({text}).", "Split it.")
+    return Unavailable(f"{path} did not do what was asked ({text}).", "Try again, and report it if it stays.")

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
+from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.types import MAX_COUNT, Level, Summary
 
@@ -188,15 +189,15 @@ def numbers(db: Database, space: str, chat: str) -> list[int]:
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the next rows: number, id, agent, time, text."""
-    with db.reading() as connection:
+    """Read what the index needs of the rows of the next numbers: number, id, agent, time, text."""
+    with db.reading() as connection:  # as `segments.documents` does
         return connection.all(
-            """SELECT n.number, n.id, s.agent, n.until, n.text
-            FROM summaries n JOIN sessions s ON s.space = n.space AND s.chat = n.chat
-            WHERE n.space = :space AND n.number > :after ORDER BY n.number LIMIT :limit""",
+            """SELECT n.number, n.id, coalesce((
+                SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = n.chat), ''), n.until, n.text
+            FROM summaries n WHERE n.space = :space AND n.number > :after AND n.number <= :until ORDER BY n.number""",
             space=space,
             after=after,
-            limit=limit,
+            until=after + limit,
         )
 
 
@@ -283,6 +284,7 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
     return gone
 
 
+@repeated
 def add_leaf(db: Database, space: str, chat: str, draft: Draft, now: int) -> Summary | None:
     """Let a summary stand for the messages after the frontier; None if they are not what was summarised any more."""
     with suppress(_Lost), db.writing() as tx:
@@ -315,6 +317,7 @@ def add_leaf(db: Database, space: str, chat: str, draft: Draft, now: int) -> Sum
     return None
 
 
+@repeated
 def add_node(
     db: Database, space: str, chat: str, draft: Draft, parts: Sequence[Summary], now: int
 ) -> Summary | None:
@@ -329,6 +332,7 @@ def add_node(
     return None
 
 
+@repeated
 def grow(
     db: Database, space: str, chat: str, draft: Draft, node: Summary, parts: Sequence[Summary], now: int
 ) -> Summary | None:

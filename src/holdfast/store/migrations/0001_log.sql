@@ -1,5 +1,4 @@
--- The log and its index.
-CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY);
+-- The log and its index. The table of versions is there before the first migration, which takes its number in it.
 
 -- What is known of a space as a whole; a space without a row has epoch 0.
 CREATE TABLE spaces (
