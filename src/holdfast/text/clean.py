@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 REPLACEMENT = "\ufffd"
@@ -32,18 +32,27 @@ def clean(text: str) -> str:
     return text
 
 
-def clean_json(value: object) -> object:
-    r"""Clean every text in a JSON value, the keys included; what needs no cleaning is returned as it is.
+def whole(text: str) -> str:
+    """Join surrogate pairs into the character that they encode, and leave all else as it is."""
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    )
 
-    >>> clean_json({"path": ["a\ud83d", 1]})
+
+def each_text(value: object, change: Callable[[str], str]) -> object:
+    r"""Change every text in a JSON value, the keys included.
+
+    >>> each_text({"path": ["a\x00", 1]}, clean)
     {'path': ['a\ufffd', 1]}
     """
     if isinstance(value, str):
-        return clean(value)
+        return change(value)
     if isinstance(value, Mapping):
-        return {clean_json(key): clean_json(one) for key, one in value.items()}
+        return {each_text(key, change): each_text(one, change) for key, one in value.items()}
     if isinstance(value, list):
-        return [clean_json(one) for one in value]
+        return [each_text(one, change) for one in value]
     return value
 
 
