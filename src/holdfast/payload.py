@@ -110,7 +110,9 @@ def _cleaned_call(call: ToolCall) -> ToolCall:
     try:
         arguments = each_text(call.arguments, clean)
     except RecursionError as error:
-        raise InvalidInput("The arguments of a tool call are nested too deeply.", "Make them flatter.") from error
+        raise InvalidInput(
+            "The arguments of a tool call are nested too deeply.", "Make them flatter."
+        ) from error
     return replace(call, arguments=cast("Mapping[str, object] | str", arguments))
 
 
