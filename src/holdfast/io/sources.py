@@ -167,8 +167,8 @@ def _folder(root: Path) -> Iterator[Source | Unread]:
             if ending == ".zip":
                 try:
                     yield from _zip(path, f"{way}/")
-                except InvalidInput as error:
-                    yield Unread(clean(str(path)), Skip(0, error.what.rstrip("."), problem=True))
+                except InvalidInput as refused:
+                    yield Unread(clean(str(path)), Skip(0, refused.what.rstrip("."), problem=True))
             else:
                 yield _look(File(clean(str(path)), clean(way), partial(_open, path)))
     for error in denied:
