@@ -501,7 +501,11 @@ OBJECTS = st.dictionaries(st.text() | st.sampled_from(["\x00", "\ud800", "raw", 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: not text.isspace())
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=40).filter(str.strip)
 TIMES = st.one_of(st.datetimes(), st.datetimes(timezones=st.just(UTC)))
-CALLS = st.builds(ToolCall, NAMES, NAMES, OBJECTS | st.text(st.characters(exclude_categories=["Cs"])))
+WHOLE = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
+)  # of which cleaning changes nothing
+WHOLE_OBJECTS = st.dictionaries(WHOLE, st.integers() | st.lists(WHOLE, max_size=4), max_size=5)
+CALLS = st.builds(ToolCall, NAMES, NAMES, WHOLE_OBJECTS | WHOLE)
 RAWS = st.none() | OBJECTS
 WORDS = st.builds(
     Message, st.sampled_from(["system", "developer", "user"]), TEXTS, name=st.none() | NAMES, at=st.none() | TIMES, raw=RAWS, meta=OBJECTS
@@ -701,10 +705,29 @@ def test_the_halves_of_a_pair_in_a_payload_are_refused_with_the_reason(memory: M
         memory.chat("monday").append({"role": "user", "content": "hello \ud83d\ude00"})
 
 
-def test_nul_in_the_arguments_of_a_call_comes_back(memory: Memory) -> None:
-    call = ToolCall("c1", "find", {"q\x00": "\ud800"})
-    memory.chat("monday").append(role="assistant", calls=[call])
-    assert memory.chat("monday").history()[0].calls == (call,)
+def test_nul_and_lone_surrogates_in_the_arguments_of_a_call_are_replaced(memory: Memory) -> None:
+    given: dict[str, object] = {"q\x00": ["\ud800", 1, {"deep": "\udfff"}]}
+    memory.chat("monday").append(role="assistant", calls=[ToolCall("c1", "find", given)])
+    message = memory.chat("monday").history()[0]
+    assert message.calls == (ToolCall("c1", "find", {"q\ufffd": ["\ufffd", 1, {"deep": "\ufffd"}]}),)
+    assert message.raw == {
+        "role": "assistant",
+        "content": "",
+        "calls": [{"id": "c1", "name": "find", "arguments": given}],
+    }
+
+
+def test_the_arguments_before_the_replacement_stay_in_the_payload(memory: Memory) -> None:
+    given = {"role": "assistant", "tool_calls": [function('{"path": "a\\ud83d"}')]}
+    memory.chat("monday").append(given)
+    message = memory.chat("monday").history()[0]
+    assert (message.calls[0].arguments, message.raw) == ({"path": "a\ufffd"}, given)
+
+
+def test_the_halves_of_a_pair_in_arguments_are_joined(memory: Memory) -> None:
+    memory.chat("monday").append(role="assistant", calls=[ToolCall("c1", "find", {"q": "\ud83d\ude00"})])
+    message = memory.chat("monday").history()[0]
+    assert (message.calls[0].arguments, message.raw) == ({"q": "😀"}, None)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def ready(item: Message | Mapping[str, object]) -> Message:
         InvalidInput: it is no message, or a part of it cannot be stored.
 
     """
-    message = _normalise(item) if isinstance(item, Message) else payload.parse(item)
+    message = payload.cleaned(item if isinstance(item, Message) else payload.parse(item))
     _check(message)
     return _flagged(message)
 
@@ -41,16 +41,6 @@ def _flagged(message: Message) -> Message:
     findings = guard.scan(message.content, closely=False)
     flags = tuple(sorted({one.kind for one in findings if one.severity == "high"})) if findings else ()
     return message if flags == message.flags else replace(message, flags=flags)
-
-
-def _normalise(message: Message) -> Message:
-    """Clean the content of a message; where that loses something, the original words stay in `raw`."""
-    content = clean(message.content)
-    if content == message.content:
-        return message
-    joined = message.content.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    raw = message.raw if content == joined else message.raw or {"role": message.role, "content": joined}
-    return replace(message, content=content, raw=raw)
 
 
 def _check(message: Message) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
 from holdfast.errors import InvalidInput
 from holdfast.text import media
-from holdfast.text.clean import clean
+from holdfast.text.clean import clean, each_text, whole
 from holdfast.text.media import FILE_PARTS, IMAGE_PARTS
+from holdfast.text.shorten import shown
 from holdfast.types import Message, Role, ToolCall
 
 REASONING = (
@@ -65,7 +67,7 @@ def parse(payload: Mapping[str, object]) -> Message:
     return Message(
         role,
         clean("\n".join(texts)),
-        id=clean(identity) if isinstance(identity, str) else str(identity) if type(identity) is int else "",
+        id=clean(identity) if isinstance(identity, str) else _numbered(identity),
         name=clean(name) if isinstance(name, str) and name else None,
         at=read_time(next((item[key] for key in ("at", "timestamp", "created_at") if item.get(key)), None)),
         calls=tuple(calls),
@@ -74,6 +76,44 @@ def parse(payload: Mapping[str, object]) -> Message:
         raw=cast("Mapping[str, object] | None", raw),
         meta=cast("Mapping[str, object]", meta),
     )
+
+
+def _numbered(identity: object) -> str:
+    """Write a number that serves as an id; nothing for what cannot be one."""
+    try:
+        return str(identity) if type(identity) is int else ""
+    except ValueError as error:
+        raise InvalidInput("The id of a message has more than 4,300 digits.", "Use a shorter one.") from error
+
+
+def cleaned(message: Message) -> Message:
+    """Clean the content and the calls of a message; where that loses something, the original words stay in `raw`."""
+    content, calls = clean(message.content), tuple(map(_cleaned_call, message.calls))
+    if content == message.content and calls == message.calls:
+        return message
+    original: dict[str, object] = {"role": message.role, "content": whole(message.content)}
+    given = [each_text(call.arguments, whole) for call in message.calls]
+    if calls:
+        original["calls"] = [
+            {"id": call.id, "name": call.name, "arguments": arguments}
+            for call, arguments in zip(message.calls, given, strict=True)
+        ]
+    is_lost = original["content"] != content or given != [call.arguments for call in calls]
+    return replace(
+        message, content=content, calls=calls, raw=(message.raw or original) if is_lost else message.raw
+    )
+
+
+def _cleaned_call(call: ToolCall) -> ToolCall:
+    if not isinstance(call, ToolCall):
+        raise InvalidInput(f"A tool call is {type(call).__name__}.", "Pass a ToolCall.")
+    try:
+        arguments = each_text(call.arguments, clean)
+    except RecursionError as error:
+        raise InvalidInput(
+            "The arguments of a tool call are nested too deeply.", "Make them flatter."
+        ) from error
+    return replace(call, arguments=cast("Mapping[str, object] | str", arguments))
 
 
 def read_time(value: object) -> datetime | None:
@@ -92,11 +132,11 @@ def read_time(value: object) -> datetime | None:
             value = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidInput(
-            f"{value!r} is not a time.", "Use ISO 8601 text or seconds since the epoch."
+            f"{shown(value)} is not a time.", "Use ISO 8601 text or seconds since the epoch."
         ) from error
     if not isinstance(value, datetime):
         raise InvalidInput(
-            f"{value!r} is not a time.", "Use a datetime, ISO 8601 text or seconds since the epoch."
+            f"{shown(value)} is not a time.", "Use a datetime, ISO 8601 text or seconds since the epoch."
         )
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
@@ -106,7 +146,7 @@ def export(message: Message) -> dict[str, object]:
     fields: dict[str, object] = {"role": message.role, "content": message.content, "id": message.id}
     if message.at is not None:
         fields["at"] = message.at.isoformat()
-    if message.name is not None:
+    if message.name:
         fields["name"] = message.name
     if message.calls:
         fields["calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls]

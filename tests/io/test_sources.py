@@ -4,6 +4,7 @@ import json
 import os
 import random
 import zipfile
+from copy import copy
 from io import BytesIO
 from pathlib import Path
 
@@ -134,6 +135,48 @@ def test_zip_bombs_and_damaged_zips_are_reported(tmp_path: Path) -> None:
     reasons = unread(tmp_path)
     assert set(reasons) == {"bomb.jsonl", "lzma.jsonl", "cut.zip", "empty.zip"}
     assert reasons["bomb.jsonl"].startswith("shrunk too much")
+
+
+@pytest.fixture
+def many_small_bombs(tmp_path: Path) -> Path:
+    """Make a zip of 640 KiB whose files are 16 MiB each, which one file alone may be."""
+    path = tmp_path / "many.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(40):
+            archive.writestr(f"{number}.jsonl", json.dumps(TALK[0]) + "\n" + " " * ((16 << 20) - 200))
+    assert path.stat().st_size < 800_000
+    return path
+
+
+def test_a_zip_of_many_bombs_is_refused_with_the_limit(many_small_bombs: Path) -> None:
+    with (
+        Memory(":memory:") as memory,
+        pytest.raises(InvalidInput, match="times its own size, of at most 100"),
+    ):
+        import_paths(memory, many_small_bombs)
+
+
+def test_a_zip_of_many_bombs_in_a_folder_is_reported_and_the_others_are_read(many_small_bombs: Path) -> None:
+    write_lines(many_small_bombs.parent / "talk.jsonl", TALK)
+    with Memory(":memory:") as memory:
+        report = import_paths(memory, many_small_bombs.parent)
+    assert report.added == len(TALK)
+    (problem,) = report.problems
+    assert problem.path == str(many_small_bombs)
+    assert "of at most 100" in problem.reason
+
+
+def test_files_of_a_zip_that_share_what_they_are_unpacked_from_count_each(tmp_path: Path) -> None:
+    path = tmp_path / "overlap.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("first.jsonl", " " * (12 << 20))
+        info = archive.getinfo("first.jsonl")
+        for number in range(50):
+            again = copy(info)
+            again.filename = f"{number}.jsonl"
+            archive.filelist.append(again)
+    with pytest.raises(InvalidInput, match="of at most 100"):
+        list(sources(path))
 
 
 def test_a_zip_with_any_damage_does_not_crash(tmp_path: Path) -> None:

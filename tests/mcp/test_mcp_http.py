@@ -3,10 +3,14 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import socket
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -272,6 +276,76 @@ def test_it_listens_to_others_when_it_is_said(db: str) -> None:
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         assert answered(url, {}).status_code == 401
         assert answered(url, {"Authorization": f"Bearer {server.token}"}).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def hurried(db: str) -> Iterator[Served]:
+    with Served(db, "--request-seconds", "0.5", "--idle-seconds", "0.5", "--max-sessions", "2") as server:
+        yield server
+    assert not any("Traceback" in line for line in server.errors), server.errors
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n\r\n{",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}POST /mcp HTTP/1.1\r\nHost: ",
+    ],
+    ids=["nothing", "half the headers", "half the body", "half the body, without the token", "a second one"],
+)
+def test_connections_whose_request_does_not_arrive_are_closed(hurried: Served, sent: str) -> None:
+    address = ("127.0.0.1", urlsplit(hurried.url).port or 0)
+    with ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(200)]
+        for one in slow:
+            one.sendall(sent.replace("TOKEN", hurried.token).encode())
+        for one in slow:
+            while one.recv(65_536):  # an empty answer is the end; none at all raises after `PATIENCE`
+                pass
+
+
+def test_a_byte_now_and_then_keeps_no_connection_open(hurried: Served) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(hurried.url).port or 0), PATIENCE) as slow:
+        slow.settimeout(0.05)
+        slow.sendall(b"POST /mcp HTTP/1.1\r\nX-Slow: ")
+        assert any(is_closed(slow) for _ in range(int(PATIENCE / 0.05)))
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Send one byte more, and see whether the other side has hung up."""
+    try:
+        connection.sendall(b"a")
+        return not connection.recv(1)
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_idle_sessions_make_room(hurried: Served) -> None:
+    token = {"Authorization": f"Bearer {hurried.token}"}
+    opened = [answered(hurried.url, token) for _ in range(2)]
+    assert {response.status_code for response in opened} == {200}
+    end = time.monotonic() + PATIENCE
+    while (status := answered(hurried.url, token).status_code) == 503:
+        assert time.monotonic() < end
+    assert status == 200
+    old = {**token, "Mcp-Session-Id": opened[0].headers["Mcp-Session-Id"]}
+    assert answered(hurried.url, old).status_code == 404
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "1", None])
+def test_limits_are_numbers_above_zero(quick: Memory, seconds: Any) -> None:
+    server = make_server(quick)
+    with pytest.raises(InvalidInput, match="idle_seconds"):
+        mcp_http.application(server, idle_seconds=seconds)
+    with pytest.raises(InvalidInput, match="max_sessions"):
+        mcp_http.application(server, max_sessions=seconds)
+    with pytest.raises(InvalidInput, match="request_seconds"):
+        mcp_http.serve(mcp_http.application(server), "127.0.0.1", 0, ready=print, request_seconds=seconds)
 
 
 def test_no_two_tokens_are_alike() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
+import math
 import secrets
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -11,12 +13,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, MissingExtra, Unavailable
+from holdfast.text.shorten import shown
 
 try:
     import uvicorn
     from starlette.datastructures import Headers
     from starlette.requests import ClientDisconnect
     from starlette.responses import JSONResponse
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ImportError as error:
     raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.") from error
 
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
 SHORTEST_TOKEN = 16  # characters: what is shorter can be guessed
+REQUEST_SECONDS = 30.0  # for a request of 4 MiB, the largest, that is 1.1 Mbit/s
+IDLE_SECONDS = 1_800.0  # as the SDK has it; clients open a new session then
+MAX_SESSIONS = 1_000
 _LEAVE_SECONDS = 1  # clients that listen never hang up of themselves
 
 
@@ -37,18 +44,46 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def application(server: MCPServer[object], host: str = "127.0.0.1") -> ASGIApp:
+def application(
+    server: MCPServer[object],
+    host: str = "127.0.0.1",
+    *,
+    idle_seconds: float = IDLE_SECONDS,
+    max_sessions: int = MAX_SESSIONS,
+) -> ASGIApp:
     """Make the ASGI application that serves at `PATH`, for whoever can reach it; see `Guarded`.
 
     On a loopback host, requests under any other name are refused: a page in a browser could have them sent.
+
+    Args:
+        server: whose tools, resources and prompts are served.
+        host: the address that it is served at.
+        idle_seconds: after which a session without requests and streams is closed; its id is answered with 404 then.
+        max_sessions: how many may be open; who wants another one is answered with 503.
+
+    Raises:
+        InvalidInput: a limit is not a number above 0.
+
     """
-    app = server.streamable_http_app(host=host, streamable_http_path=PATH)
+    app = server.streamable_http_app(
+        host=host,
+        streamable_http_path=PATH,
+        session_idle_timeout=_above_zero(idle_seconds, "idle_seconds"),
+        max_sessions=int(_above_zero(max_sessions, "max_sessions")),
+    )
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(ClientDisconnect):  # in the middle of its request: there is nobody left to be told
             await app(scope, receive, send)
 
     return answer
+
+
+def _above_zero(value: float, what: str) -> float:
+    number: object = value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise InvalidInput(f"`{what}` is {shown(number)}.", "Pass a number above 0.")
+    return value
 
 
 class Guarded:
@@ -110,7 +145,57 @@ class _Announced(uvicorn.Server):
         self._ready()
 
 
-def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None], remote: bool = False) -> None:
+class _Hurried(H11Protocol):
+    """A connection that is closed where a request takes longer to arrive than it may, from its first byte to its last.
+
+    Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then could keep
+    everybody else out. While an answer is made, and between requests, its own limits hold.
+    """
+
+    seconds = REQUEST_SECONDS
+    _timer: asyncio.TimerHandle | None = None
+    _arrived: object = None  # the last request that came whole
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        if self._timer is None:
+            self._wait()
+        super().data_received(data)
+        if self.cycle is not self._arrived and not self.cycle.more_body:
+            self._arrived = self.cycle
+            self._forget()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(self.seconds, self._give_up)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        if self._arrived is not None and self.cycle is self._arrived and not self.cycle.response_complete:
+            self._wait()  # it is we who take long; what arrives meanwhile is the next request
+        else:
+            self.transport.close()
+
+
+def serve(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    *,
+    ready: Callable[[str], None],
+    remote: bool = False,
+    request_seconds: float = REQUEST_SECONDS,
+) -> None:
     """Serve an application until an interrupt.
 
     Args:
@@ -119,9 +204,11 @@ def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None], r
         port: 0 for any that is free.
         ready: is told the URL, once it can be asked.
         remote: let a host be another than this machine's own. What is sent is not encrypted: put a proxy with TLS before it.
+        request_seconds: in which a request must have arrived, headers and body; a connection that takes longer is closed.
 
     Raises:
-        InvalidInput: the host can be reached from other machines, and `remote` was not said.
+        InvalidInput: the host can be reached from other machines, and `remote` was not said; or the seconds are not
+            above 0.
         Unavailable: nothing can listen there.
 
     """
@@ -130,11 +217,13 @@ def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None], r
             f"Other machines could reach the memory at {host}.",
             f"Use {LOOPBACK[0]}, or say that they may: --remote.",
         )
+    hurried = type("Hurried", (_Hurried,), {"seconds": _above_zero(request_seconds, "request_seconds")})
     # Without a configuration of its own for logs, which would write to stdout.
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
+        http=hurried,
         log_config=None,
         access_log=False,
         proxy_headers=False,

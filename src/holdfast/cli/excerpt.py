@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from unicodedata import normalize
 
 from holdfast.cli.screen import Part, safe
+from holdfast.text.clean import normalized
 from holdfast.text.snippet import find, merge
 
 WIDTH = 240  # characters: three lines on a usual terminal
@@ -18,9 +18,9 @@ def excerpt(text: str, words: Iterable[str], focus: str = "") -> list[Part]:
 
     `words` are those of `Hit.why`. Line breaks become spaces.
     """
-    text = normalize("NFC", " ".join(safe(text[:_READ]).split()))  # as `find` wants it
+    text = normalized("NFC", " ".join(safe(text[:_READ]).split()))  # as `find` wants it
     marks = find(text, words)
-    place = text.find(normalize("NFC", focus)) if focus else -1
+    place = text.find(normalized("NFC", focus)) if focus else -1
     if place >= 0:
         marks = merge([*marks, (place, place + len(focus))])
     start = _start(text, marks, place)

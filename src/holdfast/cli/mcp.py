@@ -18,6 +18,11 @@ from holdfast.errors import InvalidInput, Unavailable
 
 TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
 HOST, PORT = "127.0.0.1", 8765
+REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS = (
+    30.0,
+    1_800.0,
+    1_000,
+)  # as in `mcp_http`, which takes long to import
 _CLIENTS = ", ".join(CLIENTS)
 _HTTP = "Over HTTP"
 _INSTALL = "Into a client"
@@ -63,6 +68,21 @@ def mcp(
             rich_help_panel=_HTTP,
         ),
     ] = False,
+    request_seconds: Annotated[
+        float,
+        typer.Option(
+            help="Close a connection whose request takes longer to arrive, headers and body.",
+            rich_help_panel=_HTTP,
+        ),
+    ] = REQUEST_SECONDS,
+    idle_seconds: Annotated[
+        float,
+        typer.Option(help="Close a session that nobody uses for so long.", rich_help_panel=_HTTP),
+    ] = IDLE_SECONDS,
+    max_sessions: Annotated[
+        int,
+        typer.Option(min=1, help="Open no more sessions than this at once.", rich_help_panel=_HTTP),
+    ] = MAX_SESSIONS,
     install_in: Annotated[
         str | None,
         typer.Option(
@@ -92,16 +112,19 @@ def mcp(
         raise InvalidInput(
             "A client starts the server itself, and does not need HTTP.", "Leave out --http or --install."
         )
-    if not http and (remote or (host, port) != (HOST, PORT)):
+    limits = (request_seconds, idle_seconds, max_sessions)
+    usual = (HOST, PORT, REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS)
+    if not http and (remote or (host, port, *limits) != usual):
         raise InvalidInput(
-            "--host, --port and --remote are for HTTP.", "Pass --http as well, or leave them out."
+            "--host, --port, --remote and the limits of requests and sessions are for HTTP.",
+            "Pass --http as well, or leave them out.",
         )
     if install_in is None and (only_print or yes):
         raise InvalidInput("It is not said where to install it.", f"Pass --install with one of {_CLIENTS}.")
     if install_in is not None:
         install(options, install_in, read_only=read_only, only_print=only_print, yes=yes)
     elif http:
-        _serve_http(options, host, port, token, read_only=read_only, remote=remote)
+        _serve_http(options, host, port, token, limits, read_only=read_only, remote=remote)
     else:
         _serve_stdio(options, read_only=read_only)
 
@@ -134,7 +157,14 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
 
 
 def _serve_http(
-    options: Options, host: str, port: int, token: str | None, *, read_only: bool, remote: bool
+    options: Options,
+    host: str,
+    port: int,
+    token: str | None,
+    limits: tuple[float, float, int],
+    *,
+    read_only: bool,
+    remote: bool,
 ) -> None:
     with _prepared():
         from holdfast.agents import mcp_http  # noqa: PLC0415 - as above
@@ -149,8 +179,11 @@ def _serve_http(
             screen.say(("Token   ", "bold"), secret)
 
     with options.open(create=True) as memory:
-        app = mcp_http.application(make_server(memory, read_only=read_only), host)
-        mcp_http.serve(mcp_http.Guarded(app, secret), host, port, ready=ready, remote=remote)
+        server = make_server(memory, read_only=read_only)
+        request_seconds, idle_seconds, max_sessions = limits
+        app = mcp_http.application(server, host, idle_seconds=idle_seconds, max_sessions=max_sessions)
+        guarded = mcp_http.Guarded(app, secret)
+        mcp_http.serve(guarded, host, port, ready=ready, remote=remote, request_seconds=request_seconds)
 
 
 @contextmanager

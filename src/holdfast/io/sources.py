@@ -52,9 +52,12 @@ _LINE_ENDINGS = (".jsonl", ".ndjson")
 _ENDINGS = (".json", *_LINE_ENDINGS)
 _START = 4096  # bytes, to see whether a file is a JSON array
 _HEAD = 50  # lines or values that are looked at before a file counts as unknown
+_UNPACK = "unpack the zip and import the folder"
 _UNKNOWN = "in no format that is known here"
 _MAX_UNPACKED = 2 << 30  # bytes of one file in a zip
+_MAX_TOGETHER = 16 << 30  # bytes of all files in a zip
 _MAX_RATIO = 400  # real transcripts shrink 3 to 30 times
+_MAX_RATIO_TOGETHER = 100  # of all files to the zip itself, whose files may share what they are unpacked from
 _SMALL = 16 << 20  # bytes that may shrink to anything
 _MAX_MEMBERS = 100_000
 _READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -90,7 +93,7 @@ def sources(path: str | os.PathLike[str]) -> Iterator[Source | Unread]:
     Sessions without an id of their own are named after their file, and in a folder or zip after the way to it.
 
     Raises:
-        InvalidInput: there is nothing at the path, or it cannot be read.
+        InvalidInput: there is nothing at the path, it cannot be read, or it is a zip of far more than it seems to be.
         UnknownFormat: it is a file in no known format.
 
     """
@@ -162,7 +165,10 @@ def _folder(root: Path) -> Iterator[Source | Unread]:
             if not path.is_file() or ending not in {*_ENDINGS, ".zip"}:
                 continue  # a folder of logs holds much else, and pipes and devices are not for reading
             if ending == ".zip":
-                yield from _zip(path, f"{way}/")
+                try:
+                    yield from _zip(path, f"{way}/")
+                except InvalidInput as refused:
+                    yield Unread(clean(str(path)), Skip(0, refused.what.rstrip("."), problem=True))
             else:
                 yield _look(File(clean(str(path)), clean(way), partial(_open, path)))
     for error in denied:
@@ -187,7 +193,12 @@ def _whole_zip(path: Path) -> Iterator[Source | Unread]:
 
 
 def _zip(path: Path, way: str) -> Iterator[Source | Unread]:
-    """Look into a zip, where nothing is believed: its names are never written to, its sizes are limits."""
+    """Look into a zip, where nothing is believed: its names are never written to, its sizes are limits.
+
+    Raises:
+        InvalidInput: what is in it would take more room than any export of conversations; nothing was unpacked.
+
+    """
     label = clean(str(path))
     try:
         archive = zipfile.ZipFile(path)
@@ -196,6 +207,8 @@ def _zip(path: Path, way: str) -> Iterator[Source | Unread]:
         return
     with archive:
         members = [info for info in archive.infolist() if info.filename.lower().endswith(_ENDINGS)]
+        if reason := _why_too_much(members[:_MAX_MEMBERS], path.stat().st_size):
+            raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {_UNPACK}.")
         for info in sorted(members[:_MAX_MEMBERS], key=lambda info: info.filename):
             name = clean(info.filename)
             reason = _why_not_unpacked(info)
@@ -210,15 +223,25 @@ def _zip(path: Path, way: str) -> Iterator[Source | Unread]:
             )
 
 
+def _why_too_much(members: Iterable[zipfile.ZipInfo], packed: int) -> str:
+    """Say which limit all files of a zip exceed together, those left out that exceed one alone."""
+    size = sum(info.file_size for info in members if not _why_not_unpacked(info))
+    if size > _MAX_TOGETHER:
+        return f"its files have {size:,} bytes, of at most {_MAX_TOGETHER:,}"
+    if size > _SMALL and size > _MAX_RATIO_TOGETHER * packed:
+        return f"its files have {size:,} bytes, {size // packed:,} times its own size, of at most {_MAX_RATIO_TOGETHER}"
+    return ""
+
+
 def _why_not_unpacked(info: zipfile.ZipInfo) -> str:
     if info.flag_bits & 0x1:
         return "encrypted"
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         return "compressed in an unusual way; pack the zip anew"
     if info.file_size > _MAX_UNPACKED:
-        return f"larger than {_MAX_UNPACKED >> 30} GiB; unpack the zip and import the folder"
+        return f"larger than {_MAX_UNPACKED >> 30} GiB; {_UNPACK}"
     if info.file_size > _SMALL and info.file_size > _MAX_RATIO * info.compress_size:
-        return "shrunk too much to be a transcript; unpack the zip and import the folder"
+        return f"shrunk too much to be a transcript; {_UNPACK}"
     return ""
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from holdfast.learn.measures import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
 from holdfast.learn.writings import rewrite
 from holdfast.text import analyze
+from holdfast.text.clean import normalized
 
 # Scripts without spaces are read character by character.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\u0e00-\u0e7f"
@@ -39,6 +40,9 @@ _TOKEN = re.compile(
 )
 
 
+# No value is as long; a run without spaces is cut there, because what is tried on it takes the square of its length.
+_LONG_RUN = re.compile(r"(\S{200})(?=\S)")
+
 # Most words stand alone, and are found without trying all of the above.
 _PLAIN = re.compile(r"\s*(?<!\S)(?P<word>[A-Za-z]+)(?=[,.;:!?]?(?:\s|$))")
 
@@ -58,7 +62,7 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> list[Token]:
     """Split a text into tokens and join those that make one value."""
-    text = rewrite(unicodedata.normalize("NFKC", text))
+    text = rewrite(_LONG_RUN.sub(r"\1 ", normalized("NFKC", text)))
     if any(map(str.isdigit, text)):
         for pattern, written in _day_ranges():
             text = pattern.sub(written, text)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import Damaged, InvalidInput
+from holdfast.payload import cleaned
 from holdfast.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
         Damaged: a part of a row is not what was stored.
 
     """
-    messages = []
+    messages: list[Message] = []
     for row in rows:
         draft = _Draft()
         (
@@ -99,8 +100,10 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
         if raw == "":
             draft.raw = {"role": draft.role, "content": draft.content}
         draft.__class__ = Message  # type: ignore[assignment]  # allowed - the slots are the same
-        messages.append(draft)
-    return cast("list[Message]", messages)
+        message = cast("Message", draft)
+        # Rows of earlier versions may hold half a character in the arguments of a call, which nothing can write out.
+        messages.append(cleaned(message) if calls and "\\u" in calls else message)
+    return messages
 
 
 def stored(message: Message, row: dict[str, Any]) -> Message:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import Stemmer
 
+from holdfast.text.clean import normalized
+
 VERSION = 2
 
 STOP_WORDS = frozenset(
@@ -74,7 +76,7 @@ def tokens(text: str) -> list[str]:
     """Split text into tokens as they stand, in NFC: words, identifiers, paths, numbers."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
-    return _TOKEN.findall(unicodedata.normalize("NFC", text))
+    return _TOKEN.findall(normalized("NFC", text))
 
 
 def analyze(token: str) -> Token:
@@ -150,9 +152,9 @@ def fold(text: str) -> str:
     >>> fold("Łódź"), fold("STRASSE") == fold("Straße")
     ('lodz', True)
     """
-    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    decomposed = normalized("NFKD", text).casefold()
     stripped = _UNWRITTEN.sub("", decomposed).translate(_PLAIN)
-    return unicodedata.normalize("NFKC", stripped)
+    return normalized("NFKC", stripped)
 
 
 def whole_term(token: str) -> str | None:

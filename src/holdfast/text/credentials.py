@@ -66,7 +66,8 @@ _PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN SSH2 ENCRYPTED"
 )
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|---- END SSH2")
-_PEM_BODY = re.compile(r"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){0,20000}")
+_LONGEST_KEY = 20_000  # characters
+_PEM_BODY = re.compile(rf"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){{0,{_LONGEST_KEY}}}")
 _URL = re.compile(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
 _BEARER = re.compile(
     r"""(?i)(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
@@ -171,13 +172,30 @@ def _name(title: str) -> re.Pattern[str]:
     return re.compile(_words()[title].replace("(?-i:", "(?:"))
 
 
+_LINK_SIGNS = frozenset("=—–-→:：是为為は는은이가")
+_WORD = re.compile(r"\w+")
+_AFTER_NAME = 64  # characters in which what links a name to its value can stand
+
+
 @cache
-def _told() -> re.Pattern[str]:
-    """Compile what stands between "my password" and the value: "for the router is"."""
+def _told(*, linked: bool) -> re.Pattern[str]:
+    """Compile what stands between "my password" and the value: "for the router is"; or, not `linked`, next to nothing."""
+    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])"""
     return re.compile(
-        rf"""(?i)(?:[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])| |\w{{1,6}} )"""
-        rf"""\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})"""
+        rf"""(?i)(?:{link if linked else "(?P<link>(?!))"}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})"""
     )
+
+
+@cache
+def _link_words() -> frozenset[str]:
+    """Give the words with which a link begins."""
+    return frozenset(words[0] for link in _words()["is"].split("|") if (words := _WORD.findall(link)))
+
+
+def _is_linked(lower: str, end: int) -> bool:
+    """Say whether a link may follow a name. It seldom does, and to look for it closely takes ten times as long."""
+    after = lower[end : end + _AFTER_NAME]
+    return not (_LINK_SIGNS.isdisjoint(after) and _link_words().isdisjoint(_WORD.findall(after)))
 
 
 def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
@@ -185,20 +203,24 @@ def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     if not words:
         return []
     found: list[Secret] = []
-    if max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text:
-        found += [*_keys(text), *_shaped(text), *_basic(text)]
     lower = text.lower()
-    if "://" in lower and "@" in lower:
-        found += _urls(text)
-    if (
+    is_told = (
         not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
         or _has_any(lower, _INNER)
         or ("cod" in lower and _has_any(lower, _CODES))
         or ("recovery" in lower and _has_any(lower, _RECOVERY))
         or ("key" in lower and _has_any(lower, _KEYS))
-        or (not text.isascii() and _OTHER_SCRIPT.search(text) and _has_any(lower, _FOREIGN))
-    ):
-        found += [*_shaped(text), *_basic(text), *_addressed(text, lower), *_introduced(text, lower)]
+        or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None and _has_any(lower, _FOREIGN))
+    )
+    is_long = max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text
+    if is_long:
+        found += _keys(text)
+    if is_long or is_told:
+        found += [*_shaped(text), *_basic(text)]
+    if "://" in lower and "@" in lower:
+        found += _urls(text)
+    if is_told:
+        found += [*_addressed(text, lower), *_introduced(text, lower)]
     return found
 
 
@@ -212,12 +234,18 @@ def _has_any(text: str, parts: Iterable[str]) -> bool:
 def _keys(text: str) -> Iterator[Secret]:
     """Find private keys, from their first line to their last; a key that is cut off ends where its letters end."""
     end = 0
+    ends = _PEM_END.finditer(text)
+    last = next(ends, None)
     for begin in _PEM.finditer(text):
         if begin.start() < end:
             continue
-        last = _PEM_END.search(text, begin.end(), begin.end() + 20_000)
-        body = _PEM_BODY.match(text, begin.end())
-        end = last.end() if last else body.end() if body else begin.end()
+        while last and last.start() < begin.end():
+            last = next(ends, None)
+        if last and last.end() <= begin.end() + _LONGEST_KEY:
+            end = last.end()
+        else:
+            body = _PEM_BODY.match(text, begin.end())
+            end = body.end() if body else begin.end()
         yield Secret(begin.start(), end, "private key")
 
 
@@ -260,23 +288,17 @@ def _introduced(text: str, lower: str) -> Iterator[Secret]:
                 text[max(0, name.start() - 16) : name.start()]
             ):
                 continue
-            for how in (_ASSIGNED, _told()):
+            for how in (_ASSIGNED, _told(linked=_is_linked(lower, name.end()))):
                 told = how.match(text, name.end())
                 if told is None:
                     continue
                 group = told.lastgroup or ""
                 value = told[group] if group != "v" else told[group].rstrip(_PUNCTUATION)
-                owned = _OWNED.search(text[max(0, name.start() - 24) : name.start()]) is not None
-                if not _is_placeholder(value) and is_value(
-                    value,
-                    _Told(
-                        group != "v",
-                        how is _ASSIGNED,
-                        owned,
-                        bool(told.groupdict().get("link")),
-                        text,
-                        told.end(),
-                    ),
+                if _is_placeholder(value):
+                    continue
+                linked = how is not _ASSIGNED and bool(told["link"])
+                if is_value(
+                    value, _Told(group != "v", how is _ASSIGNED, linked, text, name.start(), told.end())
                 ):
                     start = told.start(group)
                     yield Secret(start, start + len(value), "API key" if title == "key" else title)
@@ -319,10 +341,15 @@ class _Told(NamedTuple):
 
     quoted: bool
     assigned: bool
-    owned: bool
     linked: bool  # by "is" or its like
     text: str
+    start: int  # of the name
     end: int
+
+    @property
+    def owned(self) -> bool:
+        """Whether the name before the value says whose it is."""
+        return _OWNED.search(self.text[max(0, self.start - 24) : self.start]) is not None
 
 
 _OWNED = re.compile(

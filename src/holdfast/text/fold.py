@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from itertools import accumulate
 from typing import NamedTuple
@@ -36,11 +36,18 @@ _LEET_WORD = re.compile(r"[A-Za-z0-9@$|!€]{3,40}")
 _CYRILLIC = str.maketrans("aceiopxyABCEHKMOPTXy", "асеіорхуАВСЕНКМОРТХу")
 
 
-class Folded(NamedTuple):
-    """A view of a text: what it reads, and what each of its characters is made of (None: one of one)."""
-
+class _View(NamedTuple):
     text: str
     pieces: tuple[str, ...] | None
+
+
+class Folded(_View):
+    """A view of a text: what it reads, and what each of its characters is made of (None: one of one)."""
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Where in the view each character of the original ends; counted once, however many spans are asked for."""
+        return list(accumulate(map(len, self.pieces or ())))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Lead a span of the view back to the original text.
@@ -50,7 +57,7 @@ class Folded(NamedTuple):
         """
         if self.pieces is None:
             return start, end
-        ends = list(accumulate(map(len, self.pieces)))
+        ends = self._ends
         first = bisect_left(ends, start + 1)
         return first, min(max(first, bisect_left(ends, end)) + 1, len(ends))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal
 
@@ -32,21 +33,24 @@ _FILLERS = "\u3164\uffa0\u115f\u1160\u17b4\u17b5\u034f\u180b\u180c\u180d\u180e\u
 def find_invisible(text: str) -> Iterator[Finding]:
     """Find the runs of invisible characters, and say of each whether it hides something."""
     flags = [match.span() for match in _FLAG.finditer(text)]
+    starts = [first for first, _ in flags]
     hyphens = text.count("\u00ad")
+    rightwards = _RIGHT_TO_LEFT.search(text) is not None
     for count, run in enumerate(_RUN.finditer(text)):
         start, end = run.span()
         if count == _MOST:
             yield Finding("invisible", start, len(text), "high", "thousands of invisible characters")
             return
-        if any(first <= start < last for first, last in flags):
+        before = bisect_right(starts, start)
+        if before and start < flags[before - 1][1]:
             continue
-        message, is_high = _judge(text, start, end, hyphens)
+        message, is_high = _judge(text, start, end, hyphens, rightwards=rightwards)
         if message:
             severity: Literal["low", "high"] = "high" if is_high else "low"
             yield Finding("invisible", start, end, severity, message)
 
 
-def _judge(text: str, start: int, end: int, hyphens: int) -> tuple[str, bool]:
+def _judge(text: str, start: int, end: int, hyphens: int, *, rightwards: bool) -> tuple[str, bool]:
     """Say what a run of invisible characters is, and whether it is grave; nothing for what belongs there."""
     run = text[start:end]
     if any("\U000e0000" <= char <= "\U000e007f" for char in run):
@@ -54,7 +58,7 @@ def _judge(text: str, start: int, end: int, hyphens: int) -> tuple[str, bool]:
     if any(char in _BIDI_OVERRIDE for char in run):
         return "direction override", True
     if any(char in _BIDI for char in run):
-        return "direction control", _is_misdirected(text, run, start)
+        return "direction control", _is_misdirected(run, start, rightwards=rightwards)
     if all(char in _MARKS for char in run):
         return "direction mark", len(run) > 3
     if start == 0 and run == "\ufeff":
@@ -78,9 +82,9 @@ def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
     return "zero-width character", _is_inside_word(text, start, end)
 
 
-def _is_misdirected(text: str, run: str, start: int) -> bool:
+def _is_misdirected(run: str, start: int, *, rightwards: bool) -> bool:
     """Say whether embeddings and isolates turn text around that has no letters to be turned."""
-    if _RIGHT_TO_LEFT.search(text):
+    if rightwards:
         return len(run) > 3
     if any(c in _RIGHTWARDS for c in run):
         return True

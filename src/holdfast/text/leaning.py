@@ -44,13 +44,17 @@ def is_quiet(text: str, words: AbstractSet[str], *, closely: bool) -> bool:
     """Say whether a folded text in lower case, with these words, is far from an order by its words alone. Cheap."""
     if len(text) < _SHORTEST and text.isascii():
         return True
+    quiet = _QUIET_SAID if not closely else _QUIET if text.isascii() else _QUIET_ABROAD
+    return glance(text, words) < quiet
+
+
+def glance(text: str, words: AbstractSet[str]) -> float:
+    """Say how far a folded text in lower case, with these words, leans towards an order by its words alone."""
     table, bias = _words()
     known = {word[:LETTERS] for word in words}
-    quiet = _QUIET if closely else _QUIET_SAID
     if not text.isascii():
         known |= _pairs_of_characters(text)
-        quiet = _QUIET_ABROAD if closely else _QUIET_SAID
-    return _scaled([table[word] for word in known if word in table], bias) < quiet
+    return _scaled([table[word] for word in known if word in table], bias)
 
 
 def is_far(sentences: Sequence[Sentence]) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from unicodedata import normalize
 
 from holdfast.text import analyze
+from holdfast.text.clean import normalized
 from holdfast.text.related import related
 
 _LEAD = 100  # characters of a snippet before the first word that matched
@@ -26,7 +26,7 @@ def snippet(text: str, words: Iterable[str], width: int) -> str:
     same = len(lowered) == len(text)  # else positions in the one are none in the other
     places = [place for place in (lowered.find(word.lower()) for word in words) if place >= 0] if same else []
     if not places:
-        text = normalize("NFC", text)
+        text = normalized("NFC", text)
         places = [first for first, _ in find(text[:_READ], words)]
     lead = min(_LEAD, width // 5)
     places.sort()

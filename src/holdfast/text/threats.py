@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from holdfast.text import credentials, intents, invisible, leaning, orders
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _SURE = 0.89  # how likely what is stopped must be an order to the model
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
+_CLOSELY = 50_000  # characters of different passages of one text that are judged, at 20 µs each; no text needs as many
 _WORD = re.compile(r"[^\W_]+")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
@@ -85,25 +87,44 @@ def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
 
 
 def _instructions(text: str, view: Folded, lower: str, *, closely: bool) -> Iterator[Finding]:
-    """Find the orders in what a reader sees of a text, and in that in lower case."""
-    for start, end in _passages(lower):
-        passage = lower[start:end]
-        is_part = end - start < len(lower)
-        if is_part and leaning.is_quiet(passage, _words(passage), closely=closely):
-            continue
-        first, last = view.span(start, end)
-        for order in _judged(text[first:last], passage, closely=closely):
+    """Find the orders in what a reader sees of a text, and in that in lower case; what is said again is judged once."""
+    judged: dict[tuple[str, str], list[Order]] = {}
+    for start, end in _worth_judging(lower, closely=closely):
+        seen = text[slice(*view.span(start, end))], lower[start:end]
+        if seen not in judged:
+            judged[seen] = list(_judged(*seen, closely=closely))
+        for order in judged[seen]:
             span = view.span(start + order.start, start + order.end)
-            kind = _kind(text[slice(*span)], passage[order.start : order.end])
+            kind = _kind(text[slice(*span)], seen[1][order.start : order.end])
             yield Finding(kind, *span, order.severity, order.message)
 
 
-def _passages(lower: str) -> Iterator[tuple[int, int]]:
-    """Cut a long text into sentences, so that an order does not drown in it."""
-    if len(lower) > _LONGEST:
-        yield from intents.sentences(lower)
-    else:
-        yield 0, len(lower)
+def _worth_judging(lower: str, *, closely: bool) -> list[tuple[int, int]]:
+    """Cut a long text into sentences, so that no order drowns in it, and pass over those that are far from an order.
+
+    Where too much is left for all of it to be judged, it is what leans most towards an order: a text cannot bury one
+    under thousands of sentences that lean less.
+    """
+    if len(lower) <= _LONGEST:
+        return [(0, len(lower))]
+    leaning_to: dict[str, float] = {}
+    spans = []
+    for start, end in intents.sentences(lower):
+        passage = lower[start:end]
+        if passage not in leaning_to:
+            words = _words(passage)
+            quiet = leaning.is_quiet(passage, words, closely=closely)
+            leaning_to[passage] = -inf if quiet else leaning.glance(passage, words)
+        if leaning_to[passage] > -inf:
+            spans.append((start, end))
+    room = _CLOSELY
+    kept = set()
+    for passage in sorted(leaning_to, key=leaning_to.__getitem__, reverse=True):
+        room -= len(passage)
+        if room < 0 or leaning_to[passage] == -inf:
+            break
+        kept.add(passage)
+    return [(start, end) for start, end in spans if lower[start:end] in kept]
 
 
 def _judged(text: str, lower: str, *, closely: bool) -> Iterator[Order]:
