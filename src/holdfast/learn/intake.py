@@ -28,7 +28,7 @@ from holdfast.store import heard, records, runs
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
-from holdfast.types import MAX_COUNT, Record, Scope, Writer
+from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
 
 if TYPE_CHECKING:
     from holdfast.learn.merge import Verdict
@@ -195,15 +195,16 @@ class Intake:
         )
 
     def _is_heard_again(self, draft: Record, other: Record, relation: str) -> bool:
-        """Say whether a text comes from words that were learned from before: that is no evidence, and no news.
+        """Return whether a text comes from words that were learned from before: that is no evidence, and no news.
 
         Nor is what a session says in one place news after what it says in a later one.
         """
-        if draft.messages is None and self.by != "reflect":
-            return False
-        same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
         if relation == "duplicate":
-            return same_chat or draft.source in {other.source, *other.sources} - {""}
+            if draft.messages is not None:
+                return any(_is_within(draft, one) for one in (other, *other.wordings))
+            texts = {other.text, *(one.text for one in other.wordings)}
+            return self.by == "reflect" and _is_source(draft, other) and draft.text in texts
+        same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
         later = same_chat and draft.messages and other.messages and draft.messages[1] < other.messages[0]
         return relation == "update" and bool(later)
 
@@ -376,12 +377,30 @@ def _over(before: Record, draft: Record) -> Record:
         flags=draft.flags,
         evidence=1,
         sources=(),
+        wordings=(),
         retracted=False,
     )
 
 
 def _confirmed(before: Record, draft: Record) -> Record:
-    """Add evidence to a record: one more who said it."""
+    """Add evidence to a record: one more who said it, in which words. The same source without a place is none."""
     known = (before.source, *before.sources, "")
     sources = before.sources if draft.source in known else (*before.sources, draft.source)
-    return replace(before, evidence=before.evidence + 1, sources=sources)
+    again = draft.by == "reflect" and draft.messages is None and _is_source(draft, before)
+    said = Wording(draft.text, by=draft.by, chat=draft.chat, messages=draft.messages)
+    wordings = (*(one for one in before.wordings if one != said), said)
+    return replace(
+        before, evidence=before.evidence + (not again), sources=sources, wordings=wordings
+    )
+
+
+def _is_source(draft: Record, other: Record) -> bool:
+    """Return whether a record was learned from the source of a draft."""
+    return draft.source in {other.source, *other.sources} - {""}
+
+
+def _is_within(draft: Record, heard: Record | Wording) -> bool:
+    """Return whether all messages of a draft were heard."""
+    if draft.chat != heard.chat or draft.messages is None or heard.messages is None:
+        return False
+    return heard.messages[0] <= draft.messages[0] and draft.messages[1] <= heard.messages[1]

@@ -275,4 +275,5 @@ def _record_hit(found: _Found, record: Record) -> Hit:
         why=found.why,
         kind=record.kind,
         flags=(*record.flags, *released),
+        wordings=tuple(dict.fromkeys(one.text for one in record.wordings)),
     )

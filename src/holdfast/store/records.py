@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Damaged
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
-from holdfast.types import MAX_COUNT, Change, Record
+from holdfast.types import MAX_COUNT, Change, Record, Wording
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
-    "author, trust, flags, replaces, at, since, until, retracted, action, why, text"
+    "author, trust, flags, replaces, at, since, until, retracted, action, why, text, wordings"
 )
 _READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
 _FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
@@ -336,7 +336,7 @@ def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
 
 _CHANGES = """
     SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.at, r.why,
-        r.batch
+        r.batch, r.wordings
     FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
     WHERE r.space = :space AND r.version <= :at"""
 
@@ -402,14 +402,15 @@ def to_undo(tx: Connection, space: str, agents: Sequence[str] | None) -> list[in
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the next versions: version, id, agent, kind, at, and the text that can be found.
+    """Read what the index needs of the next versions: version, id, agent, kind, at, and the text and wordings that can be found.
 
     What was retracted or put into quarantine can not, nor what a run noted for itself.
     """
     with db.reading() as connection:
         return connection.all(
             """SELECT version, id, agent, kind, at,
-                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END,
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN wordings END
             FROM records WHERE space = :space AND version > :after ORDER BY version LIMIT :limit""",
             space=space,
             after=after,
@@ -464,7 +465,21 @@ def _to_row(record: Record) -> dict[str, Value]:
         "action": record.action,
         "why": record.why,
         "text": record.text,
+        "wordings": json.dumps([_to_list(one) for one in record.wordings]) if record.wordings else None,
     }
+
+
+def _to_list(wording: Wording) -> list[object]:
+    return [wording.text, wording.by, wording.chat, *(wording.messages or (0, 0))]
+
+
+def _to_wordings(written: str | None) -> tuple[Wording, ...]:
+    return tuple(
+        [
+            Wording(text, by=by, chat=chat, messages=(first, last) if first else None)
+            for text, by, chat, first, last in json.loads(written or "[]")
+        ]
+    )
 
 
 def _to_record(row: Row) -> Record:
@@ -476,7 +491,7 @@ def _to_record(row: Row) -> Record:
     """
     (
         version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources,
-        evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text, uses, used,
+        evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text, wordings, uses, used,
     ) = row  # fmt: skip
     try:
         return Record(
@@ -493,6 +508,7 @@ def _to_record(row: Row) -> Record:
             source=source,
             sources=tuple(json.loads(sources)) if sources else (),
             evidence=evidence,
+            wordings=_to_wordings(wordings),
             by=author,
             run=run,
             chat=chat,
@@ -517,7 +533,8 @@ def _to_record(row: Row) -> Record:
 
 
 def _to_change(row: Row) -> Change:
-    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch = row
+    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch, wordings = row
+    said = _to_wordings(wordings)[-1:] if action == "duplicate" else ()
     return Change(
         version=number,
         action=action,
@@ -530,4 +547,5 @@ def _to_change(row: Row) -> Change:
         at=from_micros(at),
         why=why,
         batch=batch,
+        said=said[0].text if said else "",
     )

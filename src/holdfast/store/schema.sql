@@ -113,6 +113,7 @@ CREATE TABLE records (
     until BIGINT,
     retracted BIGINT NOT NULL,          -- 0 or 1
     text TEXT NOT NULL,
+    wordings TEXT,                      -- JSON list of other words for it: text, who said it, chat, first, last
     PRIMARY KEY (space, version)
 );
 CREATE INDEX records_kind ON records (space, kind, ended);
