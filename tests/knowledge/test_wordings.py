@@ -158,5 +158,3 @@ def test_those_of_a_chat_are_erased_where_nobody_said_in_which_message(memory: M
     assert memory.get(record.id).wordings != ()  # type: ignore[union-attr]  # it is there
     memory.erase(chat="tuesday")
     assert memory.get(record.id).wordings == ()  # type: ignore[union-attr]  # it is there
-
-

@@ -173,7 +173,9 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
         "learned": learned(record),
         "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
         "said": f"{count(record.evidence, 'time')}",
-        "also": "; ".join(dict.fromkeys(short(one.text) for one in record.wordings if one.text != record.text)),
+        "also": "; ".join(
+            dict.fromkeys(short(one.text) for one in record.wordings if one.text != record.text)
+        ),
         "true": valid(record),
         "category": record.category,
         "tags": ", ".join(record.tags),

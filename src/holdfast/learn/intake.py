@@ -83,22 +83,23 @@ class Intake:
         """
         ready = [prepare(draft, self.kinds, self.by) for draft in drafts]
         merging = [self.kinds[draft.kind].merge if merge is None else merge for draft in ready]
+        compared = any(merging) or any(map(self._is_learned, ready))
         for _ in range(_ATTEMPTS):
-            seen = records.version(self.database, self.space) if any(merging) else 0
+            seen = records.seen(self.database, self.space) if compared else None
             settled = [self._settled_before(draft) for draft in ready]
             verdicts = [
                 self._compare(draft) if wish and before is None else None
                 for draft, wish, before in zip(ready, merging, settled, strict=True)
             ]
             with records.writing(self.database, self.space, self.now) as changes:
-                if any(merging) and changes.version != seen:
-                    continue  # somebody wrote in between: what was compared may be no more
+                if compared and changes.seen != seen:
+                    continue  # somebody wrote or erased in between: what was compared may be no more
                 if also is not None:
                     also(changes)
                 written: list[Record] = []
                 for draft, verdict, before in zip(ready, verdicts, settled, strict=True):
-                    compared = verdict and self._among(draft, written, verdict)
-                    became = before or self._place(changes, draft, compared, expected)
+                    near = verdict and self._among(draft, written, verdict)
+                    became = before or self._place(changes, draft, near, expected)
                     if before is None and self._is_learned(draft):
                         heard.note(changes.tx, self.space, draft, became)
                     written.append(became)
@@ -389,9 +390,7 @@ def _confirmed(before: Record, draft: Record) -> Record:
     again = draft.by == "reflect" and draft.messages is None and _is_source(draft, before)
     said = Wording(draft.text, by=draft.by, chat=draft.chat, messages=draft.messages)
     wordings = (*(one for one in before.wordings if one != said), said)
-    return replace(
-        before, evidence=before.evidence + (not again), sources=sources, wordings=wordings
-    )
+    return replace(before, evidence=before.evidence + (not again), sources=sources, wordings=wordings)
 
 
 def _is_source(draft: Record, other: Record) -> bool:

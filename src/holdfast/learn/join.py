@@ -173,6 +173,8 @@ def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
         tags=tuple(dict.fromkeys(tag for one in (kept, *parts) for tag in one.tags)),
         priority=max(one.priority for one in parts),
         evidence=sum(one.evidence for one in parts),
-        wordings=tuple(dict.fromkeys(said for one in parts for said in _words(one) if said.text != after.text)),
+        wordings=tuple(
+            dict.fromkeys(said for one in parts for said in _words(one) if said.text != after.text)
+        ),
         sources=tuple(source for source in sources if source not in ("", kept.source)),
     )

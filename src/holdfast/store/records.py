@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Damaged
+from holdfast.errors import Conflict, Damaged
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
 from holdfast.types import MAX_COUNT, Change, Record, Wording
@@ -32,7 +32,15 @@ _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space),
         ({NEWEST_DOC})"""  # noqa: S608 - made of constants
+
+
+class Seen(NamedTuple):
+    """How far a space was when it was read: its newest change, and its epoch, which grows with each erasure."""
+
+    version: int
+    epoch: int
 
 
 class Moment(NamedTuple):
@@ -68,6 +76,12 @@ def version(db: Database, space: str) -> int:
     """Give the number of the newest change of a space, 0 for none."""
     with db.reading() as connection:
         return int(connection.all(_STATE, space=space)[0][0])
+
+
+def seen(db: Database, space: str) -> Seen:
+    """Return how far a space is, before something is read that `Writing.seen` is to tell is unchanged."""
+    with db.reading() as connection:
+        return Seen(*connection.all(_STATE, space=space)[0][:2])
 
 
 def moment(db: Database, space: str, at: int) -> tuple[Moment, int]:
@@ -255,13 +269,17 @@ def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
 
 
 class Writing:
-    """Write changes in one transaction: a batch, each with the next version of the space."""
+    """Write changes in one transaction: a batch, each with the next version of the space.
+
+    `seen` is how far the space was at its beginning: what was read then, and at the same `seen`, is as it was.
+    """
 
     def __init__(self, tx: Connection, space: str, now: int) -> None:
         self.tx = tx
         self.space = space
         self.now = now
-        self.version, self._doc = tx.all(_STATE, space=space)[0]
+        self.version, epoch, self._doc = tx.all(_STATE, space=space)[0]
+        self.seen = Seen(self.version, epoch)
         self._batch = self.version + 1
 
     def put(
@@ -277,6 +295,10 @@ class Writing:
         """Write the next version of a record, after `before` if there is one, and return it as stored.
 
         `by` makes the change; `record.by` wrote the text.
+
+        Raises:
+            Conflict: `before` was erased since it was read.
+
         """
         self.version += 1
         at = from_micros(self.now)
@@ -285,12 +307,17 @@ class Writing:
         row = _to_row(record)
         born = self.version
         if before:
-            born = self.tx.all(
+            rows = self.tx.all(
                 "UPDATE records SET ended = :version WHERE space = :space AND version = :before RETURNING born",
                 space=self.space,
                 version=self.version,
                 before=before.version,
-            )[0][0]
+            )
+            if not rows:
+                raise Conflict(
+                    "What was to be changed was erased meanwhile; nothing was stored.", "Read it again."
+                )
+            born = rows[0][0]
         placed: dict[str, Value] = {"ended": MAX_COUNT, "born": born, "batch": self._batch}
         self.tx.all(_INSERT, space=self.space, undone=undone, doc=self._doc, writer=by, **placed, **row)
         return record
