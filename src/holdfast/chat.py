@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, overload
 
-from holdfast.context.known import known, run_notes
+from holdfast.context.known import Known, fitting, known, place, run_notes
 from holdfast.context.prompt import SHARE, SUMMARISED_SHARE
 from holdfast.context.prompt import build as build_prompt
 from holdfast.context.recalled import at_most
@@ -28,7 +29,7 @@ from holdfast.pad import Pad
 from holdfast.run import Run, current_run
 from holdfast.store import jobs, log, records, sessions, snapshots, summaries
 from holdfast.store.pads import Place
-from holdfast.store.records import Moment, Wanted
+from holdfast.store.records import Moment, Outline, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.tokens import estimate_tokens, message_tokens
@@ -260,10 +261,10 @@ class Chat(Digest):
         snapshot = snapshots.freeze(opened.database, scope, self._id, opened.now())
         frozen = opened.frozen((scope, snapshot), lambda: _known(opened, scope, snapshot))
         noted = run_notes(run.notes(), run.pad.stored()) if run else ""
-        always = "\n\n".join(part for part in (frozen, noted) if part)
+        always = "\n\n".join(part for part in (frozen.text, noted) if part)
         room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
         stats = self.stats()
-        hits = self._recalled(query, at_most(limit, room), snapshot)
+        hits = self._recalled(query, at_most(limit, room), snapshot, frozen.shown)
         policy = within(policy or Lossless(budget), budget)
         frontier = self._frontier(policy, stats)
         share = SUMMARISED_SHARE if frontier else SHARE
@@ -281,9 +282,11 @@ class Chat(Digest):
             unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
         )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
-        return prompt
+        return replace(prompt, omitted=frozen.omitted)
 
-    def _recalled(self, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
+    def _recalled(
+        self, query: str | None, limit: int, snapshot: Snapshot, shown: frozenset[str]
+    ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
         A query such as a lone emoji has nothing to search for, and that is no error here. Nor is it recalled itself,
@@ -301,10 +304,14 @@ class Chat(Digest):
         moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
         at = from_micros(snapshot.at)
         wanted = check(sources=("message", "record"), limit=limit, valid_at=at, moments=moments)
-        shown = {kind.name for kind in opened.kinds.values() if kind.heading}
+        whole = {kind.name for kind in opened.kinds.values() if kind.heading and not kind.prompt_budget}
         asked = (self._id, query.strip())
         hits = opened.search.recall(scope, query, wanted)
-        return [hit for hit in hits if hit.kind not in shown and (hit.chat, hit.text.strip()) != asked]
+        return [
+            hit
+            for hit in hits
+            if hit.kind not in whole and hit.id not in shown and (hit.chat, hit.text.strip()) != asked
+        ]
 
     def advance(self) -> int:
         """Let the next prompt show what is known now, and return that version.
@@ -495,14 +502,32 @@ def _reference(hit: Hit) -> str:
     return hit.id if hit.source == "record" else f"{hit.chat}#{hit.seq}"
 
 
-def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> str:
-    """Write what every prompt of a session shows, as of its snapshot."""
-    kinds = tuple(kind.name for kind in opened.kinds.values() if kind.heading)
-    wanted = Wanted(kinds=kinds, agents=tuple(dict.fromkeys((scope.agent, ""))))
+def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
+    """Write what every prompt of a session shows, as of its snapshot: of kinds with a budget, what fits it."""
+    agents = tuple(dict.fromkeys((scope.agent, "")))
+    headed = [kind for kind in opened.kinds.values() if kind.heading]
+    whole = Wanted(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
     at = from_micros(snapshot.at)
     parts: list[list[Record]] = []
+    shown: set[str] = set()
+    omitted = Counter[str]()
     for space, version in ((scope.space, snapshot.version), (scope.shared.space, snapshot.shared)):
         asked = version and (not parts or space != scope.space)
-        found = records.read(opened.database, space, version, wanted) if asked else []
+        found = records.read(opened.database, space, version, whole) if asked else []
+        for kind in headed if asked else ():
+            if kind.prompt_budget:
+                there = records.outlines(opened.database, space, version, kind.name, agents)
+                there = [one for one in there if _is_true(one, snapshot.at)]
+                chosen = fitting(kind, there)
+                by_version = records.by_versions(opened.database, space, [one.version for one in chosen])
+                found += [by_version[one.version] for one in chosen]
+                shown |= {one.id for one in chosen}
+                omitted += Counter(place(kind, one.target) for one in there)
+                omitted -= Counter(place(kind, one.target) for one in chosen)
         parts.append([record for record in found if record.valid(at)])
-    return known(parts[0], parts[1], opened.kinds, scope.agent)
+    left = dict(omitted)
+    return Known(known(parts[0], parts[1], opened.kinds, scope.agent, left), frozenset(shown), left)
+
+
+def _is_true(one: Outline, at: int) -> bool:
+    return (one.since is None or one.since <= at) and (one.until is None or at < one.until)

@@ -542,7 +542,8 @@ class Prompt:
 
     `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `room` to what is
     left of the budget to the session and to what was recalled, which is the budget to compact for; and `unchanged` to
-    those that it begins with as the last prompt of this chat through the same open memory did.
+    those that it begins with as the last prompt of this chat through the same open memory did. `omitted` counts the records
+    that a prompt had no room for, by kind and target, such as "fact/user": recall finds them.
     """
 
     system: str
@@ -550,6 +551,7 @@ class Prompt:
     window: Window
     hits: tuple[Hit, ...]
     tokens: Mapping[str, int] = field(hash=False)
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

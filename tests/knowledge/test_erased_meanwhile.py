@@ -12,8 +12,9 @@ import pytest
 import programs
 from holdfast import Memory, Record
 from holdfast.agents import files as tree
-from holdfast.agents.files import Files, Refused
-from holdfast.learn import merge
+from holdfast.agents.file_paths import Refused
+from holdfast.agents.files import Files
+from holdfast.learn import draft, merge
 from holdfast.store import heard
 
 
@@ -87,7 +88,7 @@ def test_a_file_that_is_edited_is_erased(memory: Memory, monkeypatch: pytest.Mon
     files = Files(memory)
     files.create("/memories/a.md", "one")
     (record,) = memory.records(kind="file")
-    gap = Gap(tree.scan)
+    gap = Gap(draft.scan)
     monkeypatch.setattr(tree, "scan", gap)
     with pytest.raises(Refused, match="does not exist"):
         gap.during(

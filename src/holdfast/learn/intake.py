@@ -16,6 +16,7 @@ from holdfast.learn.draft import (
     allow,
     check_expected,
     check_length,
+    check_room,
     policy,
     prepare,
     quarantine_reason,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 COMPARED = 4  # records that a new text is compared with, those that share most with it
+# The same of a kind whose texts are always compared: of sixteen, as many repetitions are recognised as of all.
+NEAREST = 16
 _ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 _CANDIDATES = 10  # shown when a text names several records
 
@@ -43,7 +46,7 @@ Classify = Callable[[str, Sequence[str]], "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Write records for a scope. `similar` finds the records of a kind that share most with a text."""
+    """Write records for a scope. `similar` finds the records about the same that share most with a draft."""
 
     database: Database
     scope: Scope
@@ -51,7 +54,7 @@ class Intake:
     now: int
     by: Writer
     classify: Classify
-    similar: Callable[[str, str, int], list[Record]]
+    similar: Callable[[Record, int], list[Record]]
 
     @property
     def space(self) -> str:
@@ -109,11 +112,11 @@ class Intake:
     def _compare(self, draft: Record) -> tuple[Verdict, Record | None] | None:
         """Compare a text with those of its kind that it may repeat or replace."""
         rest()
-        if draft.trust == "quarantined" or self.kinds[draft.kind].one_per:
+        rules = self.kinds[draft.kind]
+        if draft.trust == "quarantined" or rules.one_per:
             return None
-        if not self.kinds[draft.kind].cap:
-            found = self.similar(draft.text, draft.kind, COMPARED)
-            there = [one for one in found if one.agent in self._own and one.target == draft.target]
+        if not rules.cap:
+            there = self.similar(draft, NEAREST if rules.merge else COMPARED)
             verdict = self.classify(draft.text, [one.text for one in there])
             return verdict, None if verdict.place is None else there[verdict.place]
         # The cap keeps them few: they are compared all, also those that share no word.
@@ -202,7 +205,8 @@ class Intake:
         """
         if relation == "duplicate":
             if draft.messages is not None:
-                return any(_is_within(draft, one) for one in (other, *other.wordings))
+                places: tuple[Record | Wording, ...] = (other, *other.wordings)
+                return any(_is_within(draft, one) for one in places)
             texts = {other.text, *(one.text for one in other.wordings)}
             return self.by == "reflect" and _is_source(draft, other) and draft.text in texts
         same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
@@ -244,19 +248,13 @@ class Intake:
         """
         rules = self.kinds.get(record.kind)
         cap = rules.cap.get(record.target) if rules else None
-        if cap is None:
+        if rules is None or cap is None:
             return
         chat = record.chat if record.kind == "note" and not record.run else None
         used = records.characters(
             changes.tx, self.space, record.kind, record.target, record.agent, record.run, chat
         )
-        if used - freed + size > cap:
-            name = f"{record.target} {record.kind}s".strip()
-            new = f"; this one has {size:,}" if size else ""
-            raise InvalidInput(
-                f"The {name} hold {used:,} of at most {cap:,} characters{new}{f' in place of {freed:,}' if freed else ''}.",
-                f"Shorten it, or replace or retract some of the {name}.",
-            )
+        check_room(rules, record.target, cap, used, size, freed)
 
     def single(self, changes: Writing, draft: Record) -> Record | None:
         """Find the one record of a kind, also if it was retracted: it goes on."""

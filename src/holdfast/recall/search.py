@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 CACHE_BYTES = 512 * 2**20  # of indexes in memory; the least recently used ones are let go beyond it
+NEAREST = 256  # records that share most with a text, of which those about the same are compared with it
 WEIGHTS = rank.Weights()
 
 C = TypeVar("C", bound=Columns)
@@ -64,12 +65,22 @@ class Search:
         found.sort(key=lambda hit: -hit.score)
         return self._fetch(found[: wanted.limit])
 
-    def similar(self, scope: Scope, text: str, kind: str, limit: int) -> list[Record]:
-        """Find the records of a kind, within the scope's own space, that share most with a text."""
-        if not questions.has_words(text):
+    def similar(self, scope: Scope, draft: Record, limit: int) -> list[Record]:
+        """Find the records, within the scope's own space, that share most with a draft: of its kind and target, and its agent's.
+
+        Those are chosen among the `NEAREST` of its kind, so that its cost does not grow with what is stored.
+        """
+        if not questions.has_words(draft.text):
             return []
-        wanted = Wanted(messages=False, kinds=frozenset((kind,)), limit=limit)
-        found = self._search(scope.space, scope.agent, questions.parse(text), wanted)
+        wanted = Wanted(
+            messages=False,
+            kinds=frozenset((draft.kind,)),
+            target=draft.target,
+            agents=frozenset((scope.agent, "")),
+            limit=limit,
+            looked=NEAREST,
+        )
+        found = self._search(scope.space, scope.agent, questions.parse(draft.text), wanted)
         return [hit.record for hit in found if hit.record]
 
     def rebuild(self, space: str) -> int:

@@ -136,6 +136,39 @@ def _escaped(text: str) -> str:
     return re.sub(r"([!%_])", r"!\1", text)
 
 
+class Outline(NamedTuple):
+    """What decides whether a prompt shows a version of a record: the times are those at which it is true in the world."""
+
+    version: int
+    id: str
+    target: str
+    by: str
+    priority: int
+    evidence: int
+    length: int
+    since: int | None
+    until: int | None
+
+
+def outlines(
+    source: Database | Connection, space: str, at: int, kind: str, agents: Sequence[str]
+) -> list[Outline]:
+    """Read the outlines of a kind as of a version, in the order in which the records were first written."""
+    marks = {f"agent{n}": agent for n, agent in enumerate(agents)}
+    rows = _all(
+        source,
+        f"""SELECT version, id, target, author, priority, evidence, length(text), since, until FROM records
+        WHERE space = :space AND kind = :kind AND version <= :at AND ended > :at AND retracted = 0
+        AND trust <> 'quarantined' AND run = '' AND agent IN ({", ".join(f":{mark}" for mark in marks)})
+        ORDER BY born, version""",  # noqa: S608 - made of names of parameters
+        space=space,
+        kind=kind,
+        at=at,
+        **marks,
+    )
+    return [Outline(*row) for row in rows]
+
+
 def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str], run: str) -> list[Row]:
     """Read of the current records of a kind and target what a comparison needs: version, chat, text; oldest first."""
     marks = {f"agent{n}": agent for n, agent in enumerate(agents)}
@@ -215,6 +248,36 @@ def former(db: Database, space: str, like: Record) -> list[Record]:
         open=MAX_COUNT,
     )
     return [_to_record(row) for row in rows]
+
+
+def owners(db: Database, space: str, kind: str) -> list[str]:
+    """Return the agents that have current records of a kind, the one with the oldest first."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT agent, min(born) FROM records WHERE space = :space AND kind = :kind AND ended = :open "
+            "AND retracted = 0 AND trust <> 'quarantined' AND run = '' GROUP BY agent ORDER BY 2",
+            space=space,
+            kind=kind,
+            open=MAX_COUNT,
+        )
+    return [row[0] for row in rows]
+
+
+def changed_since(db: Database, space: str, kind: str, agent: str, seen: int, *, but: str) -> bool:
+    """Return whether a current record of a kind was written after a version, otherwise than by one action."""
+    with db.reading() as connection:
+        return bool(
+            connection.all(
+                "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open "
+                "AND version > :seen AND agent = :agent AND action <> :but AND retracted = 0 LIMIT 1",
+                space=space,
+                kind=kind,
+                open=MAX_COUNT,
+                seen=seen,
+                agent=agent,
+                but=but,
+            )
+        )
 
 
 def is_current(tx: Connection, space: str, record: Record) -> bool:
