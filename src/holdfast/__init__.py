@@ -43,6 +43,7 @@ from holdfast.types import (
     Verification,
     Why,
     Window,
+    Wording,
     Writer,
 )
 from holdfast.view import View
@@ -101,6 +102,7 @@ __all__ = [
     "View",
     "Why",
     "Window",
+    "Wording",
     "WorkResult",
     "Writer",
     "acting",

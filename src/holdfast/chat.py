@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
-from holdfast.context.known import known, run_notes
+from holdfast.context.known import Known, fitting, known, place, run_notes
 from holdfast.context.prompt import SHARE, SUMMARISED_SHARE
 from holdfast.context.prompt import build as build_prompt
 from holdfast.context.recalled import at_most
@@ -31,7 +32,7 @@ from holdfast.run import Run, current_run
 from holdfast.store import jobs, log, records, sessions, snapshots, summaries
 from holdfast.store.database import repeated
 from holdfast.store.pads import Place
-from holdfast.store.records import Moment, Wanted
+from holdfast.store.records import Moment, Outline, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.media import has_media
@@ -293,10 +294,10 @@ class Chat(Digest):
         # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
         snapshots.freeze(opened.database, scope, self._id, opened.now())
         with self._one_read(query) as recalling:
-            snapshot, always = self._always(run)
+            snapshot, frozen, always = self._always(run)
             room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
             stats = self.stats()
-            hits = self._recalled(recalling, query, at_most(limit, room), snapshot)
+            hits = self._recalled(recalling, query, at_most(limit, room), snapshot, frozen.shown)
             frontier = self._frontier(policy, stats)
             share = SUMMARISED_SHARE if frontier else SHARE
             expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
@@ -314,7 +315,7 @@ class Chat(Digest):
                 images=images == "keep",
             )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
-        return prompt
+        return replace(prompt, omitted=frozen.omitted)
 
     def _one_read(self, query: str | None) -> AbstractContextManager[OneRead | None]:
         """Open the one read that a prompt is made in; with nothing to recall, of the database only.
@@ -330,7 +331,7 @@ class Chat(Digest):
                 return opened.search.one_read(self._memory.scope, Wanted())
         return opened.database.one_read()
 
-    def _always(self, run: Run | None) -> tuple[Snapshot, str]:
+    def _always(self, run: Run | None) -> tuple[Snapshot, Known, str]:
         """Write what every prompt of the session shows, as of its snapshot, and then what the run noted.
 
         A chat that does not exist has no snapshot: it is shown what is known now.
@@ -341,9 +342,11 @@ class Chat(Digest):
         make = partial(_known, opened, scope, snapshot)
         frozen = opened.frozen((scope, snapshot), make) if taken else make()
         noted = run_notes(run.notes(), run.pad.stored()) if run else ""
-        return snapshot, "\n\n".join(part for part in (frozen, noted) if part)
+        return snapshot, frozen, "\n\n".join(part for part in (frozen.text, noted) if part)
 
-    def _recalled(self, read: OneRead | None, query: str | None, limit: int, snapshot: Snapshot) -> list[Hit]:
+    def _recalled(
+        self, read: OneRead | None, query: str | None, limit: int, snapshot: Snapshot, shown: frozenset[str]
+    ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
         The query itself is not recalled, once it has been appended. Summaries are not wanted: the turns behind them are
@@ -358,11 +361,15 @@ class Chat(Digest):
         moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
         at = from_micros(snapshot.at)
         wanted = check(sources=("message", "record"), limit=limit, valid_at=at, moments=moments)
-        shown = {kind.name for kind in opened.kinds.values() if kind.heading}
+        whole = {kind.name for kind in opened.kinds.values() if kind.heading and not kind.prompt_budget}
         asked = (self._id, query.strip())
         hits = read.recall(parse(query), wanted)
         read.release()
-        return [hit for hit in hits if hit.kind not in shown and (hit.chat, hit.text.strip()) != asked]
+        return [
+            hit
+            for hit in hits
+            if hit.kind not in whole and hit.id not in shown and (hit.chat, hit.text.strip()) != asked
+        ]
 
     def advance(self) -> int:
         """Let the next prompt show what is known now, and return that version.
@@ -554,14 +561,32 @@ def _reference(hit: Hit) -> str:
     return hit.id if hit.source == "record" else f"{hit.chat}#{hit.seq}"
 
 
-def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> str:
-    """Write what every prompt of a session shows, as of its snapshot."""
-    kinds = tuple(kind.name for kind in opened.kinds.values() if kind.heading)
-    wanted = Wanted(kinds=kinds, agents=tuple(dict.fromkeys((scope.agent, ""))))
+def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
+    """Write what every prompt of a session shows, as of its snapshot: of kinds with a budget, what fits it."""
+    agents = tuple(dict.fromkeys((scope.agent, "")))
+    headed = [kind for kind in opened.kinds.values() if kind.heading]
+    whole = Wanted(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
     at = from_micros(snapshot.at)
     parts: list[list[Record]] = []
+    shown: set[str] = set()
+    omitted = Counter[str]()
     for space, version in ((scope.space, snapshot.version), (scope.shared.space, snapshot.shared)):
         asked = version and (not parts or space != scope.space)
-        found = records.read(opened.database, space, version, wanted) if asked else []
+        found = records.read(opened.database, space, version, whole) if asked else []
+        for kind in headed if asked else ():
+            if kind.prompt_budget:
+                there = records.outlines(opened.database, space, version, kind.name, agents)
+                there = [one for one in there if _is_true(one, snapshot.at)]
+                chosen = fitting(kind, there)
+                by_version = records.by_versions(opened.database, space, [one.version for one in chosen])
+                found += [by_version[one.version] for one in chosen]
+                shown |= {one.id for one in chosen}
+                omitted += Counter(place(kind, one.target) for one in there)
+                omitted -= Counter(place(kind, one.target) for one in chosen)
         parts.append([record for record in found if record.valid(at)])
-    return known(parts[0], parts[1], opened.kinds, scope.agent)
+    left = dict(omitted)
+    return Known(known(parts[0], parts[1], opened.kinds, scope.agent, left), frozenset(shown), left)
+
+
+def _is_true(one: Outline, at: int) -> bool:
+    return (one.since is None or one.since <= at) and (one.until is None or at < one.until)

@@ -24,12 +24,13 @@ class Kind:
 
     `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per` makes a new text replace the
     former: one for each "agent", or one for each "chat". `targets` are what it can be about, the first by default, or
-    the compartments of notes. `cap` limits the characters of all texts of a target together (of a compartment: within
-    its run, session or plan), `longest` those of one text. `writers` may add, change and remove it. `merge` compares a
-    new text with those that are there, unless the caller says otherwise. `counts_use` counts how often it was asked for.
+    the compartments of notes. `prompt_budget` says how many characters of the texts of a target a prompt shows; there may
+    be more of them, which recall finds. `cap` lets no more be stored of a target (of a compartment: within its run, session
+    or plan), `longest` of one text. `writers` may add, change and remove it. `merge` compares a new text with those that
+    are there, unless the caller says otherwise. `counts_use` counts how often it was asked for.
 
     Raises:
-        InvalidInput: a name is not usable, a cap is not for one of the targets, or a writer is unknown.
+        InvalidInput: a name is not usable, a budget or a cap is not for one of the targets, or a writer is unknown.
 
     """
 
@@ -42,6 +43,7 @@ class Kind:
     writers: tuple[Writer, ...] = WRITERS
     merge: bool = False
     counts_use: bool = False
+    prompt_budget: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of a kind", longest=64)
@@ -52,12 +54,14 @@ class Kind:
         for names, what in ((self.targets, "targets"), (self.writers, "writers")):
             if not _are_names(names):
                 raise InvalidInput(f"`{what}` of a kind must be a tuple of texts.", "Pass a tuple.")
-        if not self.targets or not _is_cap(self.cap, self.targets):
-            raise InvalidInput(
-                f"The kind {self.name!r} has a cap for what is no target of it.", "Name it in `targets`."
-            )
-        for most in self.cap.values():
-            check_count(most, "cap")
+        for name, limits in (("prompt_budget", self.prompt_budget), ("cap", self.cap)):
+            if not self.targets or not _is_cap(limits, self.targets):
+                raise InvalidInput(
+                    f"The kind {self.name!r} has a `{name}` for what is no target of it.",
+                    "Name it in `targets`.",
+                )
+            for most in limits.values():
+                check_count(most, name)
         if self.one_per not in ("", "agent", "chat") or not set(self.writers) <= set(WRITERS):
             raise InvalidInput(
                 f"The kind {self.name!r} has an unknown writer or `one_per`.",
@@ -76,12 +80,12 @@ def _is_cap(cap: object, targets: tuple[str, ...]) -> bool:
 # What an agent is, is for those to say who made it and who work with it, not for what reflects on its sessions.
 _NOT_REFLECTION = tuple(writer for writer in WRITERS if writer != "reflect")
 
-# In the order in which prompts show them. Caps and lengths are those of the designs that these kinds come from.
+# In the order in which prompts show them. Budgets, caps and lengths are those of the designs that these kinds come from.
 KINDS: tuple[Kind, ...] = (
     Kind("constraint", "Constraints", writers=("user",), longest=4_000),
     Kind("soul", "Soul", one_per="agent", longest=20_000, writers=_NOT_REFLECTION),
     Kind("profile", "Profile", one_per="agent", longest=20_000),
-    Kind("fact", "Facts", targets=("user", "env"), cap={"user": 4_000, "env": 8_000}, merge=True),
+    Kind("fact", "Facts", targets=("user", "env"), prompt_budget={"user": 4_000, "env": 8_000}, merge=True),
     Kind(
         "note",
         targets=("session", "plan", "run"),
@@ -91,7 +95,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("finding"),
     Kind("insight"),
     Kind("lesson"),
-    Kind("episode", one_per="chat", longest=1_000),
+    Kind("episode", one_per="chat", longest=2_000),
     Kind("file"),  # its target is its path; see `holdfast.agents.files`
 )
 

@@ -19,6 +19,7 @@ from holdfast.store.rows import from_micros, to_micros
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from holdfast.context.known import Known
     from holdfast.context.prefix import Fingerprint
     from holdfast.events import Events
     from holdfast.kinds import Kind
@@ -68,7 +69,7 @@ class Opened:
         self.lock = threading.Lock()
         self._ended = threading.Condition(self.lock)
         self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
-        self._frozen: dict[tuple[Scope, Snapshot], str] = {}
+        self._frozen: dict[tuple[Scope, Snapshot], Known] = {}
         self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
         self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
         self._executor: Executor | None = None
@@ -118,7 +119,7 @@ class Opened:
             now=self.now(),
             by=by,
             classify=self.classify,
-            similar=lambda text, kind, limit: self.search.similar(scope, text, kind, limit),
+            similar=lambda draft, limit: self.search.similar(scope, draft, limit),
             chat=chat,
         )
 
@@ -171,17 +172,17 @@ class Opened:
             for one in found
         ]
 
-    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], str]) -> str:
+    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], Known]) -> Known:
         """Give what the prompts of a session show of what is known; made once for a snapshot, of which there are few."""
         with self.lock:
-            text = self._frozen.get(key)
-        if text is None:
-            text = make()
+            known = self._frozen.get(key)
+        if known is None:
+            known = make()
             with self.lock:
                 if len(self._frozen) >= FROZEN:
                     self._frozen.pop(next(iter(self._frozen)))
-                self._frozen[key] = text
-        return text
+                self._frozen[key] = known
+        return known
 
     def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
         """Count the tokens that the prompt of a chat begins with as its last one did, and remember it for the next."""

@@ -237,6 +237,16 @@ class Why(Mapping[str, float]):
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """Hold other words for what a record says: who said them, and in which messages (first and last `seq`) of which chat."""
+
+    text: str
+    by: Writer = field(default="agent", kw_only=True)
+    chat: str = field(default="", kw_only=True)
+    messages: tuple[int, int] | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """Hold one thing that is known, in one of its versions.
 
@@ -245,7 +255,8 @@ class Record:
     whose it is, "" for that of all agents of the user. `by` wrote the text, `source` says where it came from, `chat` and
     `messages` (first and last `seq`) in which words it was learned. `at` is when it was said: the time of the last of
     these messages, or of storing where there are none. `created` is when this version was stored; `since` and `until`
-    are when it is true in the world. `evidence` counts how often it was said, `sources` names who else said it. `uses` and
+    are when it is true in the world. `evidence` counts how often it was said, `sources` names who else said it, and
+    `wordings` are the words in which it was said again, the newest last. `uses` and
     `used` say how often and when last a note was asked for. `flags` name what the guard found in the text. `action` is
     what made this version ("add", "replace", "duplicate", "update", "retract", …) and `why` says more.
     """
@@ -263,6 +274,7 @@ class Record:
     source: str = field(default="", kw_only=True)
     sources: tuple[str, ...] = field(default=(), kw_only=True)
     evidence: int = field(default=1, kw_only=True)
+    wordings: tuple[Wording, ...] = field(default=(), kw_only=True)
     by: Writer = field(default="agent", kw_only=True)
     run: str = field(default="", kw_only=True)
     chat: str = field(default="", kw_only=True)
@@ -290,7 +302,7 @@ class Change:
     """Explain one version of a space: what was done to which record, by whom, when (`at`: stored), and the text before and after it.
 
     `before` and `after` are None where there was, or is, no such record. `batch` is the first version of the call that
-    made this change; `undo` takes back all changes of a call.
+    made this change; `undo` takes back all changes of a call. `said` are the words of a duplicate, "" of any other change.
     """
 
     version: int
@@ -304,6 +316,7 @@ class Change:
     at: datetime
     why: str
     batch: int = 0
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +466,8 @@ class Hit:
     order of a result is the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its
     kind, `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). Of a summary,
     `seq` to `last` are the messages behind it, and `Chat.expand` gives them. `flags` name what the guard found in the
-    text, and "released" a record that was released from quarantine.
+    text, and "released" a record that was released from quarantine. `wordings` are other words in which a record was said,
+    and which it is found by as well.
     """
 
     source: Source
@@ -469,6 +483,7 @@ class Hit:
     last: int = field(default=0, kw_only=True)
     kind: str = field(default="", kw_only=True)
     flags: tuple[str, ...] = field(default=(), kw_only=True)
+    wordings: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def actor(self) -> str:
@@ -529,7 +544,8 @@ class Prompt:
 
     `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `room` to what is
     left of the budget to the session and to what was recalled, which is the budget to compact for; and `unchanged` to
-    those that it begins with as the last prompt of this chat through the same open memory did.
+    those that it begins with as the last prompt of this chat through the same open memory did. `omitted` counts the records
+    that a prompt had no room for, by kind and target, such as "fact/user": recall finds them.
     """
 
     system: str
@@ -537,6 +553,7 @@ class Prompt:
     window: Window
     hits: tuple[Hit, ...]
     tokens: Mapping[str, int] = field(hash=False)
+    omitted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

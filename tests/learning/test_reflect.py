@@ -54,7 +54,7 @@ def setting(memory: Memory, **changed: Any) -> Setting:
             now=opened.now(),
             by="reflect",
             classify=opened.classify,
-            similar=lambda text, kind, limit: opened.search.similar(scope, text, kind, limit),
+            similar=lambda draft, limit: opened.search.similar(scope, draft, limit),
         )
 
     made = Setting(

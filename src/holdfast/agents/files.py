@@ -342,13 +342,13 @@ class Files:
             return plan({}, _author(memory, self._by)).said
         for _ in range(_ATTEMPTS):
             intake = memory._intake(self._by)  # noqa: SLF001 - our own
-            seen, tree = records.version(intake.database, intake.space), self._tree()
+            seen, tree = records.seen(intake.database, intake.space), self._tree()
             planned = plan(tree, _Author(intake.by, intake.scope.agent, policy(intake.kinds, KIND)))
             if not planned.edits:
                 return planned.said
             with records.writing(intake.database, intake.space, intake.now) as changes:
-                if changes.version != seen and versions(_read(changes, intake.scope.agent)) != versions(tree):
-                    continue  # another one wrote files in between
+                if changes.seen != seen and versions(_read(changes, intake.scope.agent)) != versions(tree):
+                    continue  # another one wrote or erased files in between
                 written = [
                     changes.put(one.record, one.before, by=intake.by, action=one.action, why=one.why)
                     for one in planned.edits

@@ -31,7 +31,7 @@ from holdfast.types import Record, Scope
 _USER = "ada"
 _BATCH = 1_000  # records stored at once where storing is not measured
 _BUDGET = 8_000  # tokens
-_CAPS = next(kind.cap for kind in KINDS if kind.name == "fact")
+_CAPS = next(kind.prompt_budget for kind in KINDS if kind.name == "fact")
 _ROOM = 80  # characters left below a cap
 _ENOUGH = 300  # sentences, to reach any cap
 _TABLE = (

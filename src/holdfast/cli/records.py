@@ -111,6 +111,8 @@ def show_change(screen: Screen, change: Change) -> None:
     )
     sign: Part = ("− ", "red") if change.after is None else ("+ ", "green") if change.before is None else ""
     screen.say(sign, *step(change.before, change.after), indent=6)
+    if change.said and change.said != change.after:
+        screen.say(f"said: {short(change.said)}", indent=6)
     if change.why:
         screen.say((f"why: {change.why}", "dim"), indent=6)
 
@@ -171,6 +173,9 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
         "learned": learned(record),
         "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
         "said": f"{count(record.evidence, 'time')}",
+        "also": "; ".join(
+            dict.fromkeys(short(one.text) for one in record.wordings if one.text != record.text)
+        ),
         "true": valid(record),
         "category": record.category,
         "tags": ", ".join(record.tags),

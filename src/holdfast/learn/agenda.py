@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.learn import consolidate, reflect
 from holdfast.store import jobs, records, watermarks
 from holdfast.store.database import repeated
-from holdfast.store.records import NOW
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.types import Job
 
@@ -63,8 +62,7 @@ def agents(setting: Setting, kind: str) -> list[str]:
 
 def owners(setting: Setting) -> list[str]:
     """List the agents that have facts."""
-    facts = records.read(setting.database, setting.space, NOW.version, records.Wanted(kinds=("fact",)))
-    return list(dict.fromkeys(fact.agent for fact in facts))
+    return records.owners(setting.database, setting.space, "fact")
 
 
 @repeated

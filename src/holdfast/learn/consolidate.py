@@ -45,15 +45,19 @@ _SCHEMA = schema(
 )
 
 
+_SHOWN = 8_000  # characters of facts that one question is about: as many as a prompt shows
+
+
 def due(setting: Setting) -> bool:
     """Say whether the agent has facts that could be joined, and one of them was written since it was last seen to.
 
     That some were joined is no news.
     """
     seen = watermarks.read(setting.database, setting.space, "", _mark_of(setting))
-    return any(
-        fact.version > seen and fact.action != MERGED for facts in _facts(setting).values() for fact in facts
-    )
+    scope = setting.scope
+    if not records.changed_since(setting.database, scope.space, "fact", scope.agent, seen, but=MERGED):
+        return False
+    return any(_is_news(facts, seen) for groups in _facts(setting).values() for facts in groups)
 
 
 def plan(
@@ -63,7 +67,8 @@ def plan(
 ) -> Iterator[Unit]:
     """Ask which facts of the agent can be joined: of those about the user, then of those about the environment.
 
-    The watermark moves with the last of the questions, to the version that the space had before the facts were read;
+    Where there are many, a question is about facts that were first written one after the other, and only asked if one of
+    them is news. The watermark moves with the last of the questions, to the version that the space had before the facts were read;
     where no two facts are about the same, it moves without a question.
 
     Raises:
@@ -73,7 +78,13 @@ def plan(
     mark = Mark("", _mark_of(setting), records.version(setting.database, setting.space))
     intake = setting.intake(setting.scope)
     allow(rules_of(intake.kinds, "fact"), intake.by, "change")
-    asked = list(_facts(setting).items())
+    seen = watermarks.read(setting.database, setting.space, "", mark.kind)
+    asked = [
+        (target, facts)
+        for target, groups in _facts(setting).items()
+        for facts in groups
+        if len(groups) == 1 or _is_news(facts, seen)
+    ]
     prompt = load("consolidate", setting.prompts.get("consolidate"))
     for place, (target, facts) in enumerate(asked, 1):
         shown = "\n".join(f"{number}. {entry(fact)}" for number, fact in enumerate(facts, 1))
@@ -94,8 +105,12 @@ def _mark_of(setting: Setting) -> str:
     return f"consolidate:{setting.scope.agent}"
 
 
-def _facts(setting: Setting) -> dict[str, list[Record]]:
-    """Read the facts of the agent by what they are about, where there are two or more.
+def _is_news(facts: Sequence[Record], seen: int) -> bool:
+    return any(fact.version > seen and fact.action != MERGED for fact in facts)
+
+
+def _facts(setting: Setting) -> dict[str, list[list[Record]]]:
+    """Read the facts of the agent in groups of two or more, by what they are about.
 
     Those of no agent are left to themselves: joined with them, what one agent knows would be known to all.
     """
@@ -103,7 +118,22 @@ def _facts(setting: Setting) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for fact in records.read(setting.database, setting.space, NOW.version, wanted):
         found.setdefault(fact.target, []).append(fact)
-    return {target: facts for target, facts in found.items() if len(facts) > 1}
+    groups = {
+        target: [group for group in _grouped(facts) if len(group) > 1] for target, facts in found.items()
+    }
+    return {target: some for target, some in groups.items() if some}
+
+
+def _grouped(facts: Sequence[Record]) -> Iterator[list[Record]]:
+    group: list[Record] = []
+    size = 0
+    for fact in facts:
+        size += len(fact.text)
+        if group and size > _SHOWN:
+            yield group
+            group, size = [], len(fact.text)
+        group.append(fact)
+    yield group
 
 
 def _apply(

@@ -120,6 +120,18 @@ def check_length(text: str, kind: Kind) -> None:
         )
 
 
+def check_room(kind: Kind, target: str, most: int, used: int, size: int, freed: int = 0) -> None:
+    """Raise InvalidInput if a text of some size does not fit beside those of a target, in place of one of `freed` characters."""
+    if used - freed + size > most:
+        name = f"{target} {kind.name}s".strip()
+        new = f"; this one has {size:,}" if size else ""
+        instead = f" in place of {freed:,}" if freed else ""
+        raise InvalidInput(
+            f"The {name} hold {used:,} of at most {most:,} characters{new}{instead}.",
+            f"Shorten it, or replace or retract some of the {name}.",
+        )
+
+
 def check_tags(tags: object) -> tuple[str, ...]:
     """Return tags as a tuple without repetitions, or raise InvalidInput."""
     if isinstance(tags, str | bytes) or not isinstance(tags, Iterable):

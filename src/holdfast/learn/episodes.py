@@ -114,11 +114,11 @@ def _store(setting: Setting, session: _Session, how: str, shown: str, answer: st
     episode = session.episode if answer is None else episodic.read(answer, session.episode, shown)
     draft = prepare(_draft(setting, session, episode, how), setting.kinds, _BY)
     for _ in range(_ATTEMPTS):
-        seen = records.version(setting.database, setting.space)
-        step = _step(setting, session, draft, seen + 1)
+        seen = records.seen(setting.database, setting.space)
+        step = _step(setting, session, draft, seen.version + 1)
         with records.writing(setting.database, setting.space, setting.now()) as changes:
-            if changes.version != seen:
-                continue  # somebody wrote in between: what was compared may be no more
+            if changes.seen != seen:
+                continue  # somebody wrote or erased in between: what was compared may be no more
             setting.settle(changes, session.mark)
             written = _write(changes, step)
         setting.events.tell_of(setting.scope, written)

@@ -1,4 +1,4 @@
-"""What one session did, in at most 1,000 characters: by rules, or in the words of a model that is asked for them."""
+"""What one session did, in at most 2,000 characters: by rules, or in the words of a model that is asked for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from holdfast.types import Message
 if TYPE_CHECKING:
     from holdfast.learn.prompting import Prompt
 
-LONGEST = 1_000  # characters of an episode
+LONGEST = 2_000  # characters of an episode
 MOST_FILES = 8
 MOST_DECISIONS = 3
 
@@ -90,7 +90,7 @@ _SCHEMA: Mapping[str, object] = {
 class Episode:
     """Hold what one session did.
 
-    `text` says it in at most 1,000 characters. `turns` counts what the user said. `files` are those that mattered, at most
+    `text` says it in at most 2,000 characters. `turns` counts what the user said. `files` are those that mattered, at most
     8, the most often edited and read first; `decisions` at most 3 sentences; `outcome` how it ended, "" if nobody said.
     """
 

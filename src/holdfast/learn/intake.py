@@ -17,6 +17,7 @@ from holdfast.learn.draft import (
     allow,
     check_expected,
     check_length,
+    check_room,
     policy,
     prepare,
     quarantine_reason,
@@ -31,7 +32,7 @@ from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
-from holdfast.types import MAX_COUNT, Record, Scope, Writer
+from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 COMPARED = 4  # records that a new text is compared with, those that share most with it
+# The same of a kind whose texts are always compared: of sixteen, as many repetitions are recognised as of all.
+NEAREST = 16
 _ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 _CANDIDATES = 10  # shown when a text names several records
 
@@ -48,7 +51,7 @@ Classify = Callable[[str, Sequence[str]], "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Write records for a scope. `similar` finds the records of a kind that share most with a text.
+    """Write records for a scope. `similar` finds the records about the same that share most with a draft.
 
     The prompts of `chat`, if it is named, show what is written from the same transaction on.
     """
@@ -59,7 +62,7 @@ class Intake:
     now: int
     by: Writer
     classify: Classify
-    similar: Callable[[str, str, int], list[Record]]
+    similar: Callable[[Record, int], list[Record]]
     chat: str = ""
 
     @property
@@ -93,22 +96,23 @@ class Intake:
         """
         ready = [prepare(draft, self.kinds, self.by) for draft in drafts]
         merging = [self.kinds[draft.kind].merge if merge is None else merge for draft in ready]
+        compared = any(merging) or any(map(self._is_learned, ready))
         for _ in range(_ATTEMPTS):
-            seen = records.version(self.database, self.space) if any(merging) else 0
+            seen = records.seen(self.database, self.space) if compared else None
             settled = [self._settled_before(draft) for draft in ready]
             verdicts = [
                 self._compare(draft) if wish and before is None else None
                 for draft, wish, before in zip(ready, merging, settled, strict=True)
             ]
             with records.writing(self.database, self.space, self.now) as changes:
-                if any(merging) and changes.version != seen:
-                    continue  # somebody wrote in between: what was compared may be no more
+                if compared and changes.seen != seen:
+                    continue  # somebody wrote or erased in between: what was compared may be no more
                 if also is not None:
                     also(changes)
                 written: list[Record] = []
                 for draft, verdict, before in zip(ready, verdicts, settled, strict=True):
-                    compared = verdict and self._among(draft, written, verdict)
-                    became = before or self._place(changes, draft, compared, expected)
+                    near = verdict and self._among(draft, written, verdict)
+                    became = before or self._place(changes, draft, near, expected)
                     if before is None and self._is_learned(draft):
                         heard.note(changes.tx, self.space, draft, became)
                     written.append(became)
@@ -130,11 +134,11 @@ class Intake:
     def _compare(self, draft: Record) -> tuple[Verdict, Record | None] | None:
         """Compare a text with those of its kind that it may repeat or replace."""
         rest()
-        if draft.trust == "quarantined" or self.kinds[draft.kind].one_per:
+        rules = self.kinds[draft.kind]
+        if draft.trust == "quarantined" or rules.one_per:
             return None
-        if not self.kinds[draft.kind].cap:
-            found = self.similar(draft.text, draft.kind, COMPARED)
-            there = [one for one in found if one.agent in self._own and one.target == draft.target]
+        if not rules.cap:
+            there = self.similar(draft, NEAREST if rules.merge else COMPARED)
             verdict = self.classify(draft.text, [one.text for one in there])
             return verdict, None if verdict.place is None else there[verdict.place]
         # The cap keeps them few: they are compared all, also those that share no word.
@@ -221,15 +225,17 @@ class Intake:
         )
 
     def _is_heard_again(self, draft: Record, other: Record, relation: str) -> bool:
-        """Say whether a text comes from words that were learned from before: that is no evidence, and no news.
+        """Return whether a text comes from words that were learned from before: that is no evidence, and no news.
 
         Nor is what a session says in one place news after what it says in a later one.
         """
-        if draft.messages is None and self.by != "reflect":
-            return False
-        same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
         if relation == "duplicate":
-            return same_chat or draft.source in {other.source, *other.sources} - {""}
+            if draft.messages is not None:
+                places: tuple[Record | Wording, ...] = (other, *other.wordings)
+                return any(_is_within(draft, one) for one in places)
+            texts = {other.text, *(one.text for one in other.wordings)}
+            return self.by == "reflect" and _is_source(draft, other) and draft.text in texts
+        same_chat = other.chat == draft.chat and None not in (draft.messages, other.messages)
         later = same_chat and draft.messages and other.messages and draft.messages[1] < other.messages[0]
         return relation == "update" and bool(later)
 
@@ -268,19 +274,13 @@ class Intake:
         """
         rules = self.kinds.get(record.kind)
         cap = rules.cap.get(record.target) if rules else None
-        if cap is None:
+        if rules is None or cap is None:
             return
         chat = record.chat if record.kind == "note" and not record.run else None
         used = records.characters(
             changes.tx, self.space, record.kind, record.target, record.agent, record.run, chat
         )
-        if used - freed + size > cap:
-            name = f"{record.target} {record.kind}s".strip()
-            new = f"; this one has {size:,}" if size else ""
-            raise InvalidInput(
-                f"The {name} hold {used:,} of at most {cap:,} characters{new}{f' in place of {freed:,}' if freed else ''}.",
-                f"Shorten it, or replace or retract some of the {name}.",
-            )
+        check_room(rules, record.target, cap, used, size, freed)
 
     def single(self, changes: Writing, draft: Record) -> Record | None:
         """Find the one record of a kind, also if it was retracted: it goes on."""
@@ -406,13 +406,34 @@ def _over(before: Record, draft: Record) -> Record:
         flags=draft.flags,
         evidence=1,
         sources=(),
+        wordings=(),
         retracted=False,
     )
 
 
-def _confirmed(before: Record, draft: Record, said: datetime) -> Record:
-    """Add evidence to a record: one more who said it, at some time."""
+def _confirmed(before: Record, draft: Record, at: datetime) -> Record:
+    """Add evidence to a record: one more who said it, in which words and when. The same source without a place is none."""
     known = (before.source, *before.sources, "")
     sources = before.sources if draft.source in known else (*before.sources, draft.source)
-    at = max(before.at or said, said)
-    return replace(before, evidence=before.evidence + 1, sources=sources, at=at)
+    again = draft.by == "reflect" and draft.messages is None and _is_source(draft, before)
+    said = Wording(draft.text, by=draft.by, chat=draft.chat, messages=draft.messages)
+    wordings = (*(one for one in before.wordings if one != said), said)
+    return replace(
+        before,
+        evidence=before.evidence + (not again),
+        sources=sources,
+        wordings=wordings,
+        at=max(before.at or at, at),
+    )
+
+
+def _is_source(draft: Record, other: Record) -> bool:
+    """Return whether a record was learned from the source of a draft."""
+    return draft.source in {other.source, *other.sources} - {""}
+
+
+def _is_within(draft: Record, heard: Record | Wording) -> bool:
+    """Return whether all messages of a draft were heard."""
+    if draft.chat != heard.chat or draft.messages is None or heard.messages is None:
+        return False
+    return heard.messages[0] <= draft.messages[0] and draft.messages[1] <= heard.messages[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from holdfast.learn.proposal import LOST, UNSAFE, Refused
 from holdfast.learn.setting import Mark, Outcome
 from holdfast.store import records
 from holdfast.store.records import NOW, Wanted, Writing
-from holdfast.types import Record
+from holdfast.types import Record, Wording
 
 if TYPE_CHECKING:
     from holdfast.learn.intake import Intake
@@ -159,6 +159,12 @@ def _shown(record: Record) -> tuple[object, ...]:
     return (*plain, record.since, record.until)
 
 
+def _words(record: Record) -> Iterator[Wording]:
+    """Yield all words in which something was said: what another text stands for is still found by them."""
+    yield Wording(record.text, by=record.by, chat=record.chat, messages=record.messages)
+    yield from record.wordings
+
+
 def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
     """Add to a record what others have beside their texts: evidence, sources, tags, priority."""
     sources = dict.fromkeys(source for one in parts for source in (one.source, *one.sources))
@@ -169,5 +175,8 @@ def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
         priority=max(one.priority for one in parts),
         evidence=sum(one.evidence for one in parts),
         at=max((one.at for one in parts if one.at), default=after.at),
+        wordings=tuple(
+            dict.fromkeys(said for one in parts for said in _words(one) if said.text != after.text)
+        ),
         sources=tuple(source for source in sources if source not in ("", kept.source)),
     )

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from holdfast.learn.contrast import contrast
 from holdfast.learn.features import features
 from holdfast.learn.reading import Reading, read
 from holdfast.text.forest import Forest
@@ -55,7 +56,7 @@ def classify(text: str, existing: Sequence[str]) -> Verdict:
         return _NEW
     likely = _forest().judge([features(olds[place], new) for place in near])
     for row, place in zip(likely, near, strict=True):
-        if new.exact_alone(olds[place]):  # a number that the other one has not
+        if contrast(olds[place], new):
             row[0] = 0.0
     return _decided(likely, near)
 

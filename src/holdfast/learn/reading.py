@@ -19,6 +19,7 @@ from holdfast.text import vectors
 
 # Scripts without spaces are read character by character.
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+|\d+(?:[.,:]\d+)*")
+_NEGATIVE = re.compile(r"(?<![^\s(\[=:,;])[-−](\d+(?:[.,]\d+)*)")
 _THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
 # Words that tell how a sentence is made, not what it is about.
 FUNCTION = frozenset(
@@ -55,6 +56,7 @@ class Reading:
     by_root: dict[str, list[int]]  # the words of content, by their stem
     by_start: dict[str, list[int]]  # those that are long enough, by how they begin
     exact: tuple[frozenset[str], ...]  # each number and time, in all that it may stand for
+    below: tuple[str, ...]  # the numbers below zero
 
     def exact_alone(self, other: Reading) -> int:
         """Count the numbers and times that another text does not have."""
@@ -68,7 +70,7 @@ class Reading:
     def says_literally(self, other: Reading) -> bool:
         """Say whether two texts are the same words, whatever their case and marks."""
         one, two = self.statement, other.statement
-        return one.plain == two.plain and one.long == two.long
+        return one.plain == two.plain and one.long == two.long and self.below == other.below
 
     def mean(self, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Give the direction in which chosen words of content point together; 0 for none."""
@@ -116,6 +118,7 @@ def read(text: str) -> Reading:
         by_root,
         by_start,
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
+        tuple(_NEGATIVE.findall(text)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,9 @@ from holdfast.errors import Conflict, InvalidInput, ModelFailed
 from holdfast.events import Call
 from holdfast.kinds import FIL
 from holdfast.learn import extraction, observe
-from holdfast.learn.draft import prepare, quarantine_reason
+from holdfast.learn.draft import policy, prepare, quarantine_reason
 from holdfast.learn.extraction import Source
+from holdfast.learn.intake import COMPARED
 from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import Prompt, load
 from holdfast.learn.question import Question, Unreadable
@@ -185,7 +186,8 @@ def _overlap(one: Record, other: Record) -> bool:
 def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
     """Say whether something else that is known says so, whichever session it came from, or the same answer does."""
     gone = {one.id for one in beside if one.id}
-    others = [one for one in intake.similar(draft.text, draft.kind, 4) if one.id not in gone]
+    near = intake.similar(replace(draft, target=policy(intake.kinds, draft.kind).targets[0]), COMPARED)
+    others = [one for one in near if one.id not in gone]
     others += [one for one in beside if one.kind == draft.kind]
     return intake.classify(draft.text, [one.text for one in others]).relation == "duplicate"
 

@@ -134,4 +134,4 @@ def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Recor
 
 
 def _state(record: Record) -> tuple[object, ...]:
-    return says(record), record.evidence, record.sources
+    return says(record), record.evidence, record.sources, record.wordings

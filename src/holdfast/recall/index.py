@@ -24,6 +24,7 @@ from holdfast.recall.segment import BadSegment, Document, Segment
 from holdfast.recall.tail import Tail
 from holdfast.store import records, summaries
 from holdfast.store import segments as stored
+from holdfast.text import analyze
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database, Row
@@ -241,8 +242,8 @@ def records_as_documents(db: Database, space: str, after: int, until: int) -> li
     """Read the versions of records that follow a number, up to another one; each is a document of its own."""
     rows = records.documents(db, space, after, until - after)
     found = {
-        version: Document(version, identity, agent, kind, "", at, text)
-        for version, identity, agent, kind, at, text in rows
+        version: Document(version, identity, agent, kind, "", at, _said(text, wordings))
+        for version, identity, agent, kind, at, text, wordings in rows
     }
     return _without_gaps(found, after, until)
 
@@ -272,6 +273,18 @@ def _to_document(row: Row) -> Document:
     doc, chat, agent, role, name, at, content, calls = row
     text = content if calls is None else "\n".join([content, *_call_texts(_parsed(calls))])
     return Document(doc, chat, agent, role, name or "", at, text)
+
+
+def _said(text: str, wordings: str | None) -> str:
+    """Return the words of a record: those of its text, and those that other wordings add, so that repetitions weigh nothing."""
+    if not wordings:
+        return text
+    seen = {analyze.fold(word) for word in analyze.tokens(text)}
+    added: dict[str, str] = {}
+    parsed = _parsed(wordings)
+    for other in _call_texts([one[:1] for one in parsed] if isinstance(parsed, list) else wordings):
+        added |= {analyze.fold(word): word for word in analyze.tokens(other)}
+    return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
 
 
 def _parsed(calls: str) -> object:

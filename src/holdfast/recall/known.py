@@ -54,7 +54,7 @@ def read(
     db: Database, space: str, scores: rank.Scores, places: rank.Numbers, wanted: Wanted
 ) -> Iterator[tuple[int, Record]]:
     """Read the records at some places of the scores, in order, and keep those that are wanted, up to the limit."""
-    left, size = wanted.limit, min(wanted.limit, _PAGE)
+    left, size, places = wanted.limit, min(wanted.limit, _PAGE), places[: wanted.looked]
     for start in range(0, len(places), size):
         part = [int(place) for place in places[start : start + size]]
         found = records.by_versions(db, space, [int(scores.docs[place]) for place in part])
@@ -73,6 +73,8 @@ def _passes(record: Record, wanted: Wanted) -> bool:
         and record.trust != "quarantined"
         and (wanted.tags is None or not wanted.tags.isdisjoint(record.tags))
         and (wanted.chat is None or record.chat == wanted.chat)
+        and wanted.target in (None, record.target)
+        and (wanted.agents is None or record.agent in wanted.agents)
         and (wanted.valid_at is None or record.valid(wanted.valid_at))
     )
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 CACHE_BYTES = 512 * 2**20  # of indexes in memory; the least recently used ones are let go beyond it
+NEAREST = 256  # records that share most with a text, of which those about the same are compared with it
 WEIGHTS = rank.Weights()
 _ATTEMPTS = 100  # to begin a read before others have written more than a tail can take in
 
@@ -64,13 +65,23 @@ class Search:
         with self.one_read(scope, wanted) as read:
             return read.recall(asked, wanted)
 
-    def similar(self, scope: Scope, text: str, kind: str, limit: int) -> list[Record]:
-        """Find the records of a kind, within the scope's own space, that share most with a text."""
-        if not questions.has_words(text):
+    def similar(self, scope: Scope, draft: Record, limit: int) -> list[Record]:
+        """Find the records, within the scope's own space, that share most with a draft: of its kind and target, and its agent's.
+
+        Those are chosen among the `NEAREST` of its kind, so that its cost does not grow with what is stored.
+        """
+        if not questions.has_words(draft.text):
             return []
-        wanted = Wanted(messages=False, kinds=frozenset((kind,)), limit=limit)
+        wanted = Wanted(
+            messages=False,
+            kinds=frozenset((draft.kind,)),
+            target=draft.target,
+            agents=frozenset((scope.agent, "")),
+            limit=limit,
+            looked=NEAREST,
+        )
         with self._one_read((scope.space,), scope.agent, wanted) as read:
-            found = read.find(questions.parse(text), wanted)
+            found = read.find(questions.parse(draft.text), wanted)
         return [hit.record for hit in found if hit.record]
 
     def one_read(self, scope: Scope, wanted: Wanted) -> AbstractContextManager[OneRead]:
@@ -326,4 +337,5 @@ def _record_hit(found: _Found, record: Record) -> Hit:
         why=found.why,
         kind=record.kind,
         flags=(*record.flags, *released),
+        wordings=tuple(dict.fromkeys(one.text for one in record.wordings)),
     )

@@ -26,11 +26,14 @@ class Wanted:
     chat: str | None = None
     roles: frozenset[str] | None = None
     kinds: frozenset[str] | None = None
+    target: str | None = None
+    agents: frozenset[str] | None = None
     tags: frozenset[str] | None = None
     since: int | None = None
     until: int | None = None
     valid_at: datetime | None = None
     limit: int = 10
+    looked: int = MAX_COUNT  # records that are read at most to find as many
     min_score: float = 0.0
     moments: Mapping[str, Moment] = field(default_factory=dict)
 

@@ -133,6 +133,7 @@ class _Erasing:
         texts = self._messages(chat, first, last)
         if messages is None:
             self.records("chat = :chat", chat=chat)
+            self._unsay(chat, first, last)
             self._unname(chat)
             for table, statement in _OF_CHAT.items():
                 self._count(table, self._tx.all(statement, space=self._space, chat=chat))
@@ -140,6 +141,7 @@ class _Erasing:
             self.records(
                 "chat = :chat AND first <= :last AND last >= :first", chat=chat, first=first, last=last
             )
+            self._unsay(chat, first, last)
             if texts:
                 self._update_session(chat, texts)
                 # Its episode told of them and is gone: it is written again, of what is left.
@@ -147,6 +149,29 @@ class _Erasing:
                     "DELETE FROM watermarks WHERE space = :space AND chat = :chat AND kind IN ('episode', 'episode:rules')",
                     space=self._space,
                     chat=chat,
+                )
+
+    def _unsay(self, chat: str, first: int, last: int) -> None:
+        """Take out the words in which messages repeated what others had said; how often it was said stays.
+
+        Of a whole chat these are also the words of which nobody said in which messages.
+        """
+        least = 0 if (first, last) == (1, MAX_COUNT) else first
+        rows = self._tx.all(
+            "SELECT version, wordings FROM records WHERE space = :space AND wordings IS NOT NULL ORDER BY version",
+            space=self._space,
+        )
+        for version, wordings in rows:
+            said = json.loads(wordings)
+            left = [one for one in said if one[2] != chat or one[3] > last or one[4] < least]
+            if left != said:
+                self._sum([(version, wordings)])
+                self._count("wordings", said[len(left) :])
+                self._tx.all(
+                    "UPDATE records SET wordings = :left WHERE space = :space AND version = :version",
+                    space=self._space,
+                    version=version,
+                    left=json.dumps(left) if left else None,
                 )
 
     def _unname(self, chat: str) -> None:
@@ -267,7 +292,7 @@ class _Erasing:
 
     def _delete(self, condition: str, **values: str | int) -> list[Row]:
         return self._tx.all(
-            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted",  # noqa: S608 - made of constants
+            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted, wordings",  # noqa: S608 - made of constants
             space=self._space,
             **values,
         )

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Damaged
+from holdfast.errors import Conflict, Damaged
 from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
-from holdfast.types import MAX_COUNT, Change, Record
+from holdfast.types import MAX_COUNT, Change, Record, Wording
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
-    "author, trust, flags, replaces, at, since, until, retracted, action, why, text, created"
+    "author, trust, flags, replaces, at, since, until, retracted, action, why, text, wordings, created"
 )
 _READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
 _FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
@@ -35,7 +35,15 @@ _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space),
         ({NEWEST_DOC})"""  # noqa: S608 - made of constants
+
+
+class Seen(NamedTuple):
+    """How far a space was when it was read: its newest change, and its epoch, which grows with each erasure."""
+
+    version: int
+    epoch: int
 
 
 class Moment(NamedTuple):
@@ -71,6 +79,12 @@ def version(db: Database, space: str) -> int:
     """Give the number of the newest change of a space, 0 for none."""
     with db.reading() as connection:
         return int(connection.all(_STATE, space=space)[0][0])
+
+
+def seen(db: Database, space: str) -> Seen:
+    """Return how far a space is, before something is read that `Writing.seen` is to tell is unchanged."""
+    with db.reading() as connection:
+        return Seen(*connection.all(_STATE, space=space)[0][:2])
 
 
 def moment(db: Database, space: str, at: int) -> tuple[Moment, int]:
@@ -123,6 +137,39 @@ def tagged(db: Database, space: str, tags: Iterable[str]) -> list[int]:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([!%_])", r"!\1", text)
+
+
+class Outline(NamedTuple):
+    """What decides whether a prompt shows a version of a record: the times are those at which it is true in the world."""
+
+    version: int
+    id: str
+    target: str
+    by: str
+    priority: int
+    evidence: int
+    length: int
+    since: int | None
+    until: int | None
+
+
+def outlines(
+    source: Database | Connection, space: str, at: int, kind: str, agents: Sequence[str]
+) -> list[Outline]:
+    """Read the outlines of a kind as of a version, in the order in which the records were first written."""
+    marks = {f"agent{n}": agent for n, agent in enumerate(agents)}
+    rows = _all(
+        source,
+        f"""SELECT version, id, target, author, priority, evidence, length(text), since, until FROM records
+        WHERE space = :space AND kind = :kind AND version <= :at AND ended > :at AND retracted = 0
+        AND trust <> 'quarantined' AND run = '' AND agent IN ({", ".join(f":{mark}" for mark in marks)})
+        ORDER BY born, version""",  # noqa: S608 - made of names of parameters
+        space=space,
+        kind=kind,
+        at=at,
+        **marks,
+    )
+    return [Outline(*row) for row in rows]
 
 
 def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str], run: str) -> list[Row]:
@@ -206,6 +253,36 @@ def former(db: Database, space: str, like: Record) -> list[Record]:
     return [_to_record(row) for row in rows]
 
 
+def owners(db: Database, space: str, kind: str) -> list[str]:
+    """Return the agents that have current records of a kind, the one with the oldest first."""
+    with db.reading() as connection:
+        rows = connection.all(
+            "SELECT agent, min(born) FROM records WHERE space = :space AND kind = :kind AND ended = :open "
+            "AND retracted = 0 AND trust <> 'quarantined' AND run = '' GROUP BY agent ORDER BY 2",
+            space=space,
+            kind=kind,
+            open=MAX_COUNT,
+        )
+    return [row[0] for row in rows]
+
+
+def changed_since(db: Database, space: str, kind: str, agent: str, seen: int, *, but: str) -> bool:
+    """Return whether a current record of a kind was written after a version, otherwise than by one action."""
+    with db.reading() as connection:
+        return bool(
+            connection.all(
+                "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open "
+                "AND version > :seen AND agent = :agent AND action <> :but AND retracted = 0 LIMIT 1",
+                space=space,
+                kind=kind,
+                open=MAX_COUNT,
+                seen=seen,
+                agent=agent,
+                but=but,
+            )
+        )
+
+
 def is_current(tx: Connection, space: str, record: Record) -> bool:
     """Say whether a version of a record is its newest one."""
     rows = tx.all(
@@ -260,13 +337,17 @@ def count_use(db: Database, space: str, ids: Sequence[str], now: int) -> None:
 
 
 class Writing:
-    """Write changes in one transaction: a batch, each with the next version of the space."""
+    """Write changes in one transaction: a batch, each with the next version of the space.
+
+    `seen` is how far the space was at its beginning: what was read then, and at the same `seen`, is as it was.
+    """
 
     def __init__(self, tx: Connection, space: str, now: int) -> None:
         self.tx = tx
         self.space = space
         self.now = now
-        self.version, self._doc = tx.all(_STATE, space=space)[0]
+        self.version, epoch, self._doc = tx.all(_STATE, space=space)[0]
+        self.seen = Seen(self.version, epoch)
         self._batch = self.version + 1
 
     def put(
@@ -282,6 +363,10 @@ class Writing:
         """Write the next version of a record, after `before` if there is one, and return it as stored.
 
         `by` makes the change; `record.by` wrote the text. A record without a time gets that of its messages.
+
+        Raises:
+            Conflict: `before` was erased since it was read.
+
         """
         self.version += 1
         identity = before.id if before else f"rec_{self.version:08x}{random.getrandbits(32):08x}"
@@ -292,12 +377,17 @@ class Writing:
         row = _to_row(record)
         born = self.version
         if before:
-            born = self.tx.all(
+            rows = self.tx.all(
                 "UPDATE records SET ended = :version WHERE space = :space AND version = :before RETURNING born",
                 space=self.space,
                 version=self.version,
                 before=before.version,
-            )[0][0]
+            )
+            if not rows:
+                raise Conflict(
+                    "What was to be changed was erased meanwhile; nothing was stored.", "Read it again."
+                )
+            born = rows[0][0]
         placed: dict[str, Value] = {"ended": MAX_COUNT, "born": born, "batch": self._batch}
         self.tx.all(_INSERT, space=self.space, undone=undone, doc=self._doc, writer=by, **placed, **row)
         return record
@@ -357,7 +447,7 @@ def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
 
 _CHANGES = """
     SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.created, r.why,
-        r.batch
+        r.batch, r.wordings
     FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
     WHERE r.space = :space AND r.version <= :at"""
 
@@ -423,14 +513,15 @@ def to_undo(tx: Connection, space: str, agents: Sequence[str] | None) -> list[in
 
 
 def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the versions of the next numbers: version, id, agent, kind, at, and the text that can be found.
+    """Read what the index needs of the versions of the next numbers: version, id, agent, kind, at, text, wordings.
 
     What was retracted or put into quarantine can not, nor what a run noted for itself.
     """
     with db.reading() as connection:
         return connection.all(
             """SELECT version, id, agent, kind, at,
-                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END,
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN wordings END
             FROM records WHERE space = :space AND version > :after AND version <= :until ORDER BY version""",
             space=space,
             after=after,
@@ -486,7 +577,21 @@ def _to_row(record: Record) -> dict[str, Value]:
         "action": record.action,
         "why": record.why,
         "text": record.text,
+        "wordings": json.dumps([_to_list(one) for one in record.wordings]) if record.wordings else None,
     }
+
+
+def _to_list(wording: Wording) -> list[object]:
+    return [wording.text, wording.by, wording.chat, *(wording.messages or (0, 0))]
+
+
+def _to_wordings(written: str | None) -> tuple[Wording, ...]:
+    return tuple(
+        [
+            Wording(text, by=by, chat=chat, messages=(first, last) if first else None)
+            for text, by, chat, first, last in json.loads(written or "[]")
+        ]
+    )
 
 
 def _to_record(row: Row) -> Record:
@@ -499,7 +604,7 @@ def _to_record(row: Row) -> Record:
     (
         version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources,
         evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text,
-        created, uses, used,
+        wordings, created, uses, used,
     ) = row  # fmt: skip
     try:
         return Record(
@@ -516,6 +621,7 @@ def _to_record(row: Row) -> Record:
             source=source,
             sources=tuple(json.loads(sources)) if sources else (),
             evidence=evidence,
+            wordings=_to_wordings(wordings),
             by=author,
             run=run,
             chat=chat,
@@ -541,7 +647,8 @@ def _to_record(row: Row) -> Record:
 
 
 def _to_change(row: Row) -> Change:
-    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch = row
+    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch, wordings = row
+    said = _to_wordings(wordings)[-1:] if action == "duplicate" else ()
     return Change(
         version=number,
         action=action,
@@ -554,4 +661,5 @@ def _to_change(row: Row) -> Change:
         at=from_micros(at),
         why=why,
         batch=batch,
+        said=said[0].text if said else "",
     )

@@ -113,6 +113,7 @@ CREATE TABLE records (
     until BIGINT,
     retracted BIGINT NOT NULL,          -- 0 or 1
     text TEXT NOT NULL,
+    wordings TEXT,                      -- JSON list of other words for it: text, who said it, chat, first, last
     created BIGINT NOT NULL DEFAULT 0,  -- when this version was stored
     PRIMARY KEY (space, version)
 );

@@ -12,6 +12,8 @@ from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting, shortened
 from holdfast.agents.results import ORIGIN
 from holdfast.agents.tools import Tool, ToolResult, failure, result
 from holdfast.errors import InvalidInput
+from holdfast.kinds import table
+from holdfast.learn.draft import check_room
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat
@@ -96,6 +98,7 @@ class _Facts:
         return actions[action]()
 
     def _add(self, target: Target, content: str) -> ToolResult:
+        self._check_room(target, content)
         record = self._memory.remember(content, "fact", target=_list_of(target), chat=self._chat_id)
         said = {
             "duplicate": "This entry was there already.",
@@ -105,8 +108,19 @@ class _Facts:
         return self._entries(target, said.get(record.action, "Entry added."))
 
     def _replace(self, target: Target, old_text: str, content: str) -> ToolResult:
-        self._memory.replace(self._one(target, old_text).id, content, kind="fact", chat=self._chat_id)
+        before = self._one(target, old_text)
+        self._check_room(target, content, before.text)
+        self._memory.replace(before.id, content, kind="fact", chat=self._chat_id)
         return self._entries(target, "Entry replaced.")
+
+    def _check_room(self, target: Target, content: str, before: str = "") -> None:
+        """Raise InvalidInput if an entry does not fit its list, which this tool keeps as short as prompts show it."""
+        opened, name = shown.opened_of(self._memory), _list_of(target)
+        rules = (opened.kinds if opened else table())["fact"]
+        texts = [one.text for one in self._memory.records(kind="fact", target=name)]
+        if name in rules.prompt_budget and content.strip() not in texts and len(content) > len(before):
+            used = sum(map(len, texts))
+            check_room(rules, name, rules.prompt_budget[name], used, len(content), len(before))
 
     def _remove(self, target: Target, old_text: str) -> ToolResult:
         self._memory.retract(self._one(target, old_text).id, kind="fact", chat=self._chat_id)
