@@ -31,6 +31,7 @@ from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
+from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
@@ -219,6 +220,7 @@ class Chat(Digest):
         system: str = "",
         limit: int | None = None,
         policy: Policy | None = None,
+        secrets: Secrets = "mask",
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -238,12 +240,16 @@ class Chat(Digest):
             system: your own instructions, which stand first.
             limit: at most so many recalled messages and records; None for as many as fit.
             policy: how to choose the window, within what is left of the budget.
+            secrets: "mask" puts what it is in place of each credential in what was recalled and in summaries; "show" shows
+                them as they were said. The messages of this chat itself are always shown as they were said.
 
         Raises:
             InvalidInput: a negative budget or limit.
 
         """
-        return self._prompt(current_run(self), budget, query, system=system, limit=limit, policy=policy)
+        return self._prompt(
+            current_run(self), budget, query, system=system, limit=limit, policy=policy, secrets=secrets
+        )
 
     def _prompt(
         self,
@@ -254,7 +260,9 @@ class Chat(Digest):
         system: str,
         limit: int | None,
         policy: Policy | None,
+        secrets: Secrets,
     ) -> Prompt:
+        masked = is_masked(secrets)
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         check_count(budget, "budget")
         snapshot = snapshots.freeze(opened.database, scope, self._id, opened.now())
@@ -264,6 +272,8 @@ class Chat(Digest):
         room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
         stats = self.stats()
         hits = self._recalled(query, at_most(limit, room), snapshot)
+        if masked:
+            hits = list(map(masked_hit, hits))
         policy = within(policy or Lossless(budget), budget)
         frontier = self._frontier(policy, stats)
         share = SUMMARISED_SHARE if frontier else SHARE
@@ -278,6 +288,7 @@ class Chat(Digest):
             system=system,
             known=always,
             share=share,
+            masked=masked,
             unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
         )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
@@ -468,7 +479,7 @@ class Chat(Digest):
         return memory._extract(job, self._id, said, model)  # noqa: SLF001 - as above
 
     def rename(self, title: str) -> None:
-        """Give the session a title; until then it is the beginning of the first user message.
+        """Give the session a title; until then it is the beginning of the first user message. Credentials are cut out.
 
         Raises:
             InvalidInput: the chat has no messages yet, or the title is blank.

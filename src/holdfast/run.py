@@ -16,6 +16,7 @@ from holdfast.types import Record, Writer, check_name
 if TYPE_CHECKING:
     from holdfast.chat import Chat
     from holdfast.context.window import Policy
+    from holdfast.text.masking import Secrets
     from holdfast.types import Prompt
 
 _CURRENT: ContextVar[tuple[Run, ...]] = ContextVar("holdfast_run", default=())
@@ -106,9 +107,12 @@ class Run:
         system: str = "",
         limit: int | None = None,
         policy: Policy | None = None,
+        secrets: Secrets = "mask",
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
-        return self._chat._prompt(self, budget, query, system=system, limit=limit, policy=policy)  # noqa: SLF001 - as above
+        return self._chat._prompt(  # noqa: SLF001 - as above
+            self, budget, query, system=system, limit=limit, policy=policy, secrets=secrets
+        )
 
     def end(self) -> None:
         """End the run: its notes are retracted, its pad is emptied. Ending it twice is harmless."""

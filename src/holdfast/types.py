@@ -37,8 +37,10 @@ def check_name(value: object, what: str, *, empty: bool = False, longest: int = 
     if not value.isprintable() and any(
         ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 127 for c in value
     ):
+        from holdfast.text.masking import mask  # noqa: PLC0415 - it is made of these types
+
         raise InvalidInput(
-            f"{what} contains control characters or broken Unicode: {value[:40]!r}.", "Remove them."
+            f"{what} contains control characters or broken Unicode: {mask(value)[:40]!r}.", "Remove them."
         )
     return value
 
@@ -153,7 +155,8 @@ class Message:
     append; the same id twice in one chat is one message. `at` is the moment it was said. `calls` are an assistant's
     tool calls, `call_id` the call that a tool message answers, `answers` all calls of this chat that it answers
     (resolved at append; empty when the call is not in the chat). `raw` is the payload it was made from, verbatim.
-    `flags` name what the guard found in the content when it was stored, such as "instruction" or "secret". `shown` names
+    `flags` name what the guard found in it when it was stored, such as "instruction" or "secret", the latter also of its
+    calls and its name. `shown` names
     what was recalled for the prompt that an assistant's message answers: ids of records, and `chat#seq` of messages.
 
     Raises:
@@ -451,7 +454,8 @@ class Hit:
     order of a result is the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its
     kind, `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). Of a summary,
     `seq` to `last` are the messages behind it, and `Chat.expand` gives them. `flags` name what the guard found in the
-    text, and "released" a record that was released from quarantine.
+    text, and "released" a record that was released from quarantine. Credentials in the text and the name are masked, unless
+    the recall asked to show them; `Chat.history` has the words as they were said.
     """
 
     source: Source
