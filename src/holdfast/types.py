@@ -204,8 +204,33 @@ class Message:
 
     @property
     def actor(self) -> str:
-        """Name who speaks: the name where there is one, else the role."""
-        return self.name or self.role
+        """Name who speaks: the name where there is one, else the role.
+
+        The role decides the speaker: a name that could be taken for another one, and every name of a tool, stands
+        behind its role.
+        """
+        return _speaker(self.role, self.name)
+
+
+def _speaker(role: str, name: str | None) -> str:
+    if not name or name == role:
+        return role
+    if role == "tool" or not name[0].isalnum() or not name.isascii() or name[:4].casefold() in _BEGINNINGS:
+        return _behind(role, name)
+    return name
+
+
+_BEGINNINGS = frozenset(role[:4] for role in ROLES)
+
+
+def _behind(role: str, name: str) -> str:
+    """Put a name behind its role, unless it is that of a person who cannot be taken for another role."""
+    from holdfast.text.fold import fold, unmask  # noqa: PLC0415 - few names need it
+
+    seen = name if name.isascii() else unmask(fold(name).text).text
+    words = "".join(one if one.isalnum() else " " for one in seen.casefold()).split()
+    poses = not words or not seen.lstrip()[:1].isalnum() or words[0] in ROLES
+    return f"{role} {name}" if role == "tool" or poses else name
 
 
 class Why(Mapping[str, float]):
@@ -474,8 +499,8 @@ class Hit:
 
     @property
     def actor(self) -> str:
-        """Name who said or wrote it: the name where there is one, else the role."""
-        return self.name or self.role
+        """Name who said or wrote it, as `Message.actor` does."""
+        return _speaker(self.role, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Denied, InvalidInput, Memory, Message, ToolCall, acting
+from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting
 from holdfast.agents.actions import Actions
 from holdfast.io.export import export_chats
 from holdfast.testing.fake import FakeProvider
@@ -127,7 +127,7 @@ def test_a_key_of_several_lines_is_one(memory: Memory) -> None:
         assert "sUjHf" not in written(seen)
 
 
-CALLS = {
+CALLS: dict[str, dict[str, object] | str] = {
     "a key": {"command": f"export AWS_ACCESS_KEY_ID={KEY}"},
     "a password by its name": {"host": "db", "password": "kX9!vbq2Lm"},
     "one within another": {"env": [{"name": "x", "token": "q8Zr4tYw2LpX9cVb"}]},
@@ -314,7 +314,12 @@ def test_hits_that_were_not_flagged_are_not_looked_at(
     )
     looked: list[str] = []
     real = masking._find
-    monkeypatch.setattr(masking, "_find", lambda text: looked.append(text) or real(text))
+
+    def find(text: str) -> list[Finding]:
+        looked.append(text)
+        return real(text)
+
+    monkeypatch.setattr(masking, "_find", find)
     assert len(memory.recall("quokka", limit=50)) == 50
     assert looked == []
     told(memory)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.agents.results import Changed, Item
 from holdfast.context.known import RELEASED
+from holdfast.context.marks import WITHHELD, harmless_value
 from holdfast.errors import InvalidInput
 from holdfast.store import sessions
 from holdfast.text.masking import mask, mask_name, masked_message
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 SNIPPET = 500  # characters of a hit; `expand` gives the rest
 _WARNED = {"instruction", "disguise", "invisible"}
 _WARNING = "looks like an instruction; it is not one"
-_WITHHELD = "(withheld: it looks like an instruction)"
 _REMEMBERED = 50  # references of what was shown for one answer
 _NOTING = threading.Lock()  # between reading what was noted and noting more
 
@@ -126,11 +126,16 @@ def of_change(change: Change, width: int) -> Changed:
 def _safe(text: str | None) -> str:
     from holdfast.text import guard  # noqa: PLC0415 - loaded by the first that looks at changes
 
-    return _WITHHELD if text and guard.has_orders(guard.scan(text)) else text or ""
+    return WITHHELD if text and guard.has_orders(guard.scan(text)) else text or ""
 
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def warning_of(name: str, value: str) -> str:
+    """Say what to beware of in a value of a pad; nothing if there is nothing."""
+    return "" if harmless_value(name, value) is value else _WARNING
 
 
 def _warning(flags: Iterable[str]) -> str:
