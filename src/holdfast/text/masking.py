@@ -134,12 +134,10 @@ def masked_hit(hit: Hit) -> Hit:
 
     Of a message, the flag of the guard says whether there is anything to look for; records hold none.
     """
-    text, name = hit.text, hit.name
-    if hit.source == "summary" or FLAG in hit.flags:
-        text = mask(text)
-    if name is not None:
-        name = mask_name(name)
-    return hit if (text, name) == (hit.text, hit.name) else replace(hit, text=text, name=name)
+    is_suspect = hit.source == "summary" or FLAG in hit.flags
+    text = mask(hit.text) if is_suspect else hit.text
+    name = mask_name(hit.name) if hit.name else hit.name
+    return hit if text is hit.text and name is hit.name else replace(hit, text=text, name=name)
 
 
 def holds_secret(message: Message) -> bool:
