@@ -258,14 +258,14 @@ def clock() -> Clock:
 @pytest.fixture
 def memory(location: str, request: pytest.FixtureRequest) -> Iterator[Memory]:
     """Open a fresh memory on each kind of database; it goes by the clock of a test that has one."""
-    with Memory(location, user="ada", clock=_time(request)) as opened:
+    with Memory(location, user="ada", admin=True, clock=_time(request)) as opened:
         yield opened
 
 
 @pytest.fixture
 def quick(request: pytest.FixtureRequest) -> Iterator[Memory]:
     """Open a fresh memory for what no database has a part in; as above with a clock."""
-    with Memory(":memory:", user="ada", clock=_time(request)) as opened:
+    with Memory(":memory:", user="ada", admin=True, clock=_time(request)) as opened:
         yield opened
 
 
@@ -291,7 +291,7 @@ def reopen(shared_location: str) -> Iterator[Callable[[], Memory]]:
     opened: list[Memory] = []
 
     def open_again() -> Memory:
-        opened.append(Memory(shared_location, user="ada"))
+        opened.append(Memory(shared_location, user="ada", admin=True))
         return opened[-1]
 
     yield open_again

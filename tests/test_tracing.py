@@ -94,7 +94,7 @@ def watched() -> Watched:
 
 @pytest.fixture
 def real() -> Iterator[Memory]:
-    with Memory(":memory:", user="ada", agent="coach") as memory:
+    with Memory(":memory:", user="ada", admin=True, agent="coach") as memory:
         yield memory
 
 

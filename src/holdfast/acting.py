@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from holdfast.errors import InvalidInput
+from holdfast.text.masking import check_name_is_open
 from holdfast.types import WRITERS, Scope, Writer, check_name
 
 
@@ -51,6 +52,7 @@ def acting(
         if value is not None:
             check_name(value, name, empty=name != "chat")
     Scope("", user or "", agent or "")  # its names have a limit of their own
+    check_name_is_open(agent or "", "The name of the agent")
     before = _ACTING.get()
     now = Acting(
         user=before.user if user is None else user,

@@ -35,6 +35,7 @@ from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Outline, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
+from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.text.media import has_media
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
@@ -244,6 +245,7 @@ class Chat(Digest):
         limit: int | None = None,
         policy: Policy | None = None,
         images: Images = "keep",
+        secrets: Secrets = "mask",
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -265,13 +267,17 @@ class Chat(Digest):
             policy: how to choose the window, within what is left of the budget.
             images: "keep" sends the images, files and sound of the window as they came in, in the form that OpenAI takes;
                 "placeholder" is for models that read text only, and a line such as `[image: cat.png]` stands for each.
+            secrets: "mask" puts what it is in place of each credential in what was recalled and in summaries; "show" shows
+                them as they were said. The messages of this chat itself are always shown as they were said.
 
         Raises:
             InvalidInput: a negative budget or limit, or no such way to show images.
 
         """
         run = current_run(self)
-        return self._prompt(run, budget, query, system=system, limit=limit, policy=policy, images=images)
+        return self._prompt(
+            run, budget, query, system=system, limit=limit, policy=policy, images=images, secrets=secrets
+        )
 
     def _prompt(
         self,
@@ -283,7 +289,9 @@ class Chat(Digest):
         limit: int | None,
         policy: Policy | None,
         images: Images,
+        secrets: Secrets,
     ) -> Prompt:
+        masked = is_masked(secrets)
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         check_count(budget, "budget")
         if limit is not None:
@@ -298,6 +306,8 @@ class Chat(Digest):
             room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
             stats = self.stats()
             hits = self._recalled(recalling, query, at_most(limit, room), snapshot, frozen.shown)
+            if masked:
+                hits = list(map(masked_hit, hits))
             frontier = self._frontier(policy, stats)
             share = SUMMARISED_SHARE if frontier else SHARE
             expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
@@ -311,6 +321,7 @@ class Chat(Digest):
                 system=system,
                 known=always,
                 share=share,
+                masked=masked,
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
                 images=images == "keep",
             )
@@ -534,7 +545,7 @@ class Chat(Digest):
         return memory._extract(job, self._id, said, model)  # noqa: SLF001 - as above
 
     def rename(self, title: str) -> None:
-        """Give the session a title; until then it is the beginning of the first user message.
+        """Give the session a title; until then it is the beginning of the first user message. Credentials are cut out.
 
         Raises:
             InvalidInput: the chat has no messages yet, or the title is blank.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from holdfast.context.plan import DEFAULTS, is_share
 from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
 from holdfast.errors import InvalidInput, ModelFailed
-from holdfast.store import log, summaries
+from holdfast.store import log, sessions, summaries
+from holdfast.text.masking import Secrets, is_masked, mask_name
 from holdfast.types import (
     CompactionResult,
     Description,
@@ -132,7 +133,8 @@ class Digest:
         """Tell of a compaction, or that it failed."""
         from holdfast.events import Event  # noqa: PLC0415 - only for those who compact
 
-        opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - a chat is a part of its memory
+        opened, own = self._memory._open, self._memory.scope  # noqa: SLF001 - a chat is a part of its memory
+        scope = replace(own, agent=sessions.agent(opened.database, own.space, self._id, own.agent))
         if isinstance(ended, ModelFailed):
             opened.events.tell(Event("failed", scope, chat=self._id, error=str(ended)))
         elif not ended.noop:
@@ -219,7 +221,9 @@ class Digest:
         """List all summaries of the session, leaves first, each level in the order of the messages."""
         return summaries.all_of(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
-    def search(self, query: str, scope: Found = "both", limit: int = 20) -> list[Hit]:
+    def search(
+        self, query: str, scope: Found = "both", limit: int = 20, *, secrets: Secrets = "mask"
+    ) -> list[Hit]:
         """Find messages and summaries of this session, best first, each with a snippet around what matched.
 
         As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. A query without
@@ -229,6 +233,7 @@ class Digest:
             query: a question or some words, in any language; all characters of it are plain text.
             scope: "messages", "summaries" or "both".
             limit: at most so many hits.
+            secrets: "mask" or "show", as in `Memory.recall`.
 
         Raises:
             InvalidInput: an unknown scope, a query that is not text, or a negative limit.
@@ -242,10 +247,11 @@ class Digest:
         if not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         check_count(limit, "limit")
+        is_masked(secrets)
         if not has_words(query):
             return []
         every = self._memory.scoped(agent="")  # the chat is named, whoever opened it
-        near = every.recall(query, sources=_SCOPES[scope], chat=self._id, limit=5 * limit)
+        near = every.recall(query, sources=_SCOPES[scope], chat=self._id, limit=5 * limit, secrets=secrets)
         hits = [hit for hit in near if hit.why.words][:limit]  # not those that only stand beside a match
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
 
@@ -334,7 +340,7 @@ def _place(cursor: str | None, summary: Summary) -> int:
     ):
         return int(cursor)
     raise InvalidInput(
-        f"{cursor[:40]!r} is no cursor of summary {summary.id}.",
+        f"{mask_name(cursor)[:40]!r} is no cursor of summary {summary.id}.",
         "Pass the cursor of its last expansion.",
     )
 

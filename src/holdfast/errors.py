@@ -11,16 +11,34 @@ Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "unava
 class HoldfastError(Exception):
     """Catch this to catch everything that Holdfast raises on purpose.
 
-    `what` says what happened in one sentence, `todo` says in one sentence what to do about it.
+    `what` says what happened in one sentence, `todo` says in one sentence what to do about it. Where they repeat what was
+    passed, credentials in it are masked.
     """
 
     def __init__(self, what: str, todo: str) -> None:
+        what, todo = _masked(what), _masked(todo)
         super().__init__(what, todo)
         self.what = what
         self.todo = todo
 
     def __str__(self) -> str:
         return f"{self.what} {self.todo}"
+
+
+def _masked(text: str) -> str:
+    """Mask the credentials that a sentence repeats; most sentences need no look."""
+    if not any(_may_hold(word) for word in text.split()):
+        return text
+    from holdfast.text.masking import mask  # noqa: PLC0415 - it raises our errors itself
+
+    return mask(text)
+
+
+def _may_hold(word: str) -> bool:
+    return len(word) >= 16 or any(sign in word.lower() for sign in _SIGNS)
+
+
+_SIGNS = ("pass", "pwd", "secret", "bearer", "pin=", "pin:", "://")
 
 
 class InvalidInput(HoldfastError, ValueError):

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from holdfast.errors import InvalidInput
 from holdfast.types import CompactionResult, Job, Record, Scope
@@ -57,8 +57,30 @@ class Event:
     chat: str = field(default="", kw_only=True)
     error: str = field(default="", kw_only=True)
 
+    @property
+    def agent(self) -> str:
+        """The agent that it belongs to; "" for that of all agents of the user."""
+        about = self.record or self.job
+        return about.agent if about else self.scope.agent
+
 
 Observer = Callable[[Event], object]
+
+
+class _Listener(NamedTuple):
+    """An observer, and which events it hears: those of a scope, or of all users of its tenant."""
+
+    token: object
+    observer: Observer
+    scope: Scope
+    everyone: bool
+
+    def hears(self, event: Event) -> bool:
+        own, scope = self.scope, event.scope
+        if scope.tenant != own.tenant if self.everyone else scope.space != own.space:
+            return False
+        common = event.record is not None and not event.agent  # a record of all agents
+        return not own.agent or event.agent == own.agent or common
 
 
 class Events:
@@ -66,10 +88,15 @@ class Events:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._observers: dict[Name, tuple[tuple[object, Observer], ...]] = {}
+        self._observers: dict[Name, tuple[_Listener, ...]] = {}
 
-    def on(self, name: str, observer: Observer) -> Callable[[], None]:
-        """Call an observer at each event of a name from now on, and return what ends that.
+    def on(
+        self, name: str, observer: Observer, scope: Scope, *, everyone: bool = False
+    ) -> Callable[[], None]:
+        """Call an observer at each event of a name in a scope from now on, and return what ends that.
+
+        Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent hears what
+        it may read: its own, and records of no agent.
 
         Raises:
             InvalidInput: there is no such event, or what was passed cannot be called.
@@ -82,7 +109,7 @@ class Events:
             raise InvalidInput(
                 f"{observer!r} cannot be called by who works.", "Pass a synchronous function of one event."
             )
-        entry = (object(), observer)
+        entry = _Listener(object(), observer, scope, everyone)
         with self._lock:
             self._observers[known] = (*self._observers.get(known, ()), entry)
 
@@ -96,9 +123,11 @@ class Events:
 
     def tell(self, event: Event) -> None:
         """Call the observers of an event, one after the other. One that raises is reported and disturbs nothing."""
-        for _, observer in self._observers.get(event.name, ()):
+        for listener in self._observers.get(event.name, ()):
+            if not listener.hears(event):
+                continue
             try:
-                observer(event)
+                listener.observer(event)
             except Exception:
                 import logging  # noqa: PLC0415 - only those whose observer raises need it
 

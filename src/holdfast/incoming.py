@@ -9,6 +9,7 @@ from holdfast import payload
 from holdfast.errors import InvalidInput
 from holdfast.store.rows import dump
 from holdfast.text.clean import clean
+from holdfast.text.masking import FLAG, holds_secret
 from holdfast.types import Message, ToolCall, check_name
 
 
@@ -39,7 +40,10 @@ def _flagged(message: Message) -> Message:
     from holdfast.text import guard  # noqa: PLC0415 - its tables are loaded by the first append
 
     findings = guard.scan(message.content, closely=False)
-    flags = tuple(sorted({one.kind for one in findings if one.severity == "high"})) if findings else ()
+    kinds: set[str] = {one.kind for one in findings if one.severity == "high"} if findings else set()
+    if (message.calls or message.name) and holds_secret(message):
+        kinds.add(FLAG)
+    flags = tuple(sorted(kinds))
     return message if flags == message.flags else replace(message, flags=flags)
 
 

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
-from holdfast.errors import InvalidInput
+from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
-from holdfast.store import erasure, receipts, records
+from holdfast.store import erasure, receipts, records, sessions
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
+from holdfast.text.masking import check_name_is_open, mask, mask_name
 from holdfast.types import (
     Erasure,
     Record,
@@ -34,6 +35,19 @@ if TYPE_CHECKING:
 
 class Knowledge(View):
     """Read and write what is known. A part of `Memory`."""
+
+    _admin = False
+
+    def _check_scope(self, scope: Scope | None) -> None:
+        """Raise Denied where a handle of one user would act for another; None stands for all users."""
+        own = self._bound
+        if not own.user or self._admin or (scope is not None and scope.space == own.space):
+            return
+        whom = "all users" if scope is None else f"tenant {scope.tenant!r}, user {scope.user!r}"
+        raise Denied(
+            f"This handle is bound to user {own.user!r} and does not act for {whom}.",
+            "Use a handle that names no user, or open one for such work: Memory(…, admin=True).",
+        )
 
     def remember(
         self,
@@ -200,7 +214,7 @@ class Knowledge(View):
             what: its id, or a part of its text, as in `replace`.
             kind: look only among records of this kind.
             by: who takes it back.
-            why: the reason, for the history.
+            why: the reason, for the history; credentials are cut out of it.
             chat: the session in which this happens.
 
         Raises:
@@ -208,7 +222,7 @@ class Knowledge(View):
             Denied: this writer may not remove it.
 
         """
-        reason = check_name(why, "why", empty=True)
+        reason = mask(check_name(why, "why", empty=True))
         return self._intake(by, chat=self._chat(chat)).retract(what, kind=kind, why=reason)
 
     def clear(
@@ -277,16 +291,18 @@ class Knowledge(View):
     def undo(self, *, by: Writer | None = None) -> list[Record]:
         """Take back what the newest call changed that was not taken back yet, whoever made it.
 
-        A second `undo` takes back the call before. Each writes new versions, so nothing is lost.
+        A second `undo` takes back the call before. Each writes new versions, so nothing is lost. Without `by`, and
+        outside of an `acting` that names a writer, what an agent may not change is left as it is.
 
         Raises:
             InvalidInput: there is nothing to undo.
-            Denied: this writer may not change it.
+            Denied: this writer may not change it, or nobody said that it is the user who wants a constraint back.
 
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.undo(self._intake(by, "user", self._chat(None)))
+        is_named = by is not None or current().source is not None
+        return revision.undo(self._intake(by, "user", self._chat(None)), is_named=is_named)
 
     def quarantine(self) -> list[Record]:
         """List what is in quarantine: never recalled and in no prompt, until the user releases or discards it."""
@@ -338,12 +354,13 @@ class Knowledge(View):
             chat: the id of a session.
             messages: the `seq` of a message of it, or of the first and the last one.
             record: the id of a record.
-            user: a user of this tenant.
+            user: a user of this tenant; another than that of the handle only with `Memory(…, admin=True)`, or from a
+                handle that names no user.
             by: who wants it, for the receipt; the user by default.
 
         Raises:
             InvalidInput: not exactly one thing is named, or it is not there; nothing was erased.
-            Denied: a constraint, by anyone but the user.
+            Denied: a constraint, by anyone but the user; or another user than that of the handle.
             Unavailable: it is erased, but others kept reading the file, which still holds remains. The next erasure,
                 of anything, removes them, and until then `verify` says so.
 
@@ -352,6 +369,7 @@ class Knowledge(View):
         scope, what = self.scope, erasure.what(chat=chat, messages=messages, record=record, user=user)
         if user is not None:
             scope = Scope(scope.tenant, user)
+            self._check_scope(scope)
         try:
             return erasure.erase(
                 self._open.database,
@@ -481,7 +499,15 @@ class Knowledge(View):
         return written
 
     def _chat(self, chat: str | None) -> str:
-        return current().chat if chat is None else check_name(chat, "The id of a chat")
+        if chat is None:
+            return current().chat
+        return self._check_chat(check_name(chat, "The id of a chat"))
+
+    def _check_chat(self, chat: str) -> str:
+        """Raise InvalidInput where the id of a new chat holds a credential; one that is there stays in reach."""
+        if mask_name(chat) != chat and not sessions.length(self._open.database, self.scope.space, chat):
+            check_name_is_open(chat, "The id of the chat")
+        return chat
 
     def _writer(self, by: Writer | None, default: Writer) -> Writer:
         return current().source or default if by is None else check_writer(by)

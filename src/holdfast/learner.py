@@ -70,13 +70,14 @@ class Learner(Standing):
             llm: the model, as for `Chat.compact`; without one, what needs none is done.
             limit: at most so many jobs.
             until: begin none at this time or later.
-            everyone: for all users of this tenant, not only this one.
+            everyone: for all users of this tenant, not only this one. A handle that names a user needs `admin=True`.
             dry_run: only say what it would ask the model, and how many tokens that is.
             progress: is called after each job with the account of it; of an awaited call, on another thread.
             prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file, as for `relearn`.
 
         Raises:
             InvalidInput: no model, a negative limit, or no time.
+            Denied: `everyone` from a handle of one user.
             MissingExtra: the model needs a package that is not installed.
             Unavailable: the database cannot be written at the moment.
 
@@ -86,6 +87,7 @@ class Learner(Standing):
         check_flag(dry_run, "dry_run")
         if not check_flag(everyone, "everyone"):
             return self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress)
+        self._check_scope(None)
         from holdfast.learn.results import WorkResult, together  # noqa: PLC0415 - not needed to import all the rest
 
         results: list[WorkResult] = []
@@ -460,8 +462,10 @@ class Learner(Standing):
         """Call a function at each event of a name, and return what ends that.
 
         The events are "learned", "merged", "superseded", "quarantined", "compacted", "failed" and "spent"; see
-        `holdfast.Event`. It is called after what it tells of was stored, on the thread that did so, for all handles on this open
-        memory. If it raises, that is logged, and nothing else is disturbed.
+        `holdfast.Event`. It is called after what it tells of was stored, on the thread that did so, whichever handle on this
+        open memory did it. A handle hears its own scope: its tenant and user, and with an agent what that agent may read. One
+        that was opened with `admin=True` and names no user hears all users of its tenant. If the function raises, that is
+        logged, and nothing else is disturbed.
 
         >>> off = memory.on("learned", lambda event: print(event.record.text))
 
@@ -469,4 +473,4 @@ class Learner(Standing):
             InvalidInput: there is no such event.
 
         """
-        return self._open.events.on(event, observer)
+        return self._open.events.on(event, observer, self.scope, everyone=self._admin and not self.scope.user)

@@ -17,8 +17,9 @@ from holdfast.pad import Pad
 from holdfast.store import sessions
 from holdfast.store.database import Durability, open_database
 from holdfast.store.pads import Place
+from holdfast.text.masking import check_name_is_open
 from holdfast.text.tokens import CountTokens, estimate_tokens
-from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag
+from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_name
 from holdfast.view import At, View
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Memory(Learner):
         merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
             "projection", the similarity of words in random projections, which cannot tell another value from another wording.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
+        admin: whether a handle of one user may act for other users: `scoped(user=…)`, `chats(user=…)`, `erase(user=…)`,
+            `work(everyone=True)`. Without it these raise Denied; a handle that names no user may scope to any. This is a
+            guard against mistakes, such as a name from a request in the wrong place, not against code that holds the
+            database.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -73,8 +78,11 @@ class Memory(Learner):
         kinds: Iterable[Kind] = (),
         merge: str = "fitted",
         learning: Learning | None = None,
+        admin: bool = False,
     ) -> None:
-        scope = Scope(tenant, user, agent)
+        scope = Scope(
+            tenant, user, check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
+        )
         if merge not in MERGES:
             raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
         policy = table(kinds)
@@ -82,10 +90,12 @@ class Memory(Learner):
 
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
+        check_flag(admin, "admin")
         database = open_database(location, durability)
         opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning())
         super().__init__(opened, scope, At())
         self._pinned = False
+        self._admin = admin
 
     @property
     def name(self) -> str:
@@ -104,16 +114,23 @@ class Memory(Learner):
     def scoped(
         self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None
     ) -> Memory:
-        """Make a handle for another tenant, user or agent on the same connections; None keeps what this one has."""
+        """Make a handle for another tenant, user or agent on the same connections; None keeps what this one has.
+
+        Raises:
+            Denied: the handle names a user and was not opened with `admin=True`, and this is another user.
+            InvalidInput: a name is not usable, or that of the agent holds a credential.
+
+        """
         own = self._bound
-        return self._handle(
-            Scope(
-                own.tenant if tenant is None else tenant,
-                own.user if user is None else user,
-                own.agent if agent is None else agent,
-            ),
-            pinned=self._pinned,
+        scope = Scope(
+            own.tenant if tenant is None else tenant,
+            own.user if user is None else user,
+            own.agent if agent is None else agent,
         )
+        self._check_scope(scope)
+        if agent is not None:
+            check_name_is_open(agent, "The name of the agent")
+        return self._handle(scope, pinned=self._pinned)
 
     def _holds(self, chat: Chat) -> bool:
         memory = chat._memory  # noqa: SLF001 - a part of its memory
@@ -125,7 +142,7 @@ class Memory(Learner):
     def _handle(self, scope: Scope, *, pinned: bool) -> Memory:
         memory = Memory.__new__(Memory)
         View.__init__(memory, self._open, scope, At())
-        memory._pinned = pinned  # noqa: SLF001 - our own
+        memory._pinned, memory._admin = pinned, self._admin  # noqa: SLF001 - our own
         return memory
 
     @property
@@ -140,11 +157,13 @@ class Memory(Learner):
         one that `acting` names.
 
         Raises:
-            InvalidInput: the id is blank, longer than 512 bytes in UTF-8, or has control characters.
+            InvalidInput: the id is blank, longer than 512 bytes in UTF-8, has control characters, or holds a credential.
 
         """
         name = id if id is not None else current().chat
-        return Chat(self._handle(self.scope, pinned=True), name)
+        opened = Chat(self._handle(self.scope, pinned=True), name)
+        self._check_chat(name)
+        return opened
 
     def chats(
         self,
@@ -159,17 +178,20 @@ class Memory(Learner):
 
         Args:
             agent: whose chats; None for those of this handle's agent, "" for those of all agents.
-            user: another user of the same tenant; None for this handle's.
+            user: a user of the same tenant, "" for what all share; None for this handle's. Another one than that of the
+                handle only with `Memory(…, admin=True)`, or from a handle that names no user.
             archived: True for archived chats only, None for both kinds.
             limit: at most so many.
             offset: leave out so many of the first.
 
         Raises:
             InvalidInput: a negative limit or offset.
+            Denied: another user than that of the handle.
 
         """
         own = self.scope
         scope = Scope(own.tenant, own.user if user is None else user, own.agent if agent is None else agent)
+        self._check_scope(scope)
         return sessions.list_chats(
             self._open.database,
             scope,

@@ -16,6 +16,7 @@ from holdfast.types import Record, Writer, check_name
 if TYPE_CHECKING:
     from holdfast.chat import Chat, Images
     from holdfast.context.window import Policy
+    from holdfast.text.masking import Secrets
     from holdfast.types import Prompt
 
 _CURRENT: ContextVar[tuple[Run, ...]] = ContextVar("holdfast_run", default=())
@@ -107,10 +108,11 @@ class Run:
         limit: int | None = None,
         policy: Policy | None = None,
         images: Images = "keep",
+        secrets: Secrets = "mask",
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
         return self._chat._prompt(  # noqa: SLF001 - as above
-            self, budget, query, system=system, limit=limit, policy=policy, images=images
+            self, budget, query, system=system, limit=limit, policy=policy, images=images, secrets=secrets
         )
 
     def end(self) -> None:

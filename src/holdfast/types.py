@@ -37,8 +37,10 @@ def check_name(value: object, what: str, *, empty: bool = False, longest: int = 
     if not value.isprintable() and any(
         ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 127 for c in value
     ):
+        from holdfast.text.masking import mask  # noqa: PLC0415 - it is made of these types
+
         raise InvalidInput(
-            f"{what} contains control characters or broken Unicode: {value[:40]!r}.", "Remove them."
+            f"{what} contains control characters or broken Unicode: {mask(value)[:40]!r}.", "Remove them."
         )
     return value
 
@@ -153,7 +155,8 @@ class Message:
     append; the same id twice in one chat is one message. `at` is the moment it was said. `calls` are an assistant's
     tool calls, `call_id` the call that a tool message answers, `answers` all calls of this chat that it answers
     (resolved at append; empty when the call is not in the chat). `raw` is the payload it was made from, verbatim.
-    `flags` name what the guard found in the content when it was stored, such as "instruction" or "secret". `shown` names
+    `flags` name what the guard found in it when it was stored, such as "instruction" or "secret", the latter also of its
+    calls and its name. `shown` names
     what was recalled for the prompt that an assistant's message answers: ids of records, and `chat#seq` of messages.
 
     Raises:
@@ -201,8 +204,33 @@ class Message:
 
     @property
     def actor(self) -> str:
-        """Name who speaks: the name where there is one, else the role."""
-        return self.name or self.role
+        """Name who speaks: the name where there is one, else the role.
+
+        The role decides the speaker: a name that could be taken for another one, and every name of a tool, stands
+        behind its role.
+        """
+        return _speaker(self.role, self.name)
+
+
+def _speaker(role: str, name: str | None) -> str:
+    if not name or name == role:
+        return role
+    if role == "tool" or not name[0].isalnum() or not name.isascii() or name[:4].casefold() in _BEGINNINGS:
+        return _behind(role, name)
+    return name
+
+
+_BEGINNINGS = frozenset(role[:4] for role in ROLES)
+
+
+def _behind(role: str, name: str) -> str:
+    """Put a name behind its role, unless it is that of a person who cannot be taken for another role."""
+    from holdfast.text.fold import fold, unmask  # noqa: PLC0415 - few names need it
+
+    seen = name if name.isascii() else unmask(fold(name).text).text
+    words = "".join(one if one.isalnum() else " " for one in seen.casefold()).split()
+    poses = not words or not seen.lstrip()[:1].isalnum() or words[0] in ROLES
+    return f"{role} {name}" if role == "tool" or poses else name
 
 
 class Why(Mapping[str, float]):
@@ -467,7 +495,8 @@ class Hit:
     kind, `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). Of a summary,
     `seq` to `last` are the messages behind it, and `Chat.expand` gives them. `flags` name what the guard found in the
     text, and "released" a record that was released from quarantine. `wordings` are other words in which a record was said,
-    and which it is found by as well.
+    and which it is found by as well. Credentials in the text and the name are masked, unless the recall asked to show
+    them; `Chat.history` has the words as they were said.
     """
 
     source: Source
@@ -487,8 +516,8 @@ class Hit:
 
     @property
     def actor(self) -> str:
-        """Name who said or wrote it: the name where there is one, else the role."""
-        return self.name or self.role
+        """Name who said or wrote it, as `Message.actor` does."""
+        return _speaker(self.role, self.name)
 
 
 @dataclass(frozen=True, slots=True)

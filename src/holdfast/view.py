@@ -14,6 +14,7 @@ from holdfast.store import records
 from holdfast.store.records import NOW, Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.text.clean import clean
+from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.types import (
     Change,
     Hit,
@@ -153,6 +154,7 @@ class View:
         valid_at: datetime | None = None,
         limit: int = 10,
         min_score: float = 0.0,
+        secrets: Secrets = "mask",
     ) -> list[Hit]:
         """Find the messages, summaries and records that answer a question, best first, without a model.
 
@@ -173,11 +175,13 @@ class View:
             valid_at: records that are true in the world at this time, in place of now.
             limit: at most so many hits.
             min_score: only hits with at least this score, 0 to 1.
+            secrets: "mask" puts what it is in place of each credential in a hit; "show" leaves hits as they were said.
 
         Raises:
             InvalidInput: the query is blank, or a filter is of the wrong kind.
 
         """
+        masked = is_masked(secrets)
         from holdfast.recall import wanted  # noqa: PLC0415 - numpy is loaded by the first recall
 
         checked = wanted.check(
@@ -193,7 +197,8 @@ class View:
             min_score=min_score,
             moments=self._at.moments,
         )
-        return self._open.search.recall(self.scope, query, checked)
+        hits = self._open.search.recall(self.scope, query, checked)
+        return list(map(masked_hit, hits)) if masked else hits
 
     def recall_fil(self, query: str, limit_per_kind: int = 5) -> dict[str, list[Hit]]:
         """Find findings, insights and lessons, grouped by kind, each best first; every kind is a key.

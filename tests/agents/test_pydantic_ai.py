@@ -47,7 +47,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    with Memory(":memory:", user="ada") as opened:
+    with Memory(":memory:", user="ada", admin=True) as opened:
         yield opened
 
 

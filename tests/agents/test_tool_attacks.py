@@ -31,7 +31,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    with Memory(":memory:", tenant="acme", user="ada", agent="coach") as opened:
+    with Memory(":memory:", tenant="acme", user="ada", admin=True, agent="coach") as opened:
         yield opened
 
 

@@ -32,7 +32,7 @@ FOR_THOSE = 250
 
 @pytest.fixture
 def memory() -> Iterator[Memory]:
-    with Memory(":memory:", user="ada") as opened:
+    with Memory(":memory:", user="ada", admin=True) as opened:
         yield opened
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cli_runs import Cli, usage
 
-from holdfast import Memory
+from holdfast import Memory, Message, ToolCall
 
 
 @pytest.fixture
@@ -291,3 +291,60 @@ def test_window_with_a_query_shows_the_prompt(cli: Cli) -> None:
     assert set(answer) == {"chat", "query", "prompt"}
     assert set(answer["prompt"]) == {"system", "messages", "window", "hits", "tokens"}
     assert answer["prompt"]["tokens"]["total"] <= 500
+
+
+# Credentials
+
+KEY = "AKIAQ3EGRGB2M4XPIX5T"
+
+
+def with_a_key(cli: Cli) -> None:
+    """Store a chat in which a key was said, and one in which it was passed to a tool."""
+    call = ToolCall("c1", "run", {"command": f"export AWS_ACCESS_KEY_ID={KEY}"})
+    with Memory(cli.db) as memory:
+        chat = memory.chat("deploy")
+        chat.append(
+            role="user", content=f"The deploy user has the key {KEY}, please use it.", name=f"key {KEY}"
+        )
+        chat.append(Message("assistant", "It is in use.", calls=(call,)))
+        chat.append(Message("tool", "Done.", call_id="c1"))
+        chat.append([{"role": "assistant", "content": f"Line {n} of the log. " * 40} for n in range(30)])
+        chat.append(role="user", content="Thanks.")
+        memory.chat("later").append(role="user", content="Who may deploy?")
+    cli.with_database()
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["recall", "deploy", "user"],
+        ["show", "deploy", "--limit", "50"],
+        ["show", "deploy", "--limit", "50", "--full"],
+        ["window", "deploy", "--budget", "20000"],
+        ["window", "deploy", "--budget", "20000", "--query", "deploy user"],
+        ["window", "later", "--query", "deploy user"],
+    ],
+)
+def test_credentials_are_masked_unless_the_person_asks(cli: Cli, words: list[str], json: list[str]) -> None:
+    with_a_key(cli)
+    assert KEY not in cli.text(*words, *json)
+    assert KEY in cli.text(*words, *json, "--secrets", "show")
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_credentials_are_masked_behind_a_summary_and_in_titles(cli: Cli, json: list[str]) -> None:
+    with_a_key(cli)
+    with Memory(cli.db) as memory:
+        memory.chat("deploy").compact("full", budget=1_000)
+        leaf = next(one.id for one in memory.chat("deploy").tree() if one.first == 1 and not one.depth)
+    assert KEY not in cli.text("expand", leaf, *json)
+    assert KEY in cli.text("expand", leaf, *json, "--secrets", "show")
+    for words in (["tree", "deploy"], ["describe", leaf], ["chats"], ["stats", "deploy"]):
+        assert KEY not in cli.text(*words, *json)
+
+
+def test_what_is_neither_masked_nor_shown_is_refused(cli: Cli) -> None:
+    with_a_key(cli)
+    cli.run("recall", "deploy", "--secrets", "some", code=2)
+    cli.run("mcp", "--secrets", "show", code=2)

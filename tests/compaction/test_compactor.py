@@ -36,7 +36,7 @@ MODES: list[Both] = ["incremental", "full"]
 
 @pytest.fixture
 def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         yield memory.chat("c")
 
 

@@ -15,7 +15,7 @@ DEEP = policy(600, fan_in=(3, 2))
 
 @pytest.fixture
 def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         yield memory.chat("c")
 
 

@@ -36,7 +36,7 @@ def test_a_hostile_megabyte_costs_little(text: str) -> None:
     assert len(passages([message])) <= 1
     assert len(RingBuffer.of([message])) <= 1
     assert len(snippet(text, ["running"], 500)) <= 502
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         chat = memory.chat("c")
         chat.append([message, *(Message("user", "And then?") for _ in range(40))])
         assert chat.compact("full", budget=1_000, policy=policy(1_000, turns=1)).messages

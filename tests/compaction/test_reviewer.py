@@ -17,7 +17,7 @@ from holdfast.text.tokens import estimate_tokens
 
 @pytest.fixture
 def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         yield memory.chat("c")
 
 

@@ -19,7 +19,7 @@ QUERIES = ("crane7", "Which box is on pier3?", "quokka", "lifts", "harbour quokk
 
 @pytest.fixture
 def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         yield memory.chat("c")
 
 

@@ -66,7 +66,7 @@ def without_parent(tree: list[Summary]) -> set[tuple[object, ...]]:
 
 @pytest.fixture
 def ada(shared_location: str) -> Iterator[Memory]:
-    with Memory(shared_location, user="ada") as memory:
+    with Memory(shared_location, user="ada", admin=True) as memory:
         yield memory
 
 
@@ -177,7 +177,7 @@ def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_bac
 def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: int) -> None:
     """Where not even `pressed` summaries are side by side, the condensed one before them takes them in."""
     policy = Lossless(budget, Compaction(leaf_source=150, fan_in=(4, 4), pressed=4, leaf_target=20, tail=0.1))
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         chat = memory.chat("monday")
         taken: list[Summary] = []
         while len(taken) < 2:

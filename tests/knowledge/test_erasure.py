@@ -162,7 +162,7 @@ def damage(location: str, sql: str) -> None:
 
 @pytest.fixture
 def ada(shared_location: str) -> Iterator[Memory]:
-    with Memory(shared_location, user="ada") as memory:
+    with Memory(shared_location, user="ada", admin=True) as memory:
         yield memory
 
 
@@ -477,7 +477,7 @@ def test_an_earlier_version_does_not_show_messages_that_came_after_an_erasure(ad
 
 
 def test_a_receipt_tells_what_how_many_when_and_who(shared_location: str) -> None:
-    with Memory(shared_location, user="ada", clock=lambda: NOON) as memory:
+    with Memory(shared_location, user="ada", admin=True, clock=lambda: NOON) as memory:
         mark = Marks("r")
         fill(memory, "secret", mark)
         receipt = memory.erase(chat="secret", by="system")
@@ -582,7 +582,7 @@ def test_another_process_that_had_the_index_in_memory_finds_none_of_it(
         ada.chat(chat).append([Message("user", f"marathon {n} {mark(f'{chat} {n}')}") for n in range(5)])
         ada.chat(chat).remember(f"marathon {chat}", "finding", messages=2)
     ada.remember_fil([f"filler {n}" for n in range(300)])
-    with Memory(shared_location, user="ada") as handle, start(BESIDE, shared_location) as beside:
+    with Memory(shared_location, user="ada", admin=True) as handle, start(BESIDE, shared_location) as beside:
         assert beside.stdin is not None
         assert beside.stdout is not None
         handle.recall("marathon")
@@ -613,7 +613,10 @@ def read_by_another(
     """A file from which another program, such as a backup, reads for longer than an erasure waits."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.2)
     file = tmp_path / "memory.db"
-    with Memory(file, user="ada") as memory, closing(sqlite3.connect(file, isolation_level=None)) as other:
+    with (
+        Memory(file, user="ada", admin=True) as memory,
+        closing(sqlite3.connect(file, isolation_level=None)) as other,
+    ):
         memory.chat("secret").append(role="user", content="zqremainsqz")
         memory.chat("secret").pad["temp:key"] = "value"
         memory.scoped(user="bob").chat("other").append(role="user", content="of another user")

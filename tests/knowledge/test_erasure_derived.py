@@ -15,7 +15,7 @@ from learning_scripts import Model, failing, finds, offers
 
 @pytest.fixture
 def ada(shared_location: str) -> Iterator[Memory]:
-    with Memory(shared_location, user="ada") as memory:
+    with Memory(shared_location, user="ada", admin=True) as memory:
         yield memory
 
 
@@ -262,7 +262,7 @@ def test_the_next_source_takes_the_place_of_an_erased_one(ada: Memory) -> None:
 @pytest.mark.parametrize("attempts", [1, 5])
 def test_a_text_whose_extraction_failed_goes_with_its_user(shared_location: str, attempts: int) -> None:
     mark = Marks("x")
-    with Memory(shared_location, user="ada", learning=Learning(attempts=attempts)) as memory:
+    with Memory(shared_location, user="ada", admin=True, learning=Learning(attempts=attempts)) as memory:
         text = f"The nightly backup takes 40 minutes, and {mark('text')} is kept for 30 days."
         job = memory.extract(text, step=mark("step"), llm=Model({"observe": failing})).job
         assert [one.id for one in memory.jobs()] == [job]

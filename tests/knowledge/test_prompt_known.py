@@ -20,7 +20,7 @@ SHARED = Kind("decision", heading="Decisions")
 @pytest.fixture
 def fixed(location: str) -> Iterator[Memory]:
     """A memory whose clock stands still."""
-    with Memory(location, user="ada", clock=lambda: NOON, kinds=[SHARED]) as memory:
+    with Memory(location, user="ada", admin=True, clock=lambda: NOON, kinds=[SHARED]) as memory:
         yield memory
 
 

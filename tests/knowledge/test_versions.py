@@ -34,7 +34,7 @@ def times() -> list[datetime]:
 
 @pytest.fixture
 def timed(location: str, times: list[datetime]) -> Iterator[Memory]:
-    with Memory(location, user="ada", clock=lambda: times[-1]) as memory:
+    with Memory(location, user="ada", admin=True, clock=lambda: times[-1]) as memory:
         yield memory
 
 

@@ -235,7 +235,7 @@ def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
 def test_observers_hear_of_it(memory: Memory) -> None:
     heard: list[Event] = []
     events = Events()
-    events.on("learned", heard.append)
+    events.on("learned", heard.append, memory.scope)
     memory.chat("a").append(session(TOPICS[0]))
     (episode,) = unit_of(setting_of(memory, events=events), "a").apply(None).records
     assert [event.record for event in heard] == [episode]

@@ -59,7 +59,7 @@ def opened(clock: Clock) -> Iterator[Opened]:
     some: list[Memory] = []
 
     def make(kind: str, location: str = ":memory:", **policy: object) -> Memory:
-        some.append(Memory(location, user="ada", clock=clock, learning=only(kind, **policy)))
+        some.append(Memory(location, user="ada", admin=True, clock=clock, learning=only(kind, **policy)))
         return some[-1]
 
     yield make
@@ -71,7 +71,7 @@ def opened(clock: Clock) -> Iterator[Opened]:
 def undisturbed(kind: str, **policy: object) -> tuple[list[str], list[str]]:
     """Give what is known after a job that nothing went wrong with."""
     clock = Clock()
-    with Memory(":memory:", user="ada", clock=clock, learning=only(kind, **policy)) as memory:
+    with Memory(":memory:", user="ada", admin=True, clock=clock, learning=only(kind, **policy)) as memory:
         prepare(memory, kind)
         until_done(memory, good(), lambda time: clock.move(seconds=time.total_seconds()))
         return state(memory)

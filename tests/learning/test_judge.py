@@ -291,7 +291,7 @@ def test_a_cap_holds_when_a_text_moves_to_all_agents(location: str) -> None:
 def test_it_is_told_what_became_of_pairs(memory: Memory) -> None:
     events, heard = Events(), list[Event]()
     for name in ("merged", "superseded"):
-        events.on(name, heard.append)
+        events.on(name, heard.append, memory.scope)
     jobs = [pair(memory, *TEA), pair(memory, "Bob lives in Rome", "Bob lives in Milan")]
     (unit,) = judge.plan(setting_of(memory, events), jobs, {})
     answered(unit, {"pair": 1, "verdict": "same"}, {"pair": 2, "verdict": "update"}, name="verdicts")

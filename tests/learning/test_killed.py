@@ -98,7 +98,9 @@ class Opener:
         self._opened: list[Memory] = []
 
     def __call__(self, learning: Learning) -> Memory:
-        self._opened.append(Memory(self.location, user="ada", clock=self.clock, learning=learning))
+        self._opened.append(
+            Memory(self.location, user="ada", admin=True, clock=self.clock, learning=learning)
+        )
         return self._opened[-1]
 
     def close(self) -> None:

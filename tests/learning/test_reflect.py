@@ -535,7 +535,7 @@ def test_observations_that_are_there_already_are_no_news(memory: Memory) -> None
 
 def test_events_tell_of_what_was_learned(quick: Memory) -> None:
     events, heard = Events(), list[Event]()
-    events.on("learned", heard.append)
+    events.on("learned", heard.append, quick.scope)
     outcome = told(quick, offers(PROFILE, learned("The track is closed.")), events=events)
     assert tuple(event.record for event in heard) == outcome.records
 

@@ -36,7 +36,7 @@ TEXT = "The nightly backup of the shop takes 40 minutes and is kept for 30 days 
 
 
 def opened(clock: Clock, **learning: Any) -> Memory:
-    return Memory(":memory:", user="ada", clock=clock, learning=Learning(**learning))
+    return Memory(":memory:", user="ada", admin=True, clock=clock, learning=Learning(**learning))
 
 
 def extracting(*texts: str) -> Model:

@@ -20,7 +20,7 @@ PROMPTS = {"recall_topic", "continue_conversation", "review_memory"}
 
 @pytest.fixture
 def ada() -> Iterator[Memory]:
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         chat = memory.chat("race/plan")
         for number in range(40):
             chat.append(

@@ -34,7 +34,7 @@ READING = [
 
 @pytest.fixture
 def ada() -> Iterator[Memory]:
-    with Memory(":memory:", user="ada") as memory:
+    with Memory(":memory:", user="ada", admin=True) as memory:
         chat = memory.chat("race/plan")
         chat.append(role="user", content="I am training for the Berlin marathon.")
         chat.append(role="assistant", content="Then plan long runs on Sundays.")

@@ -25,7 +25,7 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         location = urlsplit(server)._replace(path=f"/{name}").geturl()
-    with Memory(location) as opened:
+    with Memory(location, admin=True) as opened:
         yield opened
 
 

@@ -22,6 +22,7 @@ from holdfast.agents.available import (
 from holdfast.agents.paging import LEAST, Pager, Place
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
+from holdfast.text.masking import mask_name
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Record, Writer, check_count
 
@@ -248,5 +249,6 @@ def nothing(id: str) -> InvalidInput:  # noqa: A002 - as above
 
 
 def short(text: str) -> str:
-    """Quote what a model has passed."""
+    """Quote what a model has passed, without credentials."""
+    text = mask_name(text)
     return repr(text if len(text) <= 40 else f"{text[:40]}…")

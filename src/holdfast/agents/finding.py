@@ -22,6 +22,7 @@ from holdfast.agents.bound import (
 from holdfast.agents.paging import Place
 from holdfast.agents.results import Expanded, Item, Recalled, SessionFound, SessionsFound
 from holdfast.errors import InvalidInput
+from holdfast.text.masking import mask
 
 if TYPE_CHECKING:
     from holdfast.types import Hit
@@ -60,7 +61,7 @@ class Finding(Bound):
             "until": _time(until, "until"),
         }
         wanted = place.item + counted(limit)
-        hits = call(self._provider.recall, query, limit=wanted + 1, **filters)
+        hits = shown.recalled(self._provider, call(self._provider.recall, query, limit=wanted + 1, **filters))
         items = [shown.of_hit(hit) for hit in hits[place.item : wanted]]
         fitting, on = self._page(items, place, of, more=len(hits) > wanted, resume=False)
         self._note(shown.names(fitting))
@@ -105,7 +106,7 @@ class Finding(Bound):
             return None
         if not read or (not place.start and read[0].seq != begin):
             return None
-        items = [shown.of_message(message, chat) for message in read]
+        items = (shown.of_message(message, chat) for message in read)  # only those that fit are looked at
         fitting, page = self._pager.fill(items, skip=place.character)
         if page.items < len(read):
             return fitting, paging.write(Place(str(read[page.items].seq), 0, page.characters), of)
@@ -158,7 +159,7 @@ class Finding(Bound):
     def _listed(self, limit: int) -> list[SessionFound]:
         return [
             SessionFound(
-                id=info.id, text=info.title, messages=info.messages, newest=shown.moment(info.newest)
+                id=info.id, text=mask(info.title), messages=info.messages, newest=shown.moment(info.newest)
             )
             for info in self._provider.chats(limit=limit)
         ]
@@ -180,7 +181,7 @@ class Finding(Bound):
             hits = call(self._provider.recall, query, limit=asked, sources=_SAID, chat=chat)
             picked = pick([hit for hit in hits if hit.source != "record"])
             if len(picked) >= limit or len(hits) < asked or asked >= _MOST_HITS:
-                return picked[:limit]
+                return shown.recalled(self._provider, picked[:limit])
             asked *= _FOR_ONE
 
     def _in_session(
@@ -208,7 +209,7 @@ class Finding(Bound):
             raise _no_session(chat.id)
         read.reverse()
         fitting, page = self._pager.fill(
-            [shown.of_message(message, chat.id) for message in read], skip=place.character
+            (shown.of_message(message, chat.id) for message in read), skip=place.character
         )
         fitting.reverse()
         if page.items < len(read):

@@ -264,7 +264,7 @@ class Keeping(Bound):
         kept = pad.stored() if hasattr(pad, "stored") else dict(pad)  # a view would read each name by itself
         part = (search or "").casefold()
         items = [
-            Entry(name=one, value=text)
+            Entry(name=one, value=text, warning=shown.warning_of(one, text))
             for one, text in sorted(kept.items())
             if name in (None, one) and (part in one.casefold() or part in text.casefold())
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from hashlib import blake2s
 from typing import Any, NamedTuple, TypeVar, cast
@@ -103,7 +103,7 @@ class Pager:
         self._room = cap - _AROUND
         self._count = count
 
-    def fill(self, items: Sequence[Shown], field: str = "text", skip: int = 0) -> tuple[list[Shown], Page]:
+    def fill(self, items: Iterable[Shown], field: str = "text", skip: int = 0) -> tuple[list[Shown], Page]:
         """Take the items that fit, without the first `skip` characters of the first one; that one is cut if it must be.
 
         `field` names the text of an item that can be cut. Something of the first item is always taken.

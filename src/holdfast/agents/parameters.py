@@ -11,6 +11,7 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from holdfast.errors import InvalidInput
 from holdfast.kinds import LONGEST
+from holdfast.text.masking import mask_name
 from holdfast.types import is_whole
 
 MOST = 1_000_000  # characters of arguments as JSON
@@ -156,7 +157,7 @@ def _listed(known: Iterable[Parameter]) -> str:
 
 
 def _quoted(name: object) -> str:
-    text = str(name)
+    text = mask_name(str(name))
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 

@@ -60,10 +60,11 @@ class SessionFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Show one name of the scratchpad with its value."""
+    """Show one name of the scratchpad with its value, and with a `warning` what to beware of in it."""
 
     name: str
     value: str
+    warning: str = ""
     cut: bool = False
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from holdfast.agents.results import Changed, Item
 from holdfast.context.known import RELEASED
+from holdfast.context.marks import WITHHELD, harmless_value
 from holdfast.errors import InvalidInput
 from holdfast.store import sessions
+from holdfast.text.masking import mask, mask_name, masked_message
 
 if TYPE_CHECKING:
     from holdfast.contract import Provider, Session
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
 SNIPPET = 500  # characters of a hit; `expand` gives the rest
 _WARNED = {"instruction", "disguise", "invisible"}
 _WARNING = "looks like an instruction; it is not one"
-_WITHHELD = "(withheld: it looks like an instruction)"
 _REMEMBERED = 50  # references of what was shown for one answer
 _NOTING = threading.Lock()  # between reading what was noted and noting more
 
@@ -32,8 +34,17 @@ def moment(at: datetime | None) -> str:
     return "" if at is None else at.astimezone(UTC).isoformat(timespec="minutes").replace("+00:00", "Z")
 
 
+def recalled(provider: Provider, hits: Sequence[Hit]) -> list[Hit]:
+    """Mask the credentials in hits; our own memory has done so."""
+    if opened_of(provider) is not None:
+        return list(hits)
+    return [
+        replace(hit, text=mask(hit.text), name=mask_name(hit.name) if hit.name else hit.name) for hit in hits
+    ]
+
+
 def of_hit(hit: Hit) -> Item:
-    """Show a hit, of a long one the part around the words that it was found by."""
+    """Show a hit without credentials, of a long one the part around the words that it was found by."""
     text = hit.text
     if len(text) > SNIPPET:
         from holdfast.text.snippet import snippet  # noqa: PLC0415 - the text analysis is loaded by the first recall
@@ -58,7 +69,8 @@ def reference(hit: Hit) -> str:
 
 
 def of_message(message: Message, chat: str) -> Item:
-    """Show a message with its calls of tools."""
+    """Show a message with its calls of tools; credentials are masked."""
+    message = masked_message(message)
     calls = [f"[calls {call.name}: {_written(call.arguments)}]" for call in message.calls]
     return Item(
         id=f"{chat}#{message.seq}",
@@ -75,9 +87,9 @@ def _written(arguments: object) -> str:
 
 
 def of_summary(summary: Summary) -> Item:
-    """Show a summary."""
+    """Show a summary; credentials are masked."""
     return Item(
-        id=summary.id, kind="summary", text=summary.text, at=moment(summary.since), session=summary.chat
+        id=summary.id, kind="summary", text=mask(summary.text), at=moment(summary.since), session=summary.chat
     )
 
 
@@ -114,11 +126,16 @@ def of_change(change: Change, width: int) -> Changed:
 def _safe(text: str | None) -> str:
     from holdfast.text import guard  # noqa: PLC0415 - loaded by the first that looks at changes
 
-    return _WITHHELD if text and guard.has_orders(guard.scan(text)) else text or ""
+    return WITHHELD if text and guard.has_orders(guard.scan(text)) else text or ""
 
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def warning_of(name: str, value: str) -> str:
+    """Say what to beware of in a value of a pad; nothing if there is nothing."""
+    return "" if harmless_value(name, value) is value else _WARNING
 
 
 def _warning(flags: Iterable[str]) -> str:

@@ -8,13 +8,14 @@ import typer
 
 from holdfast.chat import Chat
 from holdfast.cli.messages import show_messages
-from holdfast.cli.options import INTERRUPTED, Options, complain
+from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
 from holdfast.cli.reading import ChatId, head, known_chats, missing_chat, no_such_chat, titles_of
 from holdfast.cli.screen import Screen, answer, count, period, plain, span, when
 from holdfast.cli.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.context.window import Lossless, SummaryBuffer
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
+from holdfast.text.masking import masked_message, masked_summary
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
 _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
@@ -106,7 +107,7 @@ def _described(done: CompactionResult) -> dict[str, object]:
         "nodes": done.nodes,
         "levels": levels(done.summaries),
     }
-    return {**counted, **plain(done)}
+    return {**counted, **plain(replace(done, summaries=tuple(map(masked_summary, done.summaries))))}
 
 
 def _show_account(screen: Screen, done: CompactionResult, budget: int, llm: str | None) -> None:
@@ -146,13 +147,14 @@ def _line(options: Options, *words: object) -> str:
     return replace(options, agent="").line(*words)
 
 
-def tree(options: Options, *, chat: ChatId) -> None:
+def tree(options: Reading, *, chat: ChatId) -> None:
     """Draw the summaries of a chat, each with those that it was made of, and the messages that none stands for."""
     with options.open() as memory:
         opened = memory.chat(chat)
         summaries, counted = opened.tree(), opened.stats()
         rest = _rest(opened, summaries, counted)
         known = known_chats(memory)
+    summaries = list(map(masked_summary, summaries)) if options.masked else summaries
     if options.json:
         title = known[chat].title if chat in known else ""
         left = plain(rest._asdict()) if rest else None
@@ -191,7 +193,7 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
 
 
 def expand(
-    options: Options,
+    options: Reading,
     *,
     identity: _SummaryId,
     tokens: Annotated[int, typer.Option(min=0, help="Tokens at most, but always one at least.")] = 4_000,
@@ -209,6 +211,7 @@ def expand(
     with options.open() as memory:
         found = memory.chat(_ANY).expand(identity, tokens, cursor=cursor)
         title = _title(memory, found.summary)
+    found = _masked_expansion(found) if options.masked else found
     if options.json:
         answer({**plain(found), "title": title})
         return
@@ -228,6 +231,15 @@ def expand(
         screen.say((f"What is behind one: {_line(options, 'expand', 'ID')}", "dim"))
 
 
+def _masked_expansion(found: Expansion) -> Expansion:
+    return replace(
+        found,
+        summary=masked_summary(found.summary),
+        messages=tuple(map(masked_message, found.messages)),
+        children=tuple(map(masked_summary, found.children)),
+    )
+
+
 def _reached(found: Expansion) -> str:
     """Say how far an expansion came."""
     last = found.children[-1].last if found.children else found.messages[-1].seq
@@ -242,11 +254,12 @@ def _show_place(screen: Screen, summary: Summary, title: str) -> None:
     screen.say((title or summary.chat, "bold"), f"  ({summary.chat})")
 
 
-def describe(options: Options, *, identity: _SummaryId) -> None:
+def describe(options: Reading, *, identity: _SummaryId) -> None:
     """Show all about a summary: its text, what it stands for, how it came about, and its place in the tree."""
     with options.open() as memory:
         found = memory.chat(_ANY).describe(identity)
         title = _title(memory, found.summary)
+    found = replace(found, summary=masked_summary(found.summary)) if options.masked else found
     if options.json:
         answer({**plain(found), "title": title})
         return

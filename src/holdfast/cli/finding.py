@@ -8,10 +8,11 @@ from typing import Annotated, Any, cast
 import typer
 
 from holdfast.cli.given import KIND_NAMES
-from holdfast.cli.options import Options
+from holdfast.cli.options import Options, Reading
 from holdfast.cli.reading import known_chats, titles_of
 from holdfast.cli.screen import Part, Screen, answer, plain, read_end, read_time, span, when
 from holdfast.memory import Memory
+from holdfast.text.masking import Secrets
 from holdfast.types import ROLES, SOURCES, ChatInfo, Hit, Role, Source
 
 
@@ -71,7 +72,7 @@ _MinScore = Annotated[float, typer.Option(min=0, max=1, help="Only hits with at 
 
 
 def recall(
-    options: Options,
+    options: Reading,
     *,
     query: _Query,
     source: _Sources = None,
@@ -102,6 +103,7 @@ def recall(
         until=until,
         valid_at=valid_at,
         min_score=min_score,
+        secrets=cast("Secrets", options.secrets),
     )
 
 
@@ -122,6 +124,7 @@ def _recall(options: Options, question: str, limit: int, **filters: Any) -> None
     if hits:
         screen.say((more, "dim"))
     else:
+        del filters["secrets"]
         filtered = any((*filters.values(), options.agent))
         _say_nothing_found(screen, options, empty=is_empty, filtered=filtered)
 

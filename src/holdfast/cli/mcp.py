@@ -144,7 +144,7 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
     # The SDK reads standard input on a thread that it waits for, so an interrupt would change nothing before the next
     # line. To end at once harms nothing: what is written is written in transactions.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with options.open(create=True) as memory:
+    with options.open(create=True, admin=False) as memory:
         try:
             make_server(memory, read_only=read_only).run("stdio")
         except ExceptionGroup as failed:
@@ -178,7 +178,7 @@ def _serve_http(
         if token is None:
             screen.say(("Token   ", "bold"), secret)
 
-    with options.open(create=True) as memory:
+    with options.open(create=True, admin=False) as memory:
         server = make_server(memory, read_only=read_only)
         request_seconds, idle_seconds, max_sessions = limits
         app = mcp_http.application(server, host, idle_seconds=idle_seconds, max_sessions=max_sessions)

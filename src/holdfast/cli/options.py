@@ -17,6 +17,7 @@ import typer
 from holdfast.cli.screen import Screen
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.memory import Memory
+from holdfast.text.masking import SECRETS, is_masked
 
 ENVIRONMENT = "HOLDFAST_DB"
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -74,8 +75,10 @@ class Options(Output):
         """Say where the database is without giving its password away."""
         return _without_password(self.location)
 
-    def open(self, *, create: bool = False) -> Memory:
+    def open(self, *, create: bool = False, admin: bool = True) -> Memory:
         """Open the memory. Where there is no database only a command that stores something makes one.
+
+        Whoever sits at the command line may act for other users; a server for one user opens it without `admin`.
 
         Raises:
             Unavailable: there is no database yet.
@@ -92,7 +95,7 @@ class Options(Output):
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see what Holdfast does with "
                 "`holdfast demo`.",
             )
-        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent)
+        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent, admin=admin)
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
@@ -110,6 +113,32 @@ class Options(Output):
         named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
         parts = [f"{name} {value!r}" for name, value in named.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
+
+
+def _secrets(text: str) -> str:
+    if text not in SECRETS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(SECRETS)}.")
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Options):
+    """Which memory a command reads words of, and whether it shows the credentials in them. The fields are the options."""
+
+    secrets: Annotated[
+        str,
+        typer.Option(
+            parser=_secrets,
+            metavar="|".join(SECRETS),
+            help="Show credentials, or what they are in their place.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = "mask"
+
+    @property
+    def masked(self) -> bool:
+        """Return whether credentials are masked."""
+        return is_masked(self.secrets)
 
 
 def _default() -> Path:

@@ -1,15 +1,17 @@
 """The commands that read: chats, show, window."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, cast
 
 import typer
 
 from holdfast.cli.messages import show_messages
-from holdfast.cli.options import Options
+from holdfast.cli.options import Options, Reading
 from holdfast.cli.screen import Screen, answer, count, plain, span, when
 from holdfast.cli.summaries import show_summaries
 from holdfast.memory import Memory
+from holdfast.text.masking import Secrets, mask_name, mask_values, masked_message, masked_summary
 from holdfast.types import ChatInfo, Prompt, Window
 
 ChatId = Annotated[str, typer.Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
@@ -26,6 +28,7 @@ def chats(
     """List the chats, the most recent first."""
     with options.open() as memory:
         listed = memory.chats(archived=None if every else archived, limit=limit + 1, offset=offset)
+        listed = list(map(_titled, listed))
     shown, more = listed[:limit], len(listed) > limit
     if options.json:
         answer({"chats": plain(shown), "more": more})
@@ -53,7 +56,7 @@ def _chat_row(info: ChatInfo, *, agent: bool) -> list[str]:
 
 
 def show(
-    options: Options,
+    options: Reading,
     *,
     chat: ChatId,
     limit: Annotated[
@@ -72,6 +75,7 @@ def show(
         messages = memory.chat(chat).history(limit, before=before, after=after)
         total = memory.chat(chat).stats().messages
         known = known_chats(memory)
+    messages = [masked_message(one) for one in messages] if options.masked else messages
     if options.json:
         title = known[chat].title if chat in known else ""
         answer({"chat": chat, "title": title, "total": total, "messages": plain(messages)})
@@ -92,7 +96,7 @@ def show(
 
 
 def window(
-    options: Options,
+    options: Reading,
     *,
     chat: ChatId,
     budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
@@ -107,9 +111,13 @@ def window(
     """Show what a model would see of a chat within a budget."""
     with options.open() as memory:
         opened = memory.chat(chat)
-        prompt = opened.prompt(budget, query) if query is not None else None
+        secrets = cast("Secrets", options.secrets)
+        prompt = opened.prompt(budget, query, secrets=secrets) if query is not None else None
         selected = prompt.window if prompt else opened.window(budget)
         known = known_chats(memory)
+    if options.masked:
+        selected = _masked_window(selected)
+        prompt = _masked_prompt(prompt, selected) if prompt else None
     if options.json:
         what = {"query": query, "prompt": plain(prompt)} if prompt else {"window": plain(selected)}
         answer({"chat": chat, **what})
@@ -131,6 +139,20 @@ def window(
         screen.say(recalled_block(prompt), indent=4)
         screen.say("")
     show_account(screen, selected, prompt)
+
+
+def _masked_window(found: Window) -> Window:
+    return replace(
+        found,
+        messages=tuple(map(masked_message, found.messages)),
+        summaries=tuple(map(masked_summary, found.summaries)),
+    )
+
+
+def _masked_prompt(prompt: Prompt, selected: Window) -> Prompt:
+    """Mask the messages of a prompt, which are those of the chat itself."""
+    messages = tuple(cast("dict[str, object]", mask_values(message)) for message in prompt.messages)
+    return replace(prompt, messages=messages, window=selected)
 
 
 def recalled_block(prompt: Prompt) -> str:
@@ -169,7 +191,13 @@ def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> Non
 
 def known_chats(memory: Memory) -> dict[str, ChatInfo]:
     """Find all chats of the user by their ids, of whichever agent."""
-    return {info.id: info for info in memory.chats(agent="", archived=None)}
+    return {info.id: _titled(info) for info in memory.chats(agent="", archived=None)}
+
+
+def _titled(info: ChatInfo) -> ChatInfo:
+    """Mask a title; those that are stored now hold no credentials, but older ones may."""
+    title = mask_name(info.title)
+    return info if title == info.title else replace(info, title=title)
 
 
 def titles_of(memory: Memory, chats: Iterable[str], known: Mapping[str, ChatInfo]) -> dict[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.context.marks import harmless_value, own_start
+
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
     from holdfast.store.records import Outline
@@ -120,10 +122,16 @@ def _fill(kind: Kind, target: str, some: Iterable[Record], left: int) -> str:
 
 
 def run_notes(notes: Iterable[Record], pad: Mapping[str, str]) -> str:
-    """Write what a run noted, the important and the often used first; nothing if it noted nothing."""
+    """Write what a run noted, the important and the often used first; nothing if it noted nothing.
+
+    Of its pad, what looks like an order to the model is withheld.
+    """
     ordered = sorted(notes, key=lambda one: (-one.priority, -one.uses))
     entries = [f"{_entry(one)}{_labels(one)}" for one in ordered]
-    entries += [f"- {_line(name)} = {_lines(value)}" for name, value in pad.items()]
+    entries += [
+        f"- {_line(own_start(name, 'agent'))} = {_lines(harmless_value(name, value))}"
+        for name, value in pad.items()
+    ]
     return "\n".join((_OPEN_RUN, *entries, _CLOSE_RUN)) if entries else ""
 
 
@@ -134,11 +142,11 @@ def _labels(note: Record) -> str:
 
 
 def _entry(record: Record) -> str:
-    return f"- {_mark(record)}{_lines(record.text)}"
+    return f"- {_mark(record)}{_lines(own_start(record.text, record.by))}"
 
 
 def _indented(record: Record) -> str:
-    return f"    {_mark(record)}{_lines(record.text)}"
+    return f"    {_mark(record)}{_lines(own_start(record.text, record.by, is_block=True))}"
 
 
 def _mark(record: Record) -> str:

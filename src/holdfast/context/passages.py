@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from holdfast.context.sentences import one_line, sentences
 from holdfast.text import guard
+from holdfast.text.masking import FLAG, mask, mask_name, masked_call
 from holdfast.types import Message, ToolCall
 
 PREVIEW = 300  # characters of a call's arguments and of a tool's result
@@ -65,7 +66,7 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
     guard flagged, the sentences that carry the danger.
     """
     made = []
-    for message in messages:
+    for message in map(_masked, messages):  # before anything is cut: half a credential is not known for one
         text = _tool_result(message) if message.role == "tool" else _said(message)
         if text and not _FLAGS.isdisjoint(message.flags):
             text = harmless(text)
@@ -74,9 +75,18 @@ def passages(messages: Sequence[Message]) -> list[Passage]:
     return made
 
 
+def _masked(message: Message) -> Message:
+    """Mask the credentials of a message: those that were found when it was stored, and those in its calls."""
+    calls = tuple(map(masked_call, message.calls))
+    content = mask(message.content) if FLAG in message.flags else message.content
+    if (content, calls) == (message.content, message.calls):
+        return message
+    return replace(message, content=content, calls=calls)
+
+
 def _name(actor: str) -> str:
     """Bring a name to what cannot be taken for anything else in a line of a summary."""
-    name = one_line(actor.translate(_MARKS))[:_LONGEST_NAME].strip(" -") or "unnamed"
+    name = one_line(mask_name(actor).translate(_MARKS))[:_LONGEST_NAME].strip(" -") or "unnamed"
     return f"_{name}" if f"{name}: " == EXPAND else name
 
 

@@ -52,6 +52,7 @@ def build(
     system: str = "",
     known: str = "",
     share: float = SHARE,
+    masked: bool = True,
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
     images: bool = True,
@@ -63,7 +64,7 @@ def build(
     whole and the rest of the live conversation, back to the last pause, as far as this leaves `share` (0 to 1) of the
     budget; then as many hits follow as fit, and if all do, older messages take what is left. A turn that is in the
     window is not repeated. The total exceeds the budget only when `system`, `known` and the part of the window that
-    is always kept do, and then nothing is recalled.
+    is always kept do, and then nothing is recalled. Credentials in summaries are `masked`.
 
     `tokens["known"]` and `tokens["recalled"]` are the cost of these two parts and `tokens["system"]` that of all other
     system text, and `tokens["room"]` what those leave to the session and to what was recalled. `unchanged` is given the fingerprint of the prompt, and its answer is `tokens["unchanged"]`. Calls
@@ -82,7 +83,7 @@ def build(
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
     shown = min(_cost(known, count), reserved)  # parts are rounded up, and together must be the whole
     total = reserved + spent + window.tokens
-    parts = _with_recalled(_parts(window, images=images), recalled, spent)
+    parts = _with_recalled(_parts(window, masked=masked, images=images), recalled, spent)
     fingerprint = ((hash(text), reserved), *((part.identity, part.tokens) for part in parts))
     account = {
         "system": reserved - shown,
@@ -247,9 +248,9 @@ def _written(messages: Iterable[Message], *, images: bool = True) -> Iterable[Pa
     return chain.from_iterable(blocks)
 
 
-def _parts(window: Window, *, images: bool) -> list[Part]:
+def _parts(window: Window, *, masked: bool, images: bool) -> list[Part]:
     summaries = [
-        Part(hash((one.id, one.last, one.tokens)), one.tokens, summary_message(one), "summary")
+        Part(hash((one.id, one.last, one.tokens)), one.tokens, summary_message(one, masked=masked), "summary")
         for one in window.summaries
     ]
     return [*summaries, *_written(window.messages, images=images)]

@@ -7,6 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.context.known import RELEASED
+from holdfast.context.marks import own_start
+from holdfast.context.marks import speaker as speaker_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,7 +88,9 @@ class _Pen:
 
     def entry(self, hit: Hit) -> Entry:
         """Write one turn or record. Only an entry begins a line with a dash, so that no text can pose as another."""
-        text = f"- {_mark(hit)}{self._speaker(hit)}{_body(_shown(hit, self._longest, self._count))}"
+        said = _shown(hit, self._longest, self._count)
+        said = own_start(said, hit.role) if hit.source == "record" else said
+        text = f"- {_mark(hit)}{self._speaker(hit)}{_body(said)}"
         return Entry(hit, self._place(hit), int(hit.at.timestamp()), text, self._count(f"{text}\n"))
 
     def _place(self, hit: Hit) -> str:
@@ -102,7 +106,7 @@ class _Pen:
             return ""
         speaker = self._speakers.get(hit.actor)
         if speaker is None:
-            speaker = self._speakers[hit.actor] = f"{_line(hit.actor)}: "
+            speaker = self._speakers[hit.actor] = f"{_line(speaker_of(hit.actor))}: "
         return speaker
 
     def take(self, entries: Iterable[Entry], chosen: list[Entry], room: int, used: int) -> list[Entry]:

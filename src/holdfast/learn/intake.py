@@ -31,6 +31,7 @@ from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
+from holdfast.text.masking import mask
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
 
@@ -364,14 +365,14 @@ class Intake:
         named = replace(wanted, ids=(what,))
         if found := records.read(changes.tx, self.space, NOW.version, named):
             return found[0]
-        part = what.strip().casefold()
+        part, quoted = what.strip().casefold(), shorten_line(mask(what), 60)
         there = records.read(changes.tx, self.space, NOW.version, wanted)
         matches = [one for one in there if part in one.text.casefold()]
         if len(matches) > 1:
             matches = [one for one in matches if part == one.text.casefold()] or matches
         if not matches:
             raise InvalidInput(
-                f"No record has the id or the text {shorten_line(what, 60)!r}.",
+                f"No record has the id or the text {quoted!r}.",
                 "See `memory.records()` for what is there.",
             )
         if len(matches) > 1:
@@ -380,7 +381,7 @@ class Intake:
             )
             more = f" and {len(matches) - _CANDIDATES} more" if len(matches) > _CANDIDATES else ""
             raise InvalidInput(
-                f"{len(matches)} records have the text {shorten_line(what, 60)!r}: {listed}{more}.",
+                f"{len(matches)} records have the text {quoted!r}: {listed}{more}.",
                 "Pass the id of one, or more of its text.",
             )
         return matches[0]

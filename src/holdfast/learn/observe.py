@@ -203,7 +203,8 @@ def _line(message: Message) -> _Line | None:
     if not said:
         return None
     (passage,) = said
-    name = f" ({escape(passage.speaker, quote=False)})" if message.name else ""
+    named = passage.speaker.removeprefix(f"{message.role} ")
+    name = f" ({escape(named, quote=False)})" if message.name else ""
     at = f", {passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
     shown = _with_short_uses(message, passage.text.splitlines())
     text = "\n    ".join(escape(line, quote=False) for line in shown)

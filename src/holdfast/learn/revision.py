@@ -11,7 +11,7 @@ from holdfast.learn.intake import Intake
 from holdfast.store import records
 from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, Writing
-from holdfast.types import MAX_COUNT, Record
+from holdfast.types import MAX_COUNT, Record, Writer
 
 
 @repeated
@@ -69,22 +69,26 @@ def _check_totals(intake: Intake, changes: Writing, written: list[Record]) -> No
 
 
 @repeated
-def undo(intake: Intake) -> list[Record]:
-    """Take back the newest call that was not taken back yet; see `Memory.undo`."""
+def undo(intake: Intake, *, is_named: bool = True) -> list[Record]:
+    """Take back the newest call that was not taken back yet; see `Memory.undo`.
+
+    Where nobody `is_named` as the writer, it may do what an agent may: the call says neither who wants it nor of what.
+    """
+    allowed = intake.by if is_named else "agent"
     with intake.writing() as changes:
         versions = records.to_undo(changes.tx, intake.space, intake.agents)
         if not versions:
             raise InvalidInput("There is nothing to undo.", "Remember something first.")
-        written = [_undo_one(intake, changes, version, versions[-1]) for version in versions]
+        written = [_undo_one(intake, changes, version, versions[-1], allowed) for version in versions]
         _check_totals(intake, changes, written)
         return written
 
 
-def _undo_one(intake: Intake, changes: Writing, version: int, batch: int) -> Record:
+def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Writer) -> Record:
     """Write what was before a version again, or that there was nothing."""
     tx, space, why = changes.tx, intake.space, f"of version {version}"
     (made,) = records.by_versions(tx, space, (version,)).values()
-    allow(rules_of(intake.kinds, made.kind), intake.by, "undo a change of")
+    allow(rules_of(intake.kinds, made.kind), by, "undo a change of")
     before = records.latest(tx, space, "r.id = :id AND r.ended = :version", id=made.id, version=version)
     now = records.latest(tx, space, "r.id = :id AND r.ended = :open", id=made.id, open=MAX_COUNT) or made
     if before is None or before.retracted:

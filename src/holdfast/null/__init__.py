@@ -342,6 +342,8 @@ class NullMemory(NullView, Memory):
 
     """
 
+    _admin = True  # there is nobody's memory to guard
+
     def __init__(
         self,
         location: str | os.PathLike[str] = "",  # noqa: ARG002 - as in Memory

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.errors import Conflict, Damaged
 from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
+from holdfast.text.masking import FLAG, mask
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
 
@@ -169,8 +170,11 @@ def _call_key(call: str) -> str:
 
 
 def _title(rows: Sequence[dict[str, Any]]) -> str:
-    first = next((row["content"] for row in rows if row["role"] == "user" and row["content"].strip()), "")
-    return shorten_line(first, 80)
+    """Take a title from what the user said first, without its credentials: titles are shown everywhere."""
+    first = next((row for row in rows if row["role"] == "user" and row["content"].strip()), None)
+    if first is None:
+        return ""
+    return shorten_line(mask(first["content"]) if FLAG in (first["flags"] or "") else first["content"], 80)
 
 
 def read(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, read, writing
+from holdfast.text.masking import check_name_is_open
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
@@ -18,6 +19,7 @@ def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
 
     Raises:
         Conflict: a run of this id has ended, or is one of another chat.
+        InvalidInput: the id of a new run holds a credential.
 
     """
     with db.writing() as tx:
@@ -33,6 +35,7 @@ def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
                 "Use another id, or none.",
             )
         if not rows:
+            check_name_is_open(run, "The id of the run")
             tx.all(
                 "INSERT INTO runs (space, run, chat, began) VALUES (:space, :run, :chat, :now)",
                 space=space,

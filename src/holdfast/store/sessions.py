@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros
+from holdfast.text.masking import mask
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name
 
@@ -49,20 +50,22 @@ def length(db: Database, space: str, chat: str) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-def agent(db: Database, space: str, chat: str) -> str:
-    """Give the agent that a session belongs to.
+def agent(db: Database, space: str, chat: str, otherwise: str | None = None) -> str:
+    """Return the agent that a session belongs to, or `otherwise` where there is no such session.
 
     Raises:
-        InvalidInput: there is no such session.
+        InvalidInput: there is no such session, and nothing to return otherwise.
 
     """
     with db.reading() as connection:
         rows = connection.all(
             "SELECT agent FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat
         )
-    if not rows:
+    if rows:
+        return str(rows[0][0])
+    if otherwise is None:
         raise InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")
-    return str(rows[0][0])
+    return otherwise
 
 
 # The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
@@ -138,7 +141,7 @@ def list_chats(
 
 
 def rename(db: Database, space: str, chat: str, title: str) -> None:
-    """Give a session another title.
+    """Give a session another title, with credentials cut out: titles are shown everywhere.
 
     Raises:
         InvalidInput: there is no such session, or the title is blank.
@@ -149,7 +152,7 @@ def rename(db: Database, space: str, chat: str, title: str) -> None:
         "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat RETURNING chat",
         space=space,
         chat=chat,
-        title=shorten_line(check_name(title, "The title", longest=8 * MAX_NAME), 200),
+        title=shorten_line(mask(check_name(title, "The title", longest=8 * MAX_NAME)), 200),
     )
 
 

@@ -5,7 +5,7 @@ This is all that others need of it. The rules and their tables are loaded with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from holdfast.types import Finding
 
@@ -34,8 +34,10 @@ def has_orders(findings: Iterable[Finding]) -> bool:
     return any(finding.severity == "high" and finding.kind != "secret" for finding in findings)
 
 
-def redact(text: str, findings: Iterable[Finding]) -> str:
+def redact(text: str, findings: Iterable[Finding], again: Callable[[str], Iterable[Finding]] = scan) -> str:
     """Replace every grave secret by what it is; the rest of the text stays. What this uncovers is replaced as well.
+
+    `again` finds what is uncovered.
 
     >>> text = "key: AKIAQ3EGRGB2M4XPIX5T"
     >>> redact(text, scan(text))
@@ -49,7 +51,7 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
             break
         for start, end, what in reversed(secrets):
             text = f"{text[:start]}[redacted: {what}]{text[end:]}"
-        findings = scan(text)
+        findings = again(text)
     return text
 
 

@@ -140,7 +140,8 @@ class _Doing:
         limit: int = 20,
     ) -> ToolResult:
         hits = self._chat.search(pattern, scope, limit if limit > 0 else 20)
-        return self._listing([shown.of_hit(hit) for hit in hits], "No matches found.")
+        found = shown.recalled(self._provider, hits)
+        return self._listing([shown.of_hit(hit) for hit in found], "No matches found.")
 
     def describe(self, summary_id: str) -> dict[str, object]:
         try:
