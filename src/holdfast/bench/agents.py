@@ -6,7 +6,6 @@ is a client's. What the tools take is counted as models are given them: names, d
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import resource
@@ -20,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self, cast
 
+from holdfast import loop
 from holdfast.agents.exports import openai_responses
 from holdfast.bench.clock import Cost, cost_of, each, middle
 from holdfast.bench.machine import in_a_line, machine
@@ -236,12 +236,12 @@ def popping(lab: Lab) -> Iterator[Measurement]:
     lab.progress("taking items of a session back")
     few, count = lab.plan.questions, lab.plan.popped
     items = [{"role": "user", "content": text} for text in lab.words.messages(count + 2 * few)]
-    with Memory(lab.store.with_name("session.db"), durability="normal") as memory, asyncio.Runner() as runner:
+    with Memory(lab.store.with_name("session.db"), durability="normal") as memory:
         session = HoldfastSession(memory, "long")
-        runner.run(session.add_items(cast("Any", items)))
+        loop.run(lambda: session.add_items(cast("Any", items)))
 
         def pop() -> object:
-            return runner.run(session.pop_item())
+            return loop.run(session.pop_item)
 
         first = [cost_of(pop) for _ in range(few)]
         for _ in range(count - few):
