@@ -251,10 +251,11 @@ class Chat(Digest):
 
         The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on the
         same to the byte, and what others learn meanwhile waits, until the chat itself remembers something or
-        `advance` is called. Then come the notes of the run, if this is called within one, and the window. What was
-        recalled is a message before the newest user message, framed as data, with dates and speakers; what the window
-        shows already is not repeated. So all before it is as in the prompt of the last turn, for the caches of
-        providers, while the window begins with the same message; `tokens["unchanged"]` counts how much that is.
+        `advance` is called. One of a chat that does not exist yet shows what is known now, and writes nothing. Then come
+        the notes of the run, if this is called within one, and the window. What was recalled is a message before the
+        newest user message, framed as data, with dates and speakers; what the window shows already is not repeated. So
+        all before it is as in the prompt of the last turn, for the caches of providers, while the window begins with the
+        same message; `tokens["unchanged"]` counts how much that is. All of it is as of one moment, whoever writes meanwhile.
 
         With a query, the live conversation since its last long pause is kept as far as it fits half of the budget,
         the newest turn whole, and what was recalled fills the rest. What it does not need is left to the window.
@@ -391,7 +392,7 @@ class Chat(Digest):
         return snapshots.advance(opened.database, self._memory.scope, self._id, opened.now())
 
     def snapshot(self) -> int | None:
-        """Give the version of what is known that the prompts of this chat show; None before the first."""
+        """Return the version of what is known that the prompts of this chat show; None before the first of a chat that exists."""
         opened = self._memory._open  # noqa: SLF001 - as above
         found = snapshots.read(opened.database, self._memory.scope, self._id)
         return None if found is None else found.version

@@ -208,7 +208,7 @@ def _shown_parts(message: Message) -> list[dict[str, object]]:
 
     None where the payload says something else than the message, as the content of one that was made by hand.
     """
-    if message.role not in ("user", "tool"):
+    if message.role not in ("user", "tool") or not media.has_media(message.raw):
         return []
     content = media.content_of(message.raw)
     sent = [written for part in media.media(content) if (written := media.to_openai(part))]

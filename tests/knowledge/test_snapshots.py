@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Chat, Memory, Writer, acting
-from programs import run
+from programs import run, start
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -396,3 +397,87 @@ def test_only_the_chat_itself_changes_the_frozen_part(
         else:
             assert after == before
         before = after
+
+
+# What a chat writes and what its prompts show are one transaction
+
+
+def _undone(chat: Chat) -> object:
+    with acting(chat=chat.id):
+        return chat._memory.undo()
+
+
+WRITES: dict[str, Callable[[Chat], object]] = {
+    "remember": lambda chat: chat.remember("Ada grows tulips"),
+    "replace": lambda chat: chat._memory.replace("roses", "Ada grows tulips", chat="monday"),
+    "retract": lambda chat: chat._memory.retract("roses", chat="monday"),
+    "undo": _undone,
+}
+
+
+class Stopped(BaseException):
+    """The program ends, at a moment of which the memory knows nothing."""
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("moment", range(1, 4))
+def test_what_a_chat_wrote_is_shown_wherever_it_was_stopped(
+    location: str, write: Callable[[Chat], object], moment: int
+) -> None:
+    left = 10**9
+
+    def clock() -> datetime:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Stopped
+        return NOON
+
+    with Memory(location, user="ada", clock=clock) as memory:
+        memory.remember("Ada grows roses")
+        chat = memory.chat("monday")
+        assert "roses" in frozen(chat)
+        left = moment
+        with suppress(Stopped):
+            write(chat)
+        left = 10**9
+        known = [one.text for one in memory.records(kind="fact")]
+        shown = [text for text in ("Ada grows roses", "Ada grows tulips") if text in chat.prompt().system]
+        assert shown == known
+
+
+KILLED = """
+import os, signal, sys
+from datetime import UTC, datetime
+from holdfast import Memory
+
+left = 10**9
+
+def clock():
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+with Memory(sys.argv[1], user="ada", clock=clock) as memory:
+    left = int(sys.argv[2])
+    memory.chat("monday").remember(f"Ada grows tulips of kind {left}", merge=False)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_chat_wrote_is_shown_when_its_process_is_killed(
+    reopen: Callable[[], Memory], shared_location: str
+) -> None:
+    frozen(reopen().chat("monday"))
+    ends = []
+    for moment in range(1, 4):
+        program = start(KILLED, shared_location, moment)
+        program.communicate()
+        ends.append(program.returncode)
+        memory = reopen()
+        known = memory.records(kind="fact")
+        shown = memory.chat("monday").prompt().system
+        assert all(one.text in shown for one in known)
+    assert ends == [-9, 0, 0]

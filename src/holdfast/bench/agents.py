@@ -1,4 +1,4 @@
-"""`holdfast bench agents`: what a memory takes in the hands of an agent: the MCP server's start, its recall, the tools.
+"""`holdfast bench agents`: what a memory takes in the hands of an agent: the MCP server's start, its recall, the tools, a session.
 
 The server runs in a process of its own, as clients start it, and is asked in plain JSON, so that none of what is measured
 is a client's. What the tools take is counted as models are given them: names, descriptions and schemas.
@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self, cast
+from typing import Any, Self, cast
 
+from holdfast import loop
 from holdfast.agents.exports import openai_responses
 from holdfast.bench.clock import Cost, cost_of, each, middle
 from holdfast.bench.machine import in_a_line, machine
@@ -43,6 +44,7 @@ class Plan:
     starts: int = 7
     questions: int = 20
     repeats: int = 5
+    popped: int = 2_000  # items that a session has taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,36 @@ def describing(lab: Lab) -> Iterator[Measurement]:
     yield Measurement("all that the MCP server tells of its tools", sum(map(_tokens, told)), "tokens")
 
 
+def popping(lab: Lab) -> Iterator[Measurement]:
+    """Take items of a session of the OpenAI Agents SDK back, the first and those after many others."""
+    from holdfast.agents.openai_agents import HoldfastSession  # noqa: PLC0415 - says what is missing, to who measures it
+
+    lab.progress("taking items of a session back")
+    few, count = lab.plan.questions, lab.plan.popped
+    items = [{"role": "user", "content": text} for text in lab.words.messages(count + 2 * few)]
+    with Memory(lab.store.with_name("session.db"), durability="normal") as memory:
+        session = HoldfastSession(memory, "long")
+        loop.run(lambda: session.add_items(cast("Any", items)))
+
+        def pop() -> object:
+            return loop.run(session.pop_item)
+
+        first = [cost_of(pop) for _ in range(few)]
+        for _ in range(count - few):
+            pop()
+        later = [cost_of(pop) for _ in range(few)]
+    ours, theirs = middle(later), middle(first)
+    yield measured(
+        f"`pop_item` of a session, after {count:,} others",
+        ours,
+        against="the first ones",
+        theirs=theirs,
+        ratio=ours.cpu / theirs.cpu,
+        ratio_of="× the CPU time",
+        bar=Bar("≤ 1.5 times", ours.cpu <= 1.5 * theirs.cpu),
+    )
+
+
 def _tokens(value: object) -> int:
     return estimate_tokens(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
@@ -237,6 +269,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
     "start": starting,
     "recall": recalling,
     "tools": describing,
+    "pop": popping,
 }
 """All that can be measured, by the names that `only` takes."""
 

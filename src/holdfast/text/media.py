@@ -24,7 +24,7 @@ Part = Mapping[str, object]
 
 def content_of(raw: Part | None) -> Sequence[object]:
     """Return the parts of a payload in the format of OpenAI or Anthropic; none where its content is text."""
-    if raw is None or type(raw.get("content")) is str:
+    if raw is None:
         return ()
     inner = raw.get("message")  # where a line of a session log wraps the payload
     source = inner if isinstance(inner, Mapping) else raw
@@ -44,6 +44,8 @@ def media(content: Sequence[object]) -> Iterator[Part]:
 
 def has_media(raw: Part | None) -> bool:
     """Say whether a payload has parts that are not text."""
+    if raw is None or type(raw.get("content")) is str:  # as nearly all are
+        return False
     return any(True for _ in media(content_of(raw)))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.text.media import media_tokens
+from holdfast.text.media import has_media, media_tokens
 
 if TYPE_CHECKING:
     from holdfast.types import Message
@@ -43,7 +43,7 @@ def message_tokens(message: Message, count: CountTokens = estimate_tokens, *, im
     Images, files and sound are estimated (see `holdfast.text.media`), unless they are left out.
     """
     total = MESSAGE_OVERHEAD + count(message.content)
-    if images:
+    if images and has_media(message.raw):
         total += media_tokens(message.raw, count)
     for call in message.calls:
         arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
