@@ -16,6 +16,7 @@ from holdfast.context.window import (
     SUMMARISED,
     Lossless,
     Policy,
+    check_policy,
     choose_window,
     expected_messages,
     selector,
@@ -31,6 +32,7 @@ from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
+from holdfast.text.shorten import shown
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
@@ -201,7 +203,7 @@ class Chat(Digest):
         if tail is not None and policy is not None:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
         stats = self.stats()
-        policy = policy or Lossless(budget, keep=tail)
+        policy = Lossless(budget, keep=tail) if policy is None else check_policy(policy)
         newest_first = log.backward(opened.database, space, self._id, expected_messages(policy, stats))
         return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
 
@@ -240,7 +242,7 @@ class Chat(Digest):
             policy: how to choose the window, within what is left of the budget.
 
         Raises:
-            InvalidInput: a negative budget or limit.
+            InvalidInput: a negative budget or limit, a query or a system that is not text, or an unknown policy.
 
         """
         return self._prompt(current_run(self), budget, query, system=system, limit=limit, policy=policy)
@@ -256,7 +258,12 @@ class Chat(Digest):
         policy: Policy | None,
     ) -> Prompt:
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
-        check_count(budget, "budget")
+        budget = check_count(budget, "budget")
+        for text, what in ((system, "`system`"), ("" if query is None else query, "A query")):
+            if not isinstance(text, str):
+                raise InvalidInput(f"{what} must be text, not {type(text).__name__}.", "Pass a string.")
+        if policy is not None:
+            check_policy(policy)
         snapshot = snapshots.freeze(opened.database, scope, self._id, opened.now())
         frozen = opened.frozen((scope, snapshot), lambda: _known(opened, scope, snapshot))
         noted = run_notes(run.notes(), run.pad.stored()) if run else ""
@@ -403,7 +410,15 @@ class Chat(Digest):
         return Run(self, id)
 
     def same_as(self, other: Chat) -> bool:
-        """Say whether both are handles on the same session."""
+        """Say whether both are handles on the same session.
+
+        Raises:
+            InvalidInput: the other one is no chat.
+
+        """
+        given: object = other
+        if not isinstance(given, Chat):
+            raise InvalidInput(f"{shown(given)} is no chat.", "Pass a handle that Memory.chat made.")
         return self._id == other.id and self._memory.scope.space == other._memory.scope.space
 
     def end(self) -> list[Job]:
