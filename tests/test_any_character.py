@@ -152,7 +152,7 @@ def test_rows_of_earlier_versions_with_half_a_character_are_compacted(location: 
         for n in range(6):
             chat.append(role="user", content=f"We moved the {n}th meeting to Monday. " * 20)
         calls = json.dumps([["c1", "read", given]])
-        with memory._open.database.writing() as tx:  # noqa: SLF001 - as an earlier version left it
+        with memory._open.database.writing() as tx:
             tx.all(
                 "UPDATE messages SET calls = :calls WHERE space = :space AND chat = 'monday' AND seq = 1",
                 calls=calls,
