@@ -142,3 +142,27 @@ def test_many_characters_in_any_field_pass_through_everything(
     memory: Memory, copy: Memory, tmp_path: Path, messages: list[dict[str, object]]
 ) -> None:
     journey(memory, copy, tmp_path / "export.jsonl", messages)
+
+
+def test_rows_of_earlier_versions_with_half_a_character_are_compacted(location: str, tmp_path: Path) -> None:
+    with Memory(location, user="ada") as memory:
+        chat = memory.chat("monday")
+        given = {"path": HALF}
+        chat.append(role="assistant", calls=[ToolCall("c1", "read", {"path": "whole"})], id="m1")
+        for n in range(6):
+            chat.append(role="user", content=f"We moved the {n}th meeting to Monday. " * 20)
+        calls = json.dumps([["c1", "read", given]])
+        with memory._open.database.writing() as tx:
+            tx.all(
+                "UPDATE messages SET calls = :calls WHERE space = :space AND chat = 'monday' AND seq = 1",
+                calls=calls,
+                space=memory.scope.space,
+            )
+        first = chat.history(1, after=0)[0]
+        assert first.calls == (ToolCall("c1", "read", {"path": "a\ufffd"}),)
+        assert first.raw == {"role": "assistant", "content": "", "calls": [{"id": "c1", "name": "read", "arguments": given}]}  # fmt: skip
+        again = chat.append(role="assistant", calls=[ToolCall("c1", "read", given)], id="m1")
+        assert again.seq == 1
+    with Memory(location, user="ada") as memory, Memory(":memory:", user="ada") as copy:
+        if location != ":memory:":
+            taken_through_everything(memory, "monday", copy, tmp_path / "export.jsonl")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from holdfast.errors import InvalidInput
 from holdfast.text.masking import check_name_is_open
+from holdfast.text.shorten import shown
 from holdfast.types import WRITERS, Scope, Writer, check_name
 
 
@@ -77,4 +78,4 @@ def check_writer(value: object) -> Writer:
     for writer in WRITERS:
         if value == writer:
             return writer
-    raise InvalidInput(f"{value!r} is not a writer.", f"Use one of {', '.join(WRITERS)}.")
+    raise InvalidInput(f"{shown(value)} is not a writer.", f"Use one of {', '.join(WRITERS)}.")

@@ -19,6 +19,7 @@ from holdfast.context.window import (
     SUMMARISED,
     Lossless,
     Policy,
+    check_policy,
     choose_window,
     expected_messages,
     selector,
@@ -37,6 +38,7 @@ from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.text.media import has_media
+from holdfast.text.shorten import shown
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     ChatStats,
@@ -210,7 +212,7 @@ class Chat(Digest):
         opened = self._memory._open  # noqa: SLF001 - as above
         if tail is not None and policy is not None:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
-        policy = policy or Lossless(budget, keep=tail)
+        policy = Lossless(budget, keep=tail) if policy is None else check_policy(policy)
         with opened.database.one_read():
             stats = self.stats()
             newest_first = self._backward(expected_messages(policy, stats))
@@ -272,7 +274,8 @@ class Chat(Digest):
                 them as they were said. The messages of this chat itself are always shown as they were said.
 
         Raises:
-            InvalidInput: a negative budget or limit, or no such way to show images.
+            InvalidInput: a negative budget or limit, a query or a system that is not text, an unknown policy, or no such
+                way to show images or secrets.
 
         """
         run = current_run(self)
@@ -294,11 +297,16 @@ class Chat(Digest):
     ) -> Prompt:
         masked = is_masked(secrets)
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
-        check_count(budget, "budget")
+        budget = check_count(budget, "budget")
+        for text, what in ((system, "`system`"), ("" if query is None else query, "A query")):
+            if not isinstance(text, str):
+                raise InvalidInput(f"{what} must be text, not {type(text).__name__}.", "Pass a string.")
+        if policy is not None:
+            check_policy(policy)
         if limit is not None:
             check_count(limit, "limit")
         if images not in IMAGES:
-            raise InvalidInput(f"`images` is {images!r}.", f"Use one of {', '.join(IMAGES)}.")
+            raise InvalidInput(f"`images` is {shown(images)}.", f"Use one of {', '.join(IMAGES)}.")
         policy = within(policy or Lossless(budget), budget)
         # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
         snapshots.freeze(opened.database, scope, self._id, opened.now())
@@ -480,7 +488,15 @@ class Chat(Digest):
         return Run(self, id)
 
     def same_as(self, other: Chat) -> bool:
-        """Say whether both are handles on the same session."""
+        """Say whether both are handles on the same session.
+
+        Raises:
+            InvalidInput: the other one is no chat.
+
+        """
+        given: object = other
+        if not isinstance(given, Chat):
+            raise InvalidInput(f"{shown(given)} is no chat.", "Pass a handle that Memory.chat made.")
         return self._id == other.id and self._memory.scope.space == other._memory.scope.space
 
     @repeated

@@ -12,6 +12,7 @@ from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.store import log, sessions, summaries
 from holdfast.text.masking import Secrets, is_masked, mask_name
+from holdfast.text.shorten import shown
 from holdfast.types import (
     CompactionResult,
     Description,
@@ -73,7 +74,7 @@ class Digest:
         share = policy.compaction.threshold if threshold is None else threshold
         if not is_share(share):
             raise InvalidInput(
-                f"`threshold` is {share!r}.", "Pass a fraction above 0 and up to 1, such as 0.75."
+                f"`threshold` is {shown(share)}.", "Pass a fraction above 0 and up to 1, such as 0.75."
             )
         from holdfast.context.compact import crowded  # noqa: PLC0415 - what reads texts is loaded by those who compact
 
@@ -155,7 +156,9 @@ class Digest:
         from holdfast.context.compact import compact  # noqa: PLC0415 - as above
 
         if progress is not None and not callable(progress):
-            raise InvalidInput(f"`progress` is {progress!r}.", "Pass a function of one account, or None.")
+            raise InvalidInput(
+                f"`progress` is {shown(progress)}.", "Pass a function of one account, or None."
+            )
         return compact(
             self._session(), mode, policy.budget, policy.compaction, model, at_once=at_once, report=progress
         )
@@ -242,8 +245,8 @@ class Digest:
         from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first search
         from holdfast.text.snippet import snippet  # noqa: PLC0415 - as above
 
-        if scope not in _SCOPES:
-            raise InvalidInput(f"{scope!r} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
+        if scope not in tuple(_SCOPES):
+            raise InvalidInput(f"{shown(scope)} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
         if not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
         check_count(limit, "limit")

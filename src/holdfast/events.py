@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Literal, NamedTuple, get_args
 
 from holdfast.errors import InvalidInput
+from holdfast.text.shorten import shown
 from holdfast.types import CompactionResult, Job, Record, Scope
 
 Name = Literal["learned", "merged", "superseded", "quarantined", "compacted", "failed", "spent"]
@@ -104,10 +105,11 @@ class Events:
         """
         known = next((one for one in NAMES if one == name), None)
         if known is None:
-            raise InvalidInput(f"There is no event {name!r}.", f"Use one of {', '.join(NAMES)}.")
+            raise InvalidInput(f"There is no event {shown(name)}.", f"Use one of {', '.join(NAMES)}.")
         if iscoroutinefunction(observer) or not callable(observer):
             raise InvalidInput(
-                f"{observer!r} cannot be called by who works.", "Pass a synchronous function of one event."
+                f"{shown(observer)} cannot be called by who works.",
+                "Pass a synchronous function of one event.",
             )
         entry = _Listener(object(), observer, scope, everyone)
         with self._lock:

@@ -10,6 +10,7 @@ from holdfast.errors import InvalidInput
 from holdfast.store.rows import dump
 from holdfast.text.clean import clean
 from holdfast.text.masking import FLAG, holds_secret
+from holdfast.text.shorten import shown
 from holdfast.types import Message, ToolCall, check_name
 
 
@@ -80,6 +81,6 @@ def _check(message: Message) -> None:
 def _check_call_text(text: object) -> None:
     if not isinstance(text, str) or clean(text) != text:
         raise InvalidInput(
-            f"{text!r} cannot be the id or the name of a tool call.",
+            f"{shown(text)} cannot be the id or the name of a tool call.",
             "Use text without NUL or lone surrogates.",
         )

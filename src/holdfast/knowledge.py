@@ -14,6 +14,7 @@ from holdfast.store import erasure, receipts, records, sessions
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
 from holdfast.text.masking import check_name_is_open, mask, mask_name
+from holdfast.text.shorten import shown
 from holdfast.types import (
     Erasure,
     Record,
@@ -136,12 +137,16 @@ class Knowledge(View):
             InvalidInput: one cannot be accepted; none was stored.
 
         """
+        check_flag(merge, "merge")
+        self._writer(by, "agent")
+        self._chat(chat)
+        check_name(source, "source", empty=True)
         drafts = []
         for kind, texts in zip(FIL, (findings, insights, lessons), strict=True):
             if isinstance(texts, str) or not isinstance(texts, Iterable):
                 raise InvalidInput(f"The {kind}s must be a list of texts.", "Pass a list of strings.")
             drafts += [self._draft(text, kind, source=source, chat=chat) for text in texts]
-        return self._write(drafts, by, merge=check_flag(merge, "merge")) if drafts else []
+        return self._write(drafts, by, merge=merge) if drafts else []
 
     def replace(
         self,
@@ -283,7 +288,7 @@ class Knowledge(View):
         """
         check_name(what, "What is rolled back")
         if not is_whole(version):
-            raise InvalidInput(f"{version!r} is not a version.", "Pass a number that `changes` shows.")
+            raise InvalidInput(f"{shown(version)} is not a version.", "Pass a number that `changes` shows.")
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
         return revision.rollback(self._intake(by, "user", self._chat(None)), what, version)
@@ -420,7 +425,7 @@ class Knowledge(View):
                 f"`meta` has more than {LONGEST:,} characters of JSON.", "Keep it elsewhere, and name it."
             )
         if not is_whole(priority) or not 1 <= priority <= 10:
-            raise InvalidInput(f"The priority is {priority!r}.", "Use a whole number from 1 to 10.")
+            raise InvalidInput(f"The priority is {shown(priority)}.", "Use a whole number from 1 to 10.")
         begins, ends = as_time(since, "since"), as_time(until, "until")
         if begins and ends and not begins < ends:
             raise InvalidInput(

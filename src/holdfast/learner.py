@@ -15,6 +15,7 @@ from holdfast.standing import Standing
 from holdfast.store import jobs, spend
 from holdfast.store.database import repeated
 from holdfast.store.rows import to_micros
+from holdfast.text.shorten import shown
 from holdfast.types import (
     Job,
     JobStatus,
@@ -85,6 +86,9 @@ class Learner(Standing):
         model, stop_at = resolved(llm), as_time(until, "until")
         most = None if limit is None else check_count(limit, "limit")
         check_flag(dry_run, "dry_run")
+        told: object = progress
+        if told is not None and not callable(told):
+            raise InvalidInput(f"`progress` is {shown(told)}.", "Pass a function of one account, or None.")
         if not check_flag(everyone, "everyone"):
             return self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress)
         self._check_scope(None)
@@ -222,6 +226,7 @@ class Learner(Standing):
             check_name(value, what, empty=True)
         if not isinstance(text, str):
             raise InvalidInput(f"The text must be text, not {text.__class__.__name__}.", "Pass a string.")
+        model = resolved(llm)
         if (size := len(text.strip())) < SHORTEST:
             return Extraction(
                 why=f"Skipped: the text has {size} characters, and from {SHORTEST} on they are read."
@@ -231,7 +236,7 @@ class Learner(Standing):
         named = "\0".join((self.scope.agent, type, step, text))  # noqa: FLY002 - a line of it would be too long
         key = sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
         return self._extract(
-            f"observe text:{key}", "", {"text": text, "step": step, "type": type or "text"}, resolved(llm)
+            f"observe text:{key}", "", {"text": text, "step": step, "type": type or "text"}, model
         )
 
     def _extract(
@@ -410,7 +415,7 @@ class Learner(Standing):
 
         """
         if status is not None and status not in (*UNFINISHED, "done"):
-            raise InvalidInput(f"{status!r} is no status.", "Use open, running, done or failed.")
+            raise InvalidInput(f"{shown(status)} is no status.", "Use open, running, done or failed.")
         agents = (self.scope.agent,) if self.scope.agent else None
         return jobs.read(
             self._open.database, self.scope.space, UNFINISHED if status is None else (status,), agents

@@ -88,6 +88,9 @@ def _numbered(identity: object) -> str:
 
 def cleaned(message: Message) -> Message:
     """Clean the content and the calls of a message; where that loses something, the original words stay in `raw`."""
+    given_calls: object = message.calls
+    if not isinstance(given_calls, tuple):
+        raise InvalidInput("The `calls` of a Message must be a tuple.", "Pass a tuple of ToolCalls.")
     content, calls = clean(message.content), tuple(map(_cleaned_call, message.calls))
     if content == message.content and calls == message.calls:
         return message

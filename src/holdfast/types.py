@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from holdfast.errors import InvalidInput
+from holdfast.text.shorten import shown
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant", "tool")
@@ -57,7 +58,7 @@ def check_count(value: object, what: str) -> int:
             f"`{what}` must be a whole number, not {type(value).__name__}.", "Pass an int of 0 or more."
         )
     if value < 0:
-        raise InvalidInput(f"`{what}` is {value:,}, below zero.", "Pass 0 or more.")
+        raise InvalidInput(f"`{what}` is {shown(value)}, below zero.", "Pass 0 or more.")
     return min(value, MAX_COUNT)
 
 
@@ -73,7 +74,7 @@ def as_time(value: object, what: str) -> datetime | None:
     if value is None:
         return None
     if not isinstance(value, datetime):
-        raise InvalidInput(f"`{what}` is {value!r}, not a time.", "Pass a datetime.")
+        raise InvalidInput(f"`{what}` is {shown(value)}, not a time.", "Pass a datetime.")
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
@@ -89,7 +90,7 @@ def check_range(messages: object, chat: str) -> Range | None:
         and 1 <= pair[0] <= pair[1] <= MAX_COUNT
     ):
         raise InvalidInput(
-            f"{messages!r} are no messages.",
+            f"{shown(messages)} are no messages.",
             "Pass the `seq` of one, or of the first and the last, in this order.",
         )
     if not chat:
@@ -181,7 +182,7 @@ class Message:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise InvalidInput(f"{self.role!r} is not a role.", f"Use one of {', '.join(ROLES)}.")
+            raise InvalidInput(f"{shown(self.role)} is not a role.", f"Use one of {', '.join(ROLES)}.")
         if not isinstance(self.content, str):
             raise InvalidInput(
                 f"The content of a message must be text, not {type(self.content).__name__}.",

@@ -15,6 +15,7 @@ from holdfast.store.records import NOW, Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.text.clean import clean
 from holdfast.text.masking import Secrets, is_masked, masked_hit
+from holdfast.text.shorten import shown
 from holdfast.types import (
     Change,
     Hit,
@@ -62,7 +63,7 @@ class View:
 
     def _known_kinds(self, kinds: Iterable[str]) -> list[str]:
         if isinstance(kinds, str) or not isinstance(kinds, Iterable):
-            raise InvalidInput(f"`kinds` is {kinds!r}.", "Pass a list of kinds.")
+            raise InvalidInput(f"`kinds` is {shown(kinds)}.", "Pass a list of kinds.")
         return [policy(self._open.kinds, kind).name for kind in kinds]
 
     def version(self) -> int:

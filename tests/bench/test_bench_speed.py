@@ -27,6 +27,7 @@ TINY = Plan(
     repeats=1,
     added=3,
     starts=1,
+    hostile=4_000,
 )
 
 
@@ -44,7 +45,14 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
         "append, then recall",
     ):
         assert any(part in name for name in names), part
-    for part in ("window of 8,000", "import holdfast", "resident memory", "index per message"):
+    for part in (
+        "guard of a text twice as long",
+        "append 4,000 bytes",
+        "window of 8,000",
+        "import holdfast",
+        "resident memory",
+        "index per message",
+    ):
         assert any(part in name for name in names), part
     assert numbers["missed"] == [one["name"] for one in numbers["measurements"] if one["ok"] is False]
     assert told

@@ -134,14 +134,13 @@ def test_bad_lines_are_reported_with_their_numbers(tmp_path: Path) -> None:
         )
     )
     items = read(path)
-    assert contents(items) == ["1", "2"]
+    assert contents(items) == ["1", "1" + "0" * 5000, "2"]  # more digits than Python makes a number of
     assert skips(items) == [
         (2, "not valid UTF-8"),
         (4, "not valid JSON"),
         (5, "not a JSON object"),
         (6, "neither a message nor a session"),
         (7, "nested too deeply"),
-        (8, "not valid JSON"),
         (10, "not valid JSON"),
     ]
 

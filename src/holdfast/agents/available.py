@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from holdfast.agents.parameters import Parameter, parameters
 from holdfast.contract import Capability, Provider
 from holdfast.errors import InvalidInput
+from holdfast.text.shorten import shown
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]
 """What can be made read-only by itself; "records" is everything that the others are not."""
@@ -242,7 +243,7 @@ def read_names(value: object, what: str) -> tuple[str, ...]:
 
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidInput(f"`{what}` is {value!r}.", "Pass a list of names.")
+        raise InvalidInput(f"`{what}` is {shown(value)}.", "Pass a list of names.")
     listed = list(value)
     if not all(isinstance(one, str) for one in listed):
         raise InvalidInput(f"`{what}` has what is no name.", "Pass a list of names.")

@@ -23,6 +23,7 @@ from holdfast.agents.paging import LEAST, Pager, Place
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
 from holdfast.text.masking import mask_name
+from holdfast.text.shorten import shown as shown_in_error
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Record, Writer, check_count
 
@@ -50,9 +51,13 @@ def check_confirm(confirm: Confirm | None) -> Confirm:
     """Check what asks the user; None confirms nothing.
 
     Raises:
-        InvalidInput: it has to be awaited: what it returns is no answer.
+        InvalidInput: it is no function, or it has to be awaited: what it returns is no answer.
 
     """
+    if confirm is not None and not callable(confirm):
+        raise InvalidInput(
+            f"`confirm` is {shown_in_error(confirm)}.", "Pass a function that returns True or False."
+        )
     if inspect.iscoroutinefunction(confirm):
         raise InvalidInput(
             "`confirm` has to be awaited.", "Pass a plain function that returns True or False."
@@ -110,6 +115,8 @@ class Bound:
         check_provider(provider)
         if check_count(token_cap, "token_cap") < LEAST:
             raise InvalidInput(f"A result of {token_cap} tokens says nothing.", f"Allow {LEAST} at least.")
+        if chat is not None and not isinstance(chat, str) and not isinstance(getattr(chat, "id", None), str):
+            raise InvalidInput(f"`chat` is {shown_in_error(chat)}.", "Pass a chat, or the id of one.")
         opened = (
             provider.chat(NO_SESSION if chat is None else chat)
             if chat is None or isinstance(chat, str)

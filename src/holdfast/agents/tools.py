@@ -21,6 +21,7 @@ from holdfast.agents.results import as_json
 from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput
 from holdfast.text.clean import clean
+from holdfast.text.shorten import shown
 from holdfast.text.tokens import CountTokens
 from holdfast.types import Writer
 
@@ -152,7 +153,7 @@ def tools_for(
 
     """
     if style not in STYLES:
-        raise InvalidInput(f"{style!r} is no style of tools.", f"Use one of {', '.join(STYLES)}.")
+        raise InvalidInput(f"{shown(style)} is no style of tools.", f"Use one of {', '.join(STYLES)}.")
     actions = Actions(
         provider,
         chat,

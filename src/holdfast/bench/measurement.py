@@ -138,6 +138,7 @@ class Plan:
     repeats: int = 3
     added: int = 300  # messages that are added and looked for at once
     starts: int = 10  # of a Python process
+    hostile: int = 1_000_000  # bytes of a text that is appended
 
 
 QUICK = Plan()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from holdfast.bench import appending, footprint, searching, windows
+from holdfast.bench import appending, footprint, hostile, searching, windows
 from holdfast.bench.machine import in_a_line, machine
 from holdfast.bench.measurement import FULL, QUICK, Lab, Measurement, Plan, numbers, table
 from holdfast.bench.report import Report
@@ -23,6 +23,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
     "spaces": searching.small,
     "append and recall": searching.added,
     "window": windows.measure,
+    "hostile": hostile.measure,
     "import": footprint.importing,
     "memory": footprint.resident,
 }

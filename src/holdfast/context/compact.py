@@ -24,8 +24,9 @@ from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.store import log, summaries
 from holdfast.store.rows import EPOCH
 from holdfast.store.summaries import Draft
+from holdfast.text.shorten import shown
 from holdfast.text.tokens import MESSAGE_OVERHEAD
-from holdfast.types import CompactionResult, Summary
+from holdfast.types import MAX_COUNT, CompactionResult, Summary
 
 if TYPE_CHECKING:
     from holdfast.llm import Model
@@ -104,7 +105,7 @@ def compact(
 
     """
     if mode not in MODES:
-        raise InvalidInput(f"{mode!r} is no mode of compaction.", f"Use one of {', '.join(MODES)}.")
+        raise InvalidInput(f"{shown(mode)} is no mode of compaction.", f"Use one of {', '.join(MODES)}.")
     work = _Work(session, budget, how, model, at_once, report)
     if why := work.idle(mode):
         return work.account(why)
@@ -143,7 +144,7 @@ class _Work:
         at_once: int,
         report: Report | None,
     ) -> None:
-        self._session, self._budget, self._how = session, budget, how
+        self._session, self._budget, self._how = session, min(budget, MAX_COUNT), how
         self._model, self._at_once, self._report = model, at_once, report
         self._began = time.monotonic()
         self.target = plan.share_of(budget, how.target)

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
-from holdfast.types import Summary, check_count
+from holdfast.types import MAX_COUNT, Summary, check_count
 
 if TYPE_CHECKING:
     from holdfast.store.log import Line
@@ -100,7 +100,7 @@ DEFAULTS = Compaction()
 
 def share_of(budget: int, share: float) -> int:
     """Give the whole tokens of a share of a budget; 0.57 of 10,000 is 5,700, whatever a float makes of it."""
-    return math.floor(share * budget + 1e-6)
+    return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
 
 
 def cuts(lines: Sequence[Line]) -> list[bool]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from holdfast.context.plan import DEFAULTS, Compaction
 from holdfast.context.reach import NO_BUDGET, Reach, choose
 from holdfast.errors import InvalidInput
+from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window, check_count
 
 if TYPE_CHECKING:
@@ -250,7 +251,17 @@ def expected_messages(policy: Policy, stats: ChatStats) -> int:
         return min(policy.n + 1, stats.messages)
     average = stats.stored_tokens / max(1, stats.messages)
     there = stats.messages - (stats.summarised if isinstance(policy, SUMMARISED) else 0)
-    return min(math.ceil(policy.budget / max(1.0, average)) + 8, there)
+    return min(math.ceil(min(policy.budget, MAX_COUNT) / max(1.0, average)) + 8, there)
+
+
+def check_policy(policy: object) -> Policy:
+    """Return `policy` if it is a way to choose a window, or raise InvalidInput."""
+    if not isinstance(policy, Policy):
+        raise InvalidInput(
+            f"`policy` is {shown(policy)}.",
+            "Pass a policy of holdfast.context.window, such as Lossless(8_000).",
+        )
+    return policy
 
 
 def within(policy: Policy, budget: int) -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import IO, TYPE_CHECKING
@@ -21,6 +22,7 @@ _SPACE = re.compile(r"[\s,]*")
 _BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # how `surrogateescape` marks a byte that is not UTF-8
 _NOT_UTF8 = "not valid UTF-8"
 _NOT_JSON = "not valid JSON"
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
 def _parse(line: bytes) -> dict[str, object] | str:
     """Read a JSON object, or say what is wrong with it."""
     try:
-        value = json.loads(line.decode())
+        value, _ = _decode(line.decode())
     except UnicodeDecodeError:
         return _NOT_UTF8
     except RecursionError:
@@ -62,6 +64,24 @@ def _parse(line: bytes) -> dict[str, object] | str:
     except ValueError:
         return _NOT_JSON
     return value if isinstance(value, dict) else "not a JSON object"
+
+
+def _decode(text: str, at: int | None = None) -> tuple[object, int]:
+    """Decode the JSON value that a text is, or that stands in it; a number too long for Python becomes text."""
+
+    def decode(decoder: json.JSONDecoder) -> tuple[object, int]:
+        return (decoder.decode(text), len(text)) if at is None else decoder.raw_decode(text, at)
+
+    try:
+        return decode(_DECODER)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number of more than 4,300 digits
+        return decode(json.JSONDecoder(parse_int=_number))
+
+
+def _number(digits: str) -> int | str:
+    return digits if len(digits) > sys.get_int_max_str_digits() > 0 else int(digits)
 
 
 def values(file: File) -> Iterator[tuple[int, object] | Skip]:
@@ -117,7 +137,7 @@ class _Window:
         """Decode the value that stands here and pass over it."""
         while True:
             try:
-                value, end = json.JSONDecoder().raw_decode(self.buffer, self.at)
+                value, end = _decode(self.buffer, self.at)
             except RecursionError:
                 return Skip(0, f"{TOO_DEEP}; the rest of the file was not read")
             except ValueError as error:

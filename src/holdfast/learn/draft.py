@@ -10,6 +10,7 @@ from holdfast.errors import Conflict, Denied, InvalidInput
 from holdfast.kinds import Kind
 from holdfast.text import guard
 from holdfast.text.clean import clean
+from holdfast.text.shorten import shown
 from holdfast.types import Record, Trust, Writer, check_name
 
 TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose words need no quarantine
@@ -87,7 +88,7 @@ def policy(kinds: Mapping[str, Kind], name: object) -> Kind:
     """Give the row of policy for a kind, or raise InvalidInput."""
     found = kinds.get(name) if isinstance(name, str) else None
     if found is None:
-        raise InvalidInput(f"{name!r} is not a kind.", f"Use one of {', '.join(kinds)}.")
+        raise InvalidInput(f"{shown(name)} is not a kind.", f"Use one of {', '.join(kinds)}.")
     return found
 
 
@@ -149,9 +150,9 @@ def check_expected(before: Record | None, expected: int | None) -> None:
     there = 0 if before is None or before.retracted else before.version
     if expected is not None and there != expected:
         raise Conflict(
-            f"It has version {there} by now, not {expected}."
+            f"It has version {there} by now, not {shown(expected)}."
             if there
-            else f"It is not there, and version {expected} was expected.",
+            else f"It is not there, and version {shown(expected)} was expected.",
             "Read it again, and decide what to write on top of it.",
         )
 
@@ -159,7 +160,7 @@ def check_expected(before: Record | None, expected: int | None) -> None:
 def no_version(version: object, newest: int) -> InvalidInput:
     """Make the error for a version that does not exist."""
     return InvalidInput(
-        f"There is no version {version!r}: the newest is {newest}.", "See `memory.changes()`."
+        f"There is no version {shown(version)}: the newest is {newest}.", "See `memory.changes()`."
     )
 
 

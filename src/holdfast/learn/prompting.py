@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 
 from holdfast.errors import InvalidInput
+from holdfast.text.shorten import shown
 from holdfast.types import check_name
 
 _FILE = re.compile(r"(?P<name>[a-z_]+)\.v(?P<number>[1-9][0-9]*)\.md")
@@ -72,7 +73,9 @@ def load(name: str, version: str | None = None) -> Prompt:
     texts = _packaged().get(name)
     given: object = version  # by somebody who has no type checker
     if given is not None and not isinstance(given, str):
-        raise InvalidInput(f"{given!r} is no version of a prompt.", "Pass a version, or a path, as text.")
+        raise InvalidInput(
+            f"{shown(given)} is no version of a prompt.", "Pass a version, or a path, as text."
+        )
     if texts is None:
         raise InvalidInput(f"{name!r} is not a prompt.", f"Use one of {', '.join(_packaged())}.")
     newest = next(reversed(texts))

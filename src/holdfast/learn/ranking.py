@@ -20,6 +20,7 @@ from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.learn.answers import has, listed, parse, picked
 from holdfast.learn.prompting import load
 from holdfast.learn.question import Question, Unreadable
+from holdfast.text.shorten import shown
 from holdfast.types import Record, check_count, is_whole
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def rank(
 
     """
     if strategy not in STRATEGIES:
-        raise InvalidInput(f"{strategy!r} is no strategy.", f"Use one of {', '.join(STRATEGIES)}.")
+        raise InvalidInput(f"{shown(strategy)} is no strategy.", f"Use one of {', '.join(STRATEGIES)}.")
     if strategy == "llm" and ask is None:
         raise InvalidInput("No model is there to rank episodes.", "Pass llm=, or use another strategy.")
     most = check_count(limit, "limit")

@@ -22,6 +22,7 @@ from holdfast.learn.setting import Setting
 from holdfast.learn.work import FOR_ALL
 from holdfast.store import log, receipts, records, sessions
 from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Record
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def relearn(
 ) -> Relearning:
     """Learn anew from all sessions that observations came from; see `Memory.relearn`."""
     if kind not in KINDS:
-        raise InvalidInput(f"{kind!r} cannot be learned anew.", f"Use one of {', '.join(KINDS)}.")
+        raise InvalidInput(f"{shown(kind)} cannot be learned anew.", f"Use one of {', '.join(KINDS)}.")
     prompt = load(extraction.KIND, version)
     added: list[Record] = []
     removed: list[Record] = []

@@ -9,6 +9,7 @@ from datetime import datetime
 from holdfast.errors import InvalidInput
 from holdfast.store.records import NOW, Moment
 from holdfast.store.rows import to_micros
+from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, as_time, check_count, check_name
 
 
@@ -78,7 +79,7 @@ def check(
         check_name(chat, "The id of a chat")
     check_count(limit, "limit")
     if not _is_share(min_score):
-        raise InvalidInput(f"`min_score` is {min_score!r}.", "Use a number from 0 to 1.")
+        raise InvalidInput(f"`min_score` is {shown(min_score)}.", "Use a number from 0 to 1.")
     return Wanted(
         messages="message" in chosen,
         summaries="summary" in chosen and not moments,
@@ -108,8 +109,8 @@ def _time(value: object, what: str) -> int | None:
 def _names(values: object, what: str, known: Sequence[str] = ()) -> frozenset[str]:
     choice = f"Pass a list of some of {', '.join(known)}." if known else "Pass a list of texts."
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
-        raise InvalidInput(f"`{what}` is {values!r}.", choice)
+        raise InvalidInput(f"`{what}` is {shown(values)}.", choice)
     names = list(values)
     if any(not isinstance(name, str) or (known and name not in known) for name in names):
-        raise InvalidInput(f"`{what}` is {names!r}.", choice)
+        raise InvalidInput(f"`{what}` is {shown(names)}.", choice)
     return frozenset(names)

@@ -1,0 +1,122 @@
+"""Whatever is passed to whatever public method: it is taken, or the error is one of ours and says what to do."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+import pytest
+
+from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
+from holdfast.run import Run
+from holdfast.view import View
+
+HANDLES: tuple[type, ...] = (Memory, Chat, View, Run)
+# Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes them out.
+NOTHING = object()
+HUGE = 10**5_000
+VALUES: tuple[object, ...] = (
+    NOTHING, 5, HUGE, -HUGE, b"bytes", {"a": 1}, {}, ["x"], [NOTHING], ("a",), "x", True, 1.5, float("nan"),
+    {"a": HUGE}, [HUGE], None,
+)  # fmt: skip
+REQUIRED: dict[str, object] = {
+    "text": "Training for Berlin", "query": "race", "event": "learned", "observer": print, "llm": lambda _: "{}",
+    "version": 0, "content": "Hello",
+}  # fmt: skip
+
+
+def parameters() -> Iterator[tuple[type, str, str]]:
+    for handle in HANDLES:
+        for name, method in inspect.getmembers(handle, inspect.isfunction):
+            if name.startswith("_") or name == "close":
+                continue
+            for one in inspect.signature(method).parameters.values():
+                if one.name != "self" and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+                    yield handle, name, one.name
+
+
+def call(method: Callable[..., object], parameter: str, value: object, other: object) -> Callable[[], object]:
+    """Fill in what a method needs besides the value."""
+    positional: list[object] = []
+    named: dict[str, object] = {}
+    for one in inspect.signature(method).parameters.values():
+        if one.name == parameter:
+            given = value
+        elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            given = other if one.name == "other" else REQUIRED.get(one.name, "x")
+        else:
+            continue
+        if one.kind is one.POSITIONAL_ONLY:
+            positional.append(given)
+        else:
+            named[one.name] = given
+    return partial(method, *positional, **named)
+
+
+@pytest.fixture(scope="module")
+def handles() -> Iterator[dict[type, object]]:
+    with Memory(":memory:", user="ada") as memory:
+        chat = memory.chat("monday")
+        chat.append(role="user", content="Hello there, I train for the Berlin marathon.")
+        yield {Memory: memory, Chat: chat, View: memory.at(0), Run: chat.run("r")}
+
+
+@pytest.mark.parametrize(("handle", "name", "parameter"), list(parameters()))
+def test_what_is_of_no_type_is_refused(
+    handles: dict[type, object], handle: type, name: str, parameter: str
+) -> None:
+    run = call(getattr(handles[handle], name), parameter, NOTHING, handles[handle])
+    with pytest.raises((InvalidInput, Denied)):
+        run()
+
+
+@pytest.mark.parametrize(("handle", "name", "parameter"), list(parameters()))
+def test_no_value_gives_a_raw_error(
+    handles: dict[type, object], handle: type, name: str, parameter: str
+) -> None:
+    for value in VALUES:
+        with suppress(HoldfastError):
+            call(getattr(handles[handle], name), parameter, value, handles[handle])()
+
+
+@pytest.mark.parametrize(
+    "field", ["content", "id", "name", "at", "calls", "call_id", "answers", "raw", "meta"]
+)
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_no_field_of_a_message_gives_a_raw_error(quick: Memory, role: str, field: str) -> None:
+    chat = quick.chat("monday")
+    for value in VALUES:
+        with suppress(HoldfastError):
+            chat.append(Message(**{"role": role, "content": "Hello", field: value}))  # type: ignore[arg-type]  # that is what is tested
+        with suppress(HoldfastError):
+            chat.append({"role": role, "content": "Hello", field: value})
+    assert chat.window(1_000).messages is not None
+
+
+def test_what_is_no_role_is_refused() -> None:
+    for role in VALUES:
+        with pytest.raises(InvalidInput):
+            Message(role, "Hello")  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_a_number_of_more_digits_than_python_writes_is_refused_in_arguments(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for arguments in ({"n": HUGE}, {"n": [-HUGE]}):
+        with pytest.raises(InvalidInput, match="digits"):
+            chat.append(role="assistant", calls=[ToolCall("c1", "find", arguments)])
+        with pytest.raises(InvalidInput, match="digits"):
+            chat.append(role="user", content="Hello", meta=arguments)
+        with pytest.raises(InvalidInput, match="digits"):
+            chat.append({"role": "user", "content": "Hello", **arguments})
+
+
+def test_arguments_that_a_model_wrote_with_such_a_number_stay_text(memory: Memory) -> None:
+    arguments = f'{{"n": {"9" * 5_000}}}'
+    given = {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "function": {"name": "find", "arguments": arguments}}],
+    }
+    assert memory.chat("monday").append(given).calls == (ToolCall("c1", "find", arguments),)
+    assert memory.chat("monday").history()[0].raw == given
