@@ -516,9 +516,7 @@ class Knowledge(View):
             snapshots.advance(self._open.database, self.scope, chat, self._open.now())
 
     def _chat(self, chat: str | None) -> str:
-        if chat is None:
-            return current().chat
-        return self._check_chat(check_name(chat, "The id of a chat"))
+        return self._check_chat(current().chat if chat is None else check_name(chat, "The id of a chat"))
 
     def _check_chat(self, chat: str) -> str:
         """Raise InvalidInput where the id of a new chat holds a credential; one that is there stays in reach."""

@@ -102,7 +102,7 @@ def test_another_wish_is_refused(memory: Memory, secrets: object) -> None:
 
 def test_no_tool_has_an_argument_to_see_it(memory: Memory) -> None:
     for style in ("many", "single"):
-        for tool in memory.tools("monday", style=style):  # type: ignore[arg-type]
+        for tool in memory.tools("monday", style=style):
             assert "secrets" not in json.dumps(dict(tool.parameters))
             assert not tool({"action": "recall", "query": QUERY, "secrets": "show"}).ok
 
