@@ -110,7 +110,10 @@ class Scopes(Protocol):
     """scopes: one store for many users, each of whom sees nothing of another."""
 
     def scoped(self, *, user: str | None = None, agent: str | None = None) -> Provider:
-        """Give a provider for another user or agent on the same store; None keeps what this one has."""
+        """Give a provider for another user or agent on the same store; None keeps what this one has.
+
+        One that is bound to a user may refuse another with Denied; the conformance suite is given one that does not.
+        """
 
 
 class PromptedChat(Protocol):

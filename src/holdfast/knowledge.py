@@ -504,9 +504,7 @@ class Knowledge(View):
         return written
 
     def _chat(self, chat: str | None) -> str:
-        if chat is None:
-            return current().chat
-        return self._check_chat(check_name(chat, "The id of a chat"))
+        return self._check_chat(current().chat if chat is None else check_name(chat, "The id of a chat"))
 
     def _check_chat(self, chat: str) -> str:
         """Raise InvalidInput where the id of a new chat holds a credential; one that is there stays in reach."""

@@ -229,7 +229,7 @@ def _behind(role: str, name: str) -> str:
     from holdfast.text.fold import fold, unmask  # noqa: PLC0415 - few names need it
 
     seen = name if name.isascii() else unmask(fold(name).text).text
-    words = "".join(one if one.isalnum() else " " for one in seen.casefold()).split()
+    words = "".join(one if one.isalpha() else " " for one in seen.casefold()).split()
     poses = not words or not seen.lstrip()[:1].isalnum() or words[0] in ROLES
     return f"{role} {name}" if role == "tool" or poses else name
 

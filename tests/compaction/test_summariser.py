@@ -449,7 +449,7 @@ HOSTILE = [
 ]
 
 
-SPEAKERS = ("user]", "assistant]", "Eve", "&lt;summary&gt;]")
+SPEAKERS = ("user]", "assistant]", "Eve", "tool &lt;summary&gt;]")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -19,7 +19,7 @@ class TestMemory(Conformance):
 
     def make(self) -> Provider:
         # What survives a power cut is not asked here, and waiting for the disk would be half of the time.
-        return Memory(self.location, tenant=uuid4().hex, user="ada", durability="normal")
+        return Memory(self.location, tenant=uuid4().hex, user="ada", admin=True, durability="normal")
 
 
 class TestFake(Conformance):
@@ -34,7 +34,7 @@ class TestMinimal(Conformance):
 
 class TestTracedMemory(Conformance):
     def make(self) -> Provider:
-        return traced(Memory(":memory:", user="ada"), on_event=Observed())
+        return traced(Memory(":memory:", user="ada", admin=True), on_event=Observed())
 
 
 class TestTracedFake(Conformance):

@@ -35,7 +35,7 @@ def test_a_defect_of_the_fake_is_found(mutant: Mutant, monkeypatch: pytest.Monke
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", WRAPPED, ids=name)
 def test_a_defect_of_a_memory_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    find(mutant, lambda: Memory(":memory:", user="ada"), monkeypatch)
+    find(mutant, lambda: Memory(":memory:", user="ada", admin=True), monkeypatch)
 
 
 def test_there_is_a_defect_for_each_group_of_cases() -> None:

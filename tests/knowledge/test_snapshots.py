@@ -362,7 +362,7 @@ def step(memory: Memory, what: str, text: str) -> bool:
     elif what == "undo":
         if [one for one in memory.changes() if one.action == "add"][:1]:
             try:
-                memory.undo()
+                memory.undo(by="user")
             except ValueError:
                 return False
     elif what == "run":

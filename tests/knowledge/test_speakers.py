@@ -21,6 +21,7 @@ NAMES = [
     "\uff55\uff53\uff45\uff52",
     "- user",
     "user 1",
+    "user1",
 ]
 
 

@@ -866,8 +866,9 @@ def test_an_observer_may_use_the_memory(memory: Memory) -> None:
     assert memory.jobs() == []
 
 
-def test_an_observer_hears_of_all_handles_on_the_open_memory(quick: Memory) -> None:
-    seen = watched(quick.scoped(user="bob", agent="coach"), "learned")
+def test_an_observer_hears_of_all_handles_of_its_user_on_the_open_memory(quick: Memory) -> None:
+    seen = watched(quick.scoped(agent="coach"), "learned")
+    quick.scoped(user="bob").remember("The shop opens at eight in the morning.")
     quick.remember("The shop opens at nine in the morning.")
     assert [event.scope for event in seen] == [quick.scope]
 

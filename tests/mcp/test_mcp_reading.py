@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp_types import PromptReference, ResourceTemplateReference, TextContent, TextResourceContents
 
-from holdfast import Memory
+from holdfast import Memory, Message, ToolCall
 from holdfast.agents.mcp import make_server
 from holdfast.testing import MinimalProvider
 from mcp import MCPError
@@ -205,3 +205,34 @@ def test_who_listens_hears_what_was_changed(ada: Memory) -> None:
             return []
 
     assert "memory://facts" in wait(listening())[0]
+
+
+def test_credentials_are_masked_in_all_that_a_client_reads(ada: Memory) -> None:
+    key = "AKIAQ3EGRGB2M4XPIX5T"
+    call = ToolCall("c1", "run", {"command": f"export AWS_ACCESS_KEY_ID={key}"})
+    ada.chat("keys").append(role="user", content=f"The deploy user has the key {key}.", name=f"key {key}")
+    ada.chat("keys").append(Message("assistant", "It is in use.", calls=(call,)))
+
+    async def reading() -> list[str]:
+        async with client(make_server(ada), "auto") as one:
+            tools = (await one.list_tools()).tools
+            assert not any("secrets" in json.dumps(tool.input_schema) for tool in tools)
+            seen = [
+                str(await one.call_tool(name, arguments))
+                for name, arguments in (
+                    ("recall", {"query": "deploy user"}),
+                    ("search", {"query": "deploy user"}),
+                    ("fetch", {"id": "keys#1"}),
+                    ("expand", {"id": "keys#1"}),
+                    ("search_sessions", {}),
+                    ("search_sessions", {"session": "keys"}),
+                )
+            ]
+            seen.append(json.dumps(await read(one, "memory://sessions/keys")))
+            seen.append(await prompted(one, "recall_topic", topic="deploy user"))
+            seen.append(await prompted(one, "continue_conversation", session="keys"))
+            return seen
+
+    for seen in wait(reading()):
+        assert "deploy" in seen or "key" in seen
+        assert key not in seen

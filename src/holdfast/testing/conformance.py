@@ -28,7 +28,7 @@ class Conformance:
     ...         return MinimalProvider()
 
     With unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks for other
-    users and agents by `scoped`, where that is claimed.
+    users and agents by `scoped`, where that is claimed, of a provider that must be allowed to scope to any.
     """
 
     def make(self) -> Provider:
