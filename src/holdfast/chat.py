@@ -607,7 +607,7 @@ def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
                 there = [one for one in there if _is_true(one, snapshot.at)]
                 chosen = fitting(kind, there)
                 by_version = records.by_versions(opened.database, space, [one.version for one in chosen])
-                found += [by_version[one.version] for one in chosen]
+                found += [by_version[one.version] for one in chosen if one.version in by_version]
                 shown |= {one.id for one in chosen}
                 omitted += Counter(place(kind, one.target) for one in there)
                 omitted -= Counter(place(kind, one.target) for one in chosen)

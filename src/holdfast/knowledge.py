@@ -72,10 +72,10 @@ class Knowledge(View):
         """Store one thing that is known, and return the record that it became.
 
         When the call returns it is durable and recallable. What `record.action` says: "add"; "duplicate", when a
-        record said so already and now has more evidence; "update", when it took the place of what a record said;
-        "replace", of the one text of its kind; or "quarantine", when it looks like an order to the model, or hides
-        something, and neither the user nor the application wrote it. Credentials are cut out before anything is
-        stored, and `record.flags` says so.
+        record said so already and now has more evidence, and these words beside its own; "update", when it took the
+        place of what a record said; "replace", of the one text of its kind; or "quarantine", when it looks like an
+        order to the model, or hides something, and neither the user nor the application wrote it. Credentials are cut
+        out before anything is stored, and `record.flags` says so.
 
         Args:
             text: what is known; of a profile or soul the whole new text.
@@ -95,7 +95,7 @@ class Knowledge(View):
             expected_version: the version that you saw of the one text of this kind; 0 for none.
 
         Raises:
-            InvalidInput: something cannot be accepted, or the cap of the kind is reached; nothing was stored.
+            InvalidInput: something cannot be accepted, or the kind has a cap, and it is reached; nothing was stored.
             Denied: this kind may not be written by this writer, as a constraint by anyone but the user.
             Conflict: the text has another version than `expected_version`.
 

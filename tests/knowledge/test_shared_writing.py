@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 import programs
-from holdfast import Conflict, InvalidInput, Memory, Record
+from holdfast import Conflict, InvalidInput, Kind, Memory, Record
 
 T = TypeVar("T")
 
@@ -180,14 +180,15 @@ def test_with_expected_versions_no_update_is_lost(reopen: Callable[[], Memory]) 
     assert [change.after for change in handles[0].changes()[::-1]] == [str(n) for n in range(21)]
 
 
-def test_a_cap_holds_for_those_who_write_at_once(memory: Memory) -> None:
+def test_a_cap_holds_for_those_who_write_at_once(location: str) -> None:
     def add(number: int) -> Callable[[], Record]:
-        return lambda: memory.remember(f"{number}" * 1_000, merge=False)
+        return lambda: memory.remember(f"{number}" * 1_000, "clue")
 
-    outcomes = at_once([add(n) for n in range(8)])
-    assert len([one for one in outcomes if isinstance(one, Record)]) == 4
-    assert len([one for one in outcomes if isinstance(one, InvalidInput)]) == 4
-    check_history(memory, 4)
+    with Memory(location, user="ada", kinds=[Kind("clue", cap={"": 4_000})]) as memory:
+        outcomes = at_once([add(n) for n in range(8)])
+        assert len([one for one in outcomes if isinstance(one, Record)]) == 4
+        assert len([one for one in outcomes if isinstance(one, InvalidInput)]) == 4
+        check_history(memory, 4)
 
 
 def test_a_record_is_retracted_once(memory: Memory) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from holdfast.bench import nearest
 from holdfast.bench.clock import Cost, each, high, middle, timed
 from holdfast.bench.judging import Judged, guard_costs, held_out, judge_pairs, judge_texts
 from holdfast.bench.machine import in_a_line, machine
@@ -50,6 +51,7 @@ class Plan:
     settling: int = 14  # rounds before those, until the write-ahead log of each file has its full size
     merges: int = 400  # more than are frozen into a segment, so that this is among them
     facts: int = 100
+    grown: tuple[int, ...] = nearest.SIZES  # facts that others are remembered beside
     chat: int = 200  # messages of the chat that prompts are made for
     queries: int = 40
     repeats: int = 5
@@ -64,6 +66,7 @@ QUICK = Plan(
     settling=2,
     merges=50,
     facts=20,
+    grown=(20, 200),
     chat=50,
     queries=10,
     repeats=3,
@@ -79,6 +82,7 @@ class Lab:
     sentences: Sentences
     folder: Path
     progress: Callable[[str], None]
+    pairs: Sequence[Path] = ()
 
     def path(self, name: str) -> Path:
         """Say where a database is."""
@@ -320,6 +324,14 @@ def _viewing(memory: Memory, version: int) -> Callable[[str], object]:
 # The whole ------------------------------------------------------------------------------------------------------------
 
 
+def comparing(lab: Lab) -> Iterator[Measurement]:
+    """Remember facts beside ever more of them, and judge pairs among many texts."""
+    lab.progress("remembering beside up to 20,000 facts")
+    yield from nearest.growing(lab.folder, lab.sentences, lab.plan.grown, lab.plan.facts)
+    lab.progress("judging pairs among many texts")
+    yield from nearest.agreeing(lab.pairs)
+
+
 def guarding(lab: Lab) -> Iterator[Measurement]:
     """Scan clean messages."""
     lab.progress("scanning messages")
@@ -329,6 +341,7 @@ def guarding(lab: Lab) -> Iterator[Measurement]:
 MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
     "remember": remembering,
     "read": reading,
+    "compare": comparing,
     "guard": guarding,
 }
 PARTS = (*MEASUREMENTS, "examples")
@@ -372,7 +385,7 @@ def run(
                 left_out.append(name)
     done: list[Measurement] = []
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
-        lab = Lab(plan, Sentences(), Path(place), progress)
+        lab = Lab(plan, Sentences(), Path(place), progress, pairs)
         for name, measure in MEASUREMENTS.items():
             if not only or name in only:
                 done += measure(lab)
