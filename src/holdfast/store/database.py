@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from holdfast.errors import Closed, InvalidInput, NewerSchema
 
@@ -20,6 +20,14 @@ Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
 Value = str | int | float | bytes | None
 BUSY_SECONDS = 30  # that one waits for a lock that another process holds
+
+
+class Purged(NamedTuple):
+    """What was written anew, what was not and why, and whether that is all that was asked for."""
+
+    rewritten: tuple[str, ...]
+    remains: Mapping[str, str]
+    done: bool
 
 
 class Connection(Protocol):
@@ -69,12 +77,10 @@ class Database(ABC):
         return []
 
     @abstractmethod
-    def purge(self) -> None:
-        """Write anew what the database keeps on disk, so that what was deleted is not left in unused parts of it.
+    def purge(self, *, rewrite: bool) -> Purged:
+        """Let go of what was deleted; with `rewrite`, write anew what the database keeps on disk, whatever that locks.
 
-        Raises:
-            Unavailable: others use it, and remains are left: try again.
-
+        What is in use by others is waited for, up to `BUSY_SECONDS`, and then named among the remains.
         """
 
     def dialect(self, statement: str) -> str:
