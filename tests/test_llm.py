@@ -1137,3 +1137,48 @@ def test_what_a_reply_of_the_server_raises_is_raised_at_its_end() -> None:
 
     with pytest.raises(AssertionError, match="not this one"):
         ask()
+
+
+def test_a_function_that_hangs_is_left_to_its_thread_which_the_error_names() -> None:
+    go_on, gone_on = Event(), Event()
+
+    def hang(_: str) -> str:
+        go_on.wait()
+        gone_on.set()
+        return "unheard"
+
+    with pytest.raises(ModelFailed, match=r"within 0\.05 s .* thread 'holdfast-model-\d+'") as raised:
+        complete(resolve(hang), "x", 0.05)
+    assert raised.value.reason == "timeout"
+    go_on.set()
+    assert gone_on.wait(10)
+
+
+def test_a_function_with_patience_has_the_context_of_who_waits_and_its_errors_arrive() -> None:
+    token = PERSON.set("ada")
+    try:
+        assert complete(resolve(lambda _: PERSON.get()), "x", 10) == "ada"
+    finally:
+        PERSON.reset(token)
+
+    def interrupted(_: str) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        complete(resolve(interrupted), "x", 10)
+
+    def late(_: str) -> str:
+        raise TimeoutError
+
+    with pytest.raises(ModelFailed, match="TimeoutError") as raised:
+        complete(resolve(late), "x", 10)
+    assert "thread" not in str(raised.value)
+
+
+def test_what_a_function_gives_to_be_awaited_is_waited_for_as_long_too() -> None:
+    async def answer() -> str:
+        await asyncio.sleep(60)
+        return "too late"
+
+    with pytest.raises(ModelFailed, match=r"within 0\.05 s"):
+        complete(resolve(lambda _: answer()), "x", 0.05)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from holdfast.types import Erasure
 
 Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "unavailable", "error"]
 """Why a model failed."""
@@ -58,7 +61,15 @@ class Closed(HoldfastError):
 
 
 class Unavailable(HoldfastError):
-    """The database cannot be reached, locked or written at the moment. Repair the cause and try again."""
+    """The database cannot be reached, locked or written at the moment. Repair the cause and try again.
+
+    `receipt` is given where words were erased from every table, and remains of them are left in files: it says in which,
+    and why.
+    """
+
+    def __init__(self, what: str, todo: str, *, receipt: Erasure | None = None) -> None:
+        super().__init__(what, todo)
+        self.receipt = receipt
 
 
 class Damaged(HoldfastError):

@@ -348,12 +348,16 @@ class Knowledge(View):
         messages: int | tuple[int, int] | None = None,
         record: str | None = None,
         user: str | None = None,
+        rewrite: bool = False,
         by: Writer | None = None,
     ) -> Erasure:
         """Remove words for ever, from every table, index and file, and return a receipt without them.
 
         With `chat`, the session and all that was learned in it, or only some of its `messages`; with `record`, all
-        versions of one; with `user`, all of a user. A file is written anew for it, which takes as long as copying it.
+        versions of one; with `user`, all of a user. SQLite's file is written anew for it, which takes as long as copying
+        it. PostgreSQL's tables are vacuumed, which leaves the bytes in its files until they are used again: with
+        `rewrite` the tables of all users, their indexes and the planner's statistics are written anew, and each is locked
+        meanwhile. `rewrite` alone erases nothing more: it removes what earlier erasures left.
 
         Args:
             chat: the id of a session.
@@ -361,17 +365,20 @@ class Knowledge(View):
             record: the id of a record.
             user: a user of this tenant; another than that of the handle only with `Memory(…, admin=True)`, or from a
                 handle that names no user.
+            rewrite: write PostgreSQL's tables anew (`VACUUM FULL`), as SQLite's file always is.
             by: who wants it, for the receipt; the user by default.
 
         Raises:
             InvalidInput: not exactly one thing is named, or it is not there; nothing was erased.
             Denied: a constraint, by anyone but the user; or another user than that of the handle.
-            Unavailable: it is erased, but others kept reading the file, which still holds remains. The next erasure,
-                of anything, removes them, and until then `verify` says so.
+            Unavailable: it is erased, but others kept reading, or this role may not vacuum or write anew; the files
+                still hold remains. `receipt` of the error says where and why. The next erasure, of anything, tries
+                again, and until one succeeds `verify` says so.
 
         """
         writer = self._writer(by, "user")
-        scope, what = self.scope, erasure.what(chat=chat, messages=messages, record=record, user=user)
+        scope, rewrite = self.scope, check_flag(rewrite, "rewrite")
+        what = erasure.what(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
         if user is not None:
             scope = Scope(scope.tenant, user)
             self._check_scope(scope)
@@ -383,6 +390,7 @@ class Knowledge(View):
                 writer,
                 self._open.now(),
                 lambda kind: self._may_erase(kind, writer),
+                rewrite=rewrite,
             )
         finally:
             if what.kind in ("chat", "user"):

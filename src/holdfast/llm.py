@@ -10,9 +10,11 @@ import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isawaitable, isclass, iscoroutinefunction, signature
+from itertools import count
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, TypeGuard
 
 from holdfast.errors import InvalidInput, MissingExtra, ModelFailed
@@ -45,6 +47,7 @@ _LEAVING: set[asyncio.Future[bool | None]] = set()  # an event loop keeps no hol
 LLM: TypeAlias = Complete | str | ModelObject
 Schema: TypeAlias = Mapping[str, object]
 MOST_TOKENS = 1_000_000_000  # of one call
+_CALLS = count(1)  # of functions on threads of their own
 
 
 class Answer(str):
@@ -276,7 +279,8 @@ def complete(
 ) -> Answer:
     """Ask a model and wait for its answer, also from within a running event loop (which waits as well).
 
-    An asynchronous model is waited for at most `patience` seconds; nothing can end the wait for another one.
+    It is waited for at most `patience` seconds. A synchronous function that has not answered by then goes on, unheard, on
+    its thread, which the error names; without `patience` it is called on the thread of who waits.
 
     `schema` is the JSON schema of an object. A provider that can hold its model to it does so, and one that cannot is only
     asked: the prompt must name JSON and tell the shape as well, and the answer may be anything.
@@ -292,8 +296,11 @@ def complete(
         if model.homebound and is_home():
             raise _would_block(model)
         return run(lambda: acomplete(model, prompt, patience))
-    answer = _call(model, prompt)
-    return run(lambda: _text(model, answer)) if isawaitable(answer) else _checked(model, answer)
+    answer = _call(model, prompt) if patience is None else _call_aside(model, prompt, patience)
+    if isawaitable(answer):
+        awaited = replace(model, is_async=True, ask=lambda _: answer)
+        return run(lambda: acomplete(awaited, prompt, patience))
+    return _checked(model, answer)
 
 
 async def acomplete(
@@ -366,6 +373,35 @@ def _would_block(model: Model) -> ModelFailed:
 def _held(model: Model, schema: Schema | None) -> Model:
     """Hold a model to a schema, if it can be."""
     return model if schema is None or model.hold is None else replace(model, ask=model.hold(schema))
+
+
+def _call_aside(model: Model, prompt: str, patience: float) -> object:
+    """Call a function on a thread of its own, which is left alone if it does not answer in time."""
+    from concurrent.futures import Future  # noqa: PLC0415 - loaded only where it is used
+    from threading import Thread  # noqa: PLC0415
+
+    ended: Future[object] = Future()
+
+    def call() -> None:
+        try:
+            ended.set_result(_call(model, prompt))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
+            ended.set_exception(error)
+
+    # It must not keep the process from ending.
+    thread = Thread(
+        target=copy_context().run, args=(call,), name=f"holdfast-model-{next(_CALLS)}", daemon=True
+    )
+    thread.start()
+    try:
+        return ended.result(patience)
+    except TimeoutError as error:  # ours: what the model raises is explained already
+        raise ModelFailed(
+            f"The model {shown(model.name)} did not answer within {patience:g} s (TimeoutError); the call was left to its "
+            f"thread {thread.name!r}.",
+            "Try again, or allow more time; give the function a time-out of its own.",
+            reason="timeout",
+        ) from error
 
 
 def _call(model: Model, prompt: str) -> object:

@@ -381,6 +381,10 @@ class Erasure:
 
     `digest` is the SHA-256 HMAC of what was erased under `key`. The key is in the receipt that `erase` returns and
     nowhere else, so that nobody can guess short words from what is stored.
+
+    `rewritten` names what was written anew, so that no byte of the words is left in it: "file" for SQLite, the tables
+    and "planner statistics" for PostgreSQL. `remains` names what was not, each with the reason. Both say how it was when
+    the receipt was made; a later erasure, of anything, may have written the rest anew.
     """
 
     id: str
@@ -390,6 +394,8 @@ class Erasure:
     at: datetime
     digest: str
     key: str = ""
+    rewritten: tuple[str, ...] = ()
+    remains: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
+from holdfast.learn.answers import LONGEST_ANSWER, has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.learn.question import Unreadable
 
 VALUE = {"findings": [{"text": 'Ada\'s dog is called "Rex" {he}.', "messages": [1, 2]}], "insights": []}
@@ -268,3 +268,9 @@ def test_what_is_no_text_is_unreadable(value: object) -> None:
 )
 def test_numbers(value: object, numbers: list[int]) -> None:
     assert numbers_of(value) == numbers
+
+
+def test_an_answer_that_is_far_too_long_is_not_scanned() -> None:
+    with pytest.raises(Unreadable, match=r"1,000,001 characters"):
+        parse("[1]" + " " * (LONGEST_ANSWER - 2))
+    assert parse("[1]" + " " * (LONGEST_ANSWER - 3)) == [1]

@@ -366,27 +366,43 @@ def test_of_a_text_there_are_no_messages() -> None:
 
 def test_what_is_dropped_is_counted() -> None:
     given = {
-        "findings": ["One.", "", " \n", "x" * 1_001, "x" * 1_000, {"messages": [4, 4]}, ["One."], True, None],
-        "insights": [{"text": "ONE."}, {"text": None}],
+        "findings": [
+            "One thing.",
+            "",
+            " \n",
+            "xy z" * 251,
+            "xy z " * 199 + "xy",
+            {"messages": [4, 4]},
+            ["One thing."],
+            True,
+            None,
+        ],
+        "insights": ["none", {"text": "ONE THING."}, {"text": None}],
     }
     reading = read(json.dumps(given), whole(CHAT), CHAT)
-    assert [one.text for one in reading.observations] == ["One.", "x" * 1_000]
-    assert reading.dropped == {"blank": 3, "too long": 1, "no text": 4, "repeated": 1}
+    assert [one.text for one in reading.observations] == ["One thing.", "xy z " * 199 + "xy"]
+    assert reading.dropped == {"blank": 3, "too long": 1, "no text": 4, "repeated": 1, "too short": 1}
 
 
 @pytest.mark.parametrize(
     ("written", "found"),
     [
-        ('{"findings": ["One."], "lessons": ["Two."]}', [("finding", "One."), ("lesson", "Two.")]),
-        ('{"Finding": "One.", "INSIGHTS": null}', [("finding", "One.")]),
-        ('["One.", {"text": "Two."}]', [("finding", "One."), ("finding", "Two.")]),
-        ('[{"findings": ["One."]}]', [("finding", "One.")]),
-        ('[{"finding": "One."}, {"lesson": "Two."}]', [("finding", "One."), ("lesson", "Two.")]),
         (
-            '{"findings": [{"finding": "One."}, {"Content": "Two."}, 3]}',
-            [("finding", t) for t in ("One.", "Two.", "3")],
+            '{"findings": ["One thing."], "lessons": ["Two things."]}',
+            [("finding", "One thing."), ("lesson", "Two things.")],
         ),
-        ('```json\n{"findings": ["One.", "Tw', [("finding", "One.")]),
+        ('{"Finding": "One thing.", "INSIGHTS": null}', [("finding", "One thing.")]),
+        ('["One thing.", {"text": "Two things."}]', [("finding", "One thing."), ("finding", "Two things.")]),
+        ('[{"findings": ["One thing."]}]', [("finding", "One thing.")]),
+        (
+            '[{"finding": "One thing."}, {"lesson": "Two things."}]',
+            [("finding", "One thing."), ("lesson", "Two things.")],
+        ),
+        (
+            '{"findings": [{"finding": "One thing."}, {"Content": "Two things."}, 3]}',
+            [("finding", t) for t in ("One thing.", "Two things.")],
+        ),
+        ('```json\n{"findings": ["One thing.", "Two th', [("finding", "One thing.")]),
         ("{}", []),
         ("[]", []),
         ('{"findings": null, "insights": [], "lessons": false}', []),
@@ -396,7 +412,28 @@ def test_other_ways_to_write_it_are_read(written: str, found: list[tuple[str, st
     assert [(one.kind, one.text) for one in read(written, whole(CHAT), CHAT).observations] == found
 
 
-@pytest.mark.parametrize("written", ["", "Nothing.", '{"facts": ["One."]}', '{"findings": ["Tw'])
+@pytest.mark.parametrize(
+    "nothing", ["none", "None.", "N/A", "1", "2.5", "1 2 3", "—", "[]", "null", "n", "🙂 🙂"]
+)
+def test_what_says_nothing_is_not_learned(nothing: str) -> None:
+    written = json.dumps({"findings": nothing, "insights": [nothing, {"text": nothing}, 5, {"text": 5}]})
+    assert read(written, whole(CHAT), CHAT).observations == ()
+
+
+def test_two_characters_of_a_script_without_spaces_say_something() -> None:
+    assert [one.text for one in read('{"findings": ["吃素"]}', whole(CHAT), CHAT).observations] == ["吃素"]
+
+
+def test_a_part_has_no_more_observations_than_its_length_allows() -> None:
+    part = whole(CHAT)
+    most = 5 + len(part.transcript) // 100
+    items = [f"Invented number {n} of many" for n in range(3_000)]
+    reading = read(json.dumps({"findings": items}), part, CHAT)
+    assert [one.text for one in reading.observations] == items[:most]
+    assert reading.dropped == {"too many": 3_000 - most}
+
+
+@pytest.mark.parametrize("written", ["", "Nothing.", '{"facts": ["One thing."]}', '{"findings": ["Two th'])
 def test_what_is_no_answer_is_unreadable(written: str) -> None:
     with pytest.raises(Unreadable):
         read(written, whole(CHAT), CHAT)

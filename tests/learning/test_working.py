@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -985,3 +986,38 @@ def test_times_of_jobs_are_those_of_the_clock(location: str) -> None:
         clock.move(minutes=45)
         memory.work()
         assert {job.ended for job in memory.jobs(status="done")} == {datetime(2000, 1, 1, 0, 30, tzinfo=UTC)}
+
+
+# When a model fails
+
+
+def test_after_three_failures_in_a_row_no_more_jobs_are_begun(clock: Clock) -> None:
+    asked = 0
+
+    def broken(_: str) -> str:
+        nonlocal asked
+        asked += 1
+        raise ValueError("out of order")
+
+    with opened(clock, kinds=("observe",)) as memory:
+        for n in range(6):
+            hold(memory, f"chat{n}").end()
+        result = memory.work(llm=broken)
+        assert (asked, len(result.postponed), len(result.failed)) == (3, 3, 0)
+        assert "three times in a row" in result.why
+        assert result.waiting == 6
+        assert memory.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
+
+
+def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
+    go_on = threading.Event()
+
+    def hang(_: str) -> str:
+        go_on.wait()
+        return ""
+
+    with opened(clock, kinds=("observe",), patience=0.05) as memory:
+        hold(memory).end()
+        result = memory.work(llm=hang)
+        assert "thread 'holdfast-model-" in result.postponed[0].error
+        go_on.set()

@@ -13,7 +13,7 @@ from holdfast.cli.messages import cut
 from holdfast.cli.options import Options
 from holdfast.cli.records import called, learned, outcome, report
 from holdfast.cli.screen import Part, Screen, answer, count, plain, when
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.text import guard
 from holdfast.text.fold import INVISIBLE
@@ -123,6 +123,13 @@ def erase(
     record: Annotated[
         str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")
     ] = None,
+    rewrite: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite",
+            help="Write PostgreSQL's tables anew, locking each meanwhile; alone: remove what earlier erasures left in the files.",
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     by: By = "user",
 ) -> None:
@@ -132,17 +139,25 @@ def erase(
     For example: holdfast erase --chat porto-trip --messages 3-7
     """
     whole_user = options.user if chat is None and record is None else ""
-    if (chat is None) == (record is None) and not whole_user:
+    files = rewrite and chat is record is None and not whole_user
+    if (chat is None) == (record is None) and not whole_user and not files:
         raise InvalidInput(
-            "It is not clear what to erase.", "Pass one of --chat, --record, and --user alone."
+            "It is not clear what to erase.", "Pass one of --chat, --record, and --user or --rewrite alone."
         )
     if messages is not None and chat is None:
         raise InvalidInput("Messages belong to a chat.", "Pass --chat as well.")
     span = None if messages is None else _span(messages)
     with options.open() as memory:
-        if not yes:
+        if not yes and not files:
             _ask(options, memory.scoped(agent=""), chat, span, record)
-        receipt = memory.erase(chat=chat, messages=span, record=record, user=whole_user or None, by=by)
+        try:
+            receipt = memory.erase(
+                chat=chat, messages=span, record=record, user=whole_user or None, rewrite=rewrite, by=by
+            )
+        except Unavailable as error:
+            if error.receipt:  # its key is shown this once
+                _report(options, error.receipt)
+            raise
     _report(options, receipt)
 
 
@@ -241,7 +256,8 @@ def _report(options: Options, receipt: Erasure) -> None:
         answer({"receipt": plain(receipt)})
         return
     screen = Screen()
-    screen.say(("Erased for ever: ", "bold"), f"{_listed(receipt.counts)}.")
+    if receipt.counts:
+        screen.say(("Erased for ever: ", "bold"), f"{_listed(receipt.counts)}.")
     screen.facts(
         ("receipt", receipt.id),
         ("what", receipt.what),
@@ -249,7 +265,10 @@ def _report(options: Options, receipt: Erasure) -> None:
         ("by", receipt.by),
         ("digest", receipt.digest),
         ("key", receipt.key),
+        ("rewritten", ", ".join(receipt.rewritten) or "nothing"),
     )
+    for part, why in receipt.remains.items():
+        screen.say((f"Not written anew: {part}. ", "bold"), f"{why}.")
     screen.say(
         "The key is shown this once and is stored nowhere. Keep it: with it, and only with it, the digest proves what "
         "was erased to who has the words."

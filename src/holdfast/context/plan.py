@@ -36,7 +36,7 @@ class Compaction:
         previous: how many preceding summaries a model is shown, for continuity.
         passes: how often a full compaction goes over the session, at most.
         seconds: for how long it begins new summaries.
-        patience: seconds that one answer of an asynchronous model is waited for, and of any model that is awaited.
+        patience: seconds that one answer of a model is waited for. A function that hangs is left to its thread.
         calls: how often it asks the model, at most.
         spend: how many tokens it spends on prompts and answers, at most; None for no limit but that of the calls.
         single: keep one summary that grows, instead of a tree whose upper levels are made when there is need.

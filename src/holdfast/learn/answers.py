@@ -14,6 +14,9 @@ from holdfast.context.passages import without_reasoning
 from holdfast.learn.question import Unreadable
 from holdfast.text.clean import clean
 
+LONGEST_ANSWER = (
+    1_000_000  # characters, reasoning included: a hundred times what any of our questions asks for
+)
 _DEEPEST = 64  # lists and objects within each other
 _STARTS = re.compile(r"[{\[]")
 _BEGINS_WITH_JSON = re.compile(r"\s*(?:[{\[](?!reasoning\])|```)")
@@ -34,9 +37,13 @@ def parse(answer: str) -> object:
     kept that is complete: an element of a list that is not, is dropped as a whole.
 
     Raises:
-        Unreadable: there is none, or it is cut off before anything in it is complete.
+        Unreadable: there is none, it is cut off before anything in it is complete, or the answer is far too long.
 
     """
+    if len(answer) > LONGEST_ANSWER:
+        raise Unreadable(
+            f"it has {len(answer):,} characters, and {LONGEST_ANSWER:,} are the most that is read."
+        )
     text = answer if _BEGINS_WITH_JSON.match(answer) else without_reasoning(answer)
     best, cut, start = None, False, 0
     while match := _STARTS.search(text, start):

@@ -35,6 +35,8 @@ KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")
 
 SHORTEST = 50  # characters, without white space around them: in less there is nothing to learn
 LONGEST = 1_000  # characters of an observation and of a quote
+_FEWEST_WORDS = 2  # of an observation: "none", "n/a" and "5" are what a model writes that found nothing
+_FREE, _PER = 5, 100  # a part may have this many observations, and one more for each so many characters of it
 _SHORTEST_QUOTE = 6  # characters; fewer are in every text
 _ANSWER = 1_500  # tokens, about
 _USE = 100  # characters of a call or a result: what for and how it went, which is what is said about it
@@ -295,7 +297,8 @@ def _escaped(text: str) -> str:
 def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
     """Read the observations in the answer of a model that was shown a part; `messages` are those it was made of, or more.
 
-    Each is one line. What is blank, too long, repeated, or no text is dropped. A quote that is in none of the messages
+    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what comes after
+    as many as a part of that length may have: five, and one for each 100 characters. A quote that is in none of the messages
     is no quote. It is the user's if it is in a message of the user that states what was learned, and that message is the
     range then; else it is that of the message that has most of the words. A range that is not within the part gives way
     to the message of the quote, or to the whole part.
@@ -306,6 +309,7 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
     """
     within = (one for one in messages if part.first <= one.seq <= part.last)
     said = _lines(within, recalled_seqs(messages))
+    most = _FREE + len(part.transcript) // _PER
     found: dict[str, Observation] = {}
     dropped: Counter[str] = Counter()
     for kind, item in _items(parse(answer)):
@@ -314,7 +318,7 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
         except Unreadable:
             dropped["no text"] += 1
             continue
-        reason = _flaw(text, found)
+        reason = _flaw(text, found) or ("too many" if len(found) >= most else "")
         if reason:
             dropped[reason] += 1
         else:
@@ -344,6 +348,9 @@ def _flaw(text: str, found: Mapping[str, Observation]) -> str:
         return "blank"
     if len(text) > LONGEST:
         return "too long"
+    words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
+    if len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words):
+        return "too short"
     return "repeated" if text.casefold() in found else ""
 
 

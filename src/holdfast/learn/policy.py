@@ -61,7 +61,7 @@ class Learning:
         attempts: how often a job is tried before it has failed.
         backoff: before the second try; doubles with each, up to an hour.
         lease: for how long a job is a worker's own when nothing is heard of it.
-        patience: seconds that an answer of a model is waited for.
+        patience: seconds that an answer of a model is waited for. A function that hangs is left to its thread.
         limits: hard limits of one user for each kind of job, and "" for all that models are asked for, compaction included:
             600 calls and 3,000,000 tokens an hour, unless you say otherwise (`Limit()` sets none).
         untrusted: tools whose results come from outside, as patterns of names; None for the usual ones.

@@ -41,6 +41,7 @@ FOR_ALL = (
     "unavailable",
 )  # reasons for which a model would fail again at once
 _MICROSECOND = timedelta(microseconds=1)
+_FAILURES = 3  # jobs that fail because the model does, after which no more are begun
 
 
 class Stopped(Exception):
@@ -154,6 +155,7 @@ class _Tally:
         self.outcomes: list[Outcome] = []
         self.notes: list[str] = []
         self.calls: list[Call] = []
+        self.in_a_row = 0  # the newest jobs that failed because the model did
         # Kinds of jobs that a limit allows no call for now, and what it says.
         self.limited: dict[str, str] = {}
 
@@ -164,6 +166,8 @@ class _Tally:
         self.failed += other.failed
         self.outcomes += other.outcomes
         self.notes += other.notes
+        if other.in_a_row or other.calls:
+            self.in_a_row = self.in_a_row + other.in_a_row if other.in_a_row else 0
         self.calls += other.calls
         self.limited |= other.limited
 
@@ -199,7 +203,10 @@ def work(
     ids: Sequence[str] | None = None,
     progress: Callable[[WorkResult], object] | None = None,
 ) -> WorkResult:
-    """Do what is due, or of that only the jobs with some ids, until nothing is, or until it is to stop."""
+    """Do what is due, or of that only the jobs with some ids, until nothing is, or until it is to stop.
+
+    It stops as well when the model has failed three jobs in a row: the others would most likely fail and be paid for.
+    """
     began, tally = time.monotonic(), _Tally()
     setting = desk.setting
     _give_up(desk, tally)
@@ -232,6 +239,8 @@ def work(
                 with desk.busy(held):
                     why = _run(desk, held, one)
                 tally.add(one)
+                if not why and tally.in_a_row >= _FAILURES:
+                    why = "The model failed three times in a row; the jobs say how."
                 if progress is not None:
                     progress(one.account(seconds=time.monotonic() - start))
     waiting = jobs.count(setting.database, setting.space, "open", setting.scope.agent or None)
@@ -263,6 +272,7 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
     except ModelFailed as error:
         log_cause(job.id, error)
         if error.reason not in FOR_ALL:
+            tally.in_a_row = 1
             _fail(desk, held, tally, error.reason, _explained(error))
             return ""
         limited = error.reason == "limit"

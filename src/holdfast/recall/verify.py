@@ -36,7 +36,7 @@ def verify(db: Database, space: str) -> Verification:
     docs, versions = receipts.gaps(db, space)
     if left := receipts.unfinished(db, space):
         problems.append(
-            f"{left} erasures were interrupted: the files may hold remains until the next erasure"
+            f"{left} erasures were interrupted or hindered: the files may hold remains until the next erasure"
         )
     checked["erased"] = sum(last - first + 1 for first, last in (*docs, *versions))
     lengths = {}

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import cache, wraps
-from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from holdfast.errors import Closed, InvalidInput, NewerSchema, Unavailable
 
@@ -44,6 +44,14 @@ def repeated(write: Callable[P, T]) -> Callable[P, T]:
         return write(*args, **options)
 
     return again
+
+
+class Purged(NamedTuple):
+    """What was written anew, what was not and why, and whether that is all that was asked for."""
+
+    rewritten: tuple[str, ...]
+    remains: Mapping[str, str]
+    done: bool
 
 
 class Connection(Protocol):
@@ -104,12 +112,10 @@ class Database(ABC):
         return []
 
     @abstractmethod
-    def purge(self) -> None:
-        """Write anew what the database keeps on disk, so that what was deleted is not left in unused parts of it.
+    def purge(self, *, rewrite: bool) -> Purged:
+        """Let go of what was deleted; with `rewrite`, write anew what the database keeps on disk, whatever that locks.
 
-        Raises:
-            Unavailable: others use it, and remains are left: try again.
-
+        What is in use by others is waited for, up to `BUSY_SECONDS`, and then named among the remains.
         """
 
     def dialect(self, statement: str) -> str:

@@ -6,9 +6,10 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, Unavailable
 from holdfast.store import jobs, records, segments, summaries
 from holdfast.store.database import repeated
 from holdfast.store.receipts import FILE
@@ -18,35 +19,47 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database, Row
+    from holdfast.store.database import Database, Purged, Row
 
 
 class What(NamedTuple):
-    """What is to be erased: one record, some messages of a chat, a whole chat, or all of the space."""
+    """What is to be erased: one record, some messages of a chat, a whole chat, all of the space, or only remains."""
 
     chat: str | None = None
     messages: Range | None = None
     record: str | None = None
+    files: bool = False  # nothing but what earlier erasures left in the files
 
     @property
     def kind(self) -> str:
         """Name it."""
+        if self.files:
+            return "files"
         if self.record is not None:
             return "record"
         return "user" if self.chat is None else "chat" if self.messages is None else "messages"
 
 
-def what(*, chat: str | None, messages: int | Range | None, record: str | None, user: str | None) -> What:
+def what(
+    *,
+    chat: str | None,
+    messages: int | Range | None,
+    record: str | None,
+    user: str | None,
+    rewrite: bool,
+) -> What:
     """Check what is to be erased.
 
     Raises:
         InvalidInput: not exactly one thing is named.
 
     """
+    if rewrite and all(one is None for one in (chat, messages, record, user)):
+        return What(files=True)
     if sum(one is not None for one in (chat, record, user)) != 1:
         raise InvalidInput(
             "It is not clear what to erase.",
-            "Pass one of chat=, record= and user=; with chat=, also messages=.",
+            "Pass one of chat=, record= and user=; with chat=, also messages=; or rewrite=True alone.",
         )
     if messages is not None and chat is None:
         raise InvalidInput("Messages belong to a chat.", "Pass chat= as well.")
@@ -58,33 +71,58 @@ def what(*, chat: str | None, messages: int | Range | None, record: str | None, 
 
 
 def erase(
-    db: Database, space: str, target: What, writer: Writer, now: int, allow: Callable[[str], None]
+    db: Database,
+    space: str,
+    target: What,
+    writer: Writer,
+    now: int,
+    allow: Callable[[str], None],
+    *,
+    rewrite: bool,
 ) -> Erasure:
-    """Erase in one transaction, write the files anew, and return the receipt.
+    """Erase in one transaction, purge the files or write them anew, and return the receipt.
 
     `allow` is called with the kind of each record that is to go, and raises if that must not be.
 
     Raises:
         InvalidInput: there is nothing of that name; nothing was erased.
-        Unavailable: it is erased, but the files still hold remains. The next erasure, of anything, removes them.
+        Unavailable: it is erased, but the files could not be purged as asked for: its receipt says of what, and why. The
+            next erasure, of anything, tries again.
 
     """
     receipt = _erase(db, space, target, writer, now, allow)
     with db.reading() as connection:
         newest = connection.all("SELECT version FROM spaces WHERE space = :space", space=FILE)[0][0]
-    db.purge()
-    _note_purge(db, newest)
+    purged = db.purge(rewrite=rewrite)
+    _note_purge(db, space, receipt.id, purged, newest)
+    receipt = replace(receipt, rewritten=purged.rewritten, remains=purged.remains)
+    if not purged.done:
+        left = "; ".join(f"{part}: {why}" for part, why in purged.remains.items())
+        raise Unavailable(
+            f"The words are erased from every table, but the files may still hold remains of them ({left}).",
+            "Remove the cause and call `erase(rewrite=True)`; the receipt is in the error.",
+            receipt=receipt,
+        )
     return receipt
 
 
 @repeated
-def _note_purge(db: Database, newest: int) -> None:
+def _note_purge(db: Database, space: str, receipt: str, purged: Purged, newest: int) -> None:
+    """Add to a receipt what was written anew, and where that was all, that no earlier erasure left anything either."""
     with db.writing() as tx:
         tx.all(
-            "UPDATE spaces SET epoch = :newest WHERE space = :space AND epoch < :newest",
-            space=FILE,
-            newest=newest,
+            "UPDATE erasures SET rewritten = :rewritten, remains = :remains WHERE space = :space AND id = :id",
+            space=space,
+            id=receipt,
+            rewritten=json.dumps(purged.rewritten),
+            remains=json.dumps(purged.remains),
         )
+        if purged.done:
+            tx.all(
+                "UPDATE spaces SET epoch = :newest WHERE space = :space AND epoch < :newest",
+                space=FILE,
+                newest=newest,
+            )
 
 
 @repeated
@@ -93,6 +131,8 @@ def _erase(
 ) -> Erasure:
     with records.writing(db, space, now) as changes:
         erasing = _Erasing(changes, os.urandom(32).hex(), allow)
+        if target.files:
+            return erasing.receipt(target, writer, now)
         if target.record is not None:
             erasing.records(
                 "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)",

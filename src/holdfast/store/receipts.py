@@ -21,12 +21,22 @@ def read(db: Database, space: str) -> list[Erasure]:
     """Read the receipts of a space, the oldest first."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT id, what, counts, writer, at, digest FROM erasures WHERE space = :space ORDER BY at, id",
+            "SELECT id, what, counts, writer, at, digest, rewritten, remains FROM erasures "
+            "WHERE space = :space ORDER BY at, id",
             space=space,
         )
     return [
-        Erasure(identity, kind, json.loads(counts), writer, from_micros(at), digest)
-        for identity, kind, counts, writer, at, digest in rows
+        Erasure(
+            identity,
+            kind,
+            json.loads(counts),
+            writer,
+            from_micros(at),
+            digest,
+            rewritten=tuple(json.loads(rewritten)),
+            remains=json.loads(remains),
+        )
+        for identity, kind, counts, writer, at, digest, rewritten, remains in rows
     ]
 
 

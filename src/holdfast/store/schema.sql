@@ -270,5 +270,7 @@ CREATE TABLE erasures (
     versions TEXT NOT NULL,             -- the same of versions of records
     digest TEXT NOT NULL,               -- keyed hash of what was erased
     number BIGINT NOT NULL,             -- 1, 2, 3 … within the database
+    rewritten TEXT NOT NULL DEFAULT '[]', -- JSON list of what was written anew
+    remains TEXT NOT NULL DEFAULT '{}', -- JSON object: what was not, and why
     PRIMARY KEY (space, id)
 );

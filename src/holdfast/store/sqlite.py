@@ -14,7 +14,7 @@ from pathlib import Path
 
 from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
 from holdfast.store import database
-from holdfast.store.database import Connection, Database, Durability, Row, Value
+from holdfast.store.database import Connection, Database, Durability, Purged, Row, Value
 
 
 class _Connection(sqlite3.Connection):
@@ -161,18 +161,20 @@ class SQLite(Database):
             rows = connection.all("PRAGMA integrity_check")
         return [f"the file: {row[0]}" for row in rows if row[0] != "ok"]
 
-    def purge(self) -> None:
+    def purge(self, *, rewrite: bool) -> Purged:  # noqa: ARG002 - the file is always written anew
         """See `Database.purge`. Takes as long as copying the file, and as much room beside it."""
         self.check_open()
         with self._lock:
-            self._writer.all("VACUUM")
-            if not self._memory:
-                busy = self._writer.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
-                if busy:
-                    raise Unavailable(
-                        "The words are erased, but the write-ahead log still holds them while others read the database.",
-                        "Erase again, or open and close the database when nobody else uses it.",
-                    )
+            try:
+                self._writer.all("VACUUM")
+            except Unavailable as error:
+                return Purged((), {"file": error.what}, done=False)
+            if self._memory:
+                return Purged(("memory",), {}, done=True)
+            if self._writer.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+                why = "others read it for longer than an erasure waits, so that its write-ahead log could not be emptied"
+                return Purged((), {"file": why}, done=False)
+        return Purged(("file",), {}, done=True)
 
     def dialect(self, statement: str) -> str:
         """Keep rows in the order of their key: a write then touches one page less, a window reads fewer."""

@@ -9,3 +9,5 @@ CREATE TABLE segments (
     body BYTEA NOT NULL,
     PRIMARY KEY (space, source, version, first)
 );
+ALTER TABLE erasures ADD COLUMN rewritten TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE erasures ADD COLUMN remains TEXT NOT NULL DEFAULT '{}';

@@ -1,0 +1,240 @@
+"""Erasure and the files of the database: what is written anew, what is not, and that the receipt says so."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+from test_erasure import Marks, fill
+
+from holdfast import InvalidInput, Memory, Unavailable
+from holdfast.store import database
+from programs import start
+
+
+def execute(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def in_files(url: str) -> bytes:
+    """Read all files of a database as they are on the server's disk: tables, indexes, catalogs."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        row = connection.execute(
+            "SELECT current_setting('data_directory'), oid FROM pg_database WHERE datname = current_database()"
+        ).fetchone()
+    assert row
+    folder = Path(row[0]) / "base" / str(row[1])
+    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
+def sampled(url: str) -> str:
+    """Give what the planner's statistics show of our tables."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute(
+            "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats WHERE schemaname = 'holdfast'"
+        ).fetchall()
+    return repr(rows)
+
+
+@pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.3)
+
+
+@pytest.fixture
+def ada(own_postgres_url: str) -> Iterator[Memory]:
+    with Memory(own_postgres_url, user="ada") as memory:
+        yield memory
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_rewriting_erasure_leaves_no_byte_in_the_files_of_postgresql(
+    ada: Memory, own_postgres_url: str, everything: bool
+) -> None:
+    mark, kept = Marks("f"), Marks("k")
+    fill(ada, "secret", mark)
+    for n in range(40):  # long enough to be stored beside the table
+        ada.chat("secret").append(role="user", content=f"{mark(f'long {n}')} {uuid4()} " * 200)
+    if not everything:
+        ada.scoped(user="bob").chat("other").append(role="user", content=kept("of another user"))
+    execute(own_postgres_url, "ANALYZE")
+    assert mark.left_in(in_files(own_postgres_url))
+    assert mark.left_in(sampled(own_postgres_url))
+    receipt = ada.erase(user="ada", rewrite=True)
+    assert mark.left_in(sampled(own_postgres_url)) == []
+    assert mark.left_in(in_files(own_postgres_url)) == []
+    assert {"messages", "records", "segments", "summaries", "planner statistics"} <= set(receipt.rewritten)
+    assert receipt.remains == {}
+    assert kept.left_in(in_files(own_postgres_url)) == list(kept.words)
+    assert (ada.verify().problems, ada.scoped(user="bob").verify().problems) == ((), ())
+
+
+def test_a_plain_erasure_says_that_postgresql_keeps_the_bytes_and_a_rewrite_alone_removes_them(
+    ada: Memory, own_postgres_url: str
+) -> None:
+    mark = Marks("p")
+    fill(ada, "secret", mark)
+    ada.chat("other").append(role="user", content="stays")
+    execute(own_postgres_url, "ANALYZE")
+    receipt = ada.erase(chat="secret")
+    assert receipt.rewritten == ()
+    assert "rewrite=True" in receipt.remains["files"]
+    assert mark.left_in(in_files(own_postgres_url)), "else what the receipt says is not true"
+    assert mark.left_in(sampled(own_postgres_url)) == []
+    assert ada.verify().problems == (), "what was asked for was done"
+    receipt = ada.erase(rewrite=True)
+    assert (receipt.what, receipt.counts, receipt.remains) == ("files", {}, {})
+    assert mark.left_in(in_files(own_postgres_url)) == []
+    assert [one.text for one in ada.records()] == []
+    assert [one.content for one in ada.chat("other").history()] == ["stays"]
+    assert [(one.what, bool(one.rewritten), bool(one.remains)) for one in ada.erasures()] == [
+        ("chat", False, True),
+        ("files", True, False),
+    ]
+
+
+@pytest.mark.parametrize("rewrite", [True, False])
+def test_an_older_transaction_that_is_open_is_named_and_the_next_erasure_ends_it(
+    no_patience: None, own_postgres_url: str, rewrite: bool
+) -> None:
+    mark = Marks("o")
+    with Memory(own_postgres_url, user="ada") as ada, psycopg.connect(own_postgres_url) as other:
+        fill(ada, "secret", mark)
+        other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        with pytest.raises(Unavailable, match="older than the erasure") as raised:
+            ada.erase(chat="secret", rewrite=rewrite)
+        receipt = raised.value.receipt
+        assert receipt
+        assert receipt.key
+        assert "older than the erasure" in receipt.remains["messages"]
+        assert "messages" not in receipt.rewritten
+        assert dict(ada.erasures()[0].remains) == dict(receipt.remains)
+        assert ada.chat("secret").history() == []
+        assert mark.left_in(in_files(own_postgres_url))
+        assert "interrupted" in ada.verify().problems[0]
+        other.rollback()
+        ada.erase(rewrite=True)
+        assert mark.left_in(in_files(own_postgres_url)) == []
+        assert ada.verify().problems == ()
+
+
+HOLD = """
+import sys, psycopg
+with psycopg.connect(sys.argv[1]) as connection:
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    connection.execute("SELECT 1")
+    print("open", flush=True)
+    connection.execute("SELECT pg_sleep(1)")
+"""
+
+
+@pytest.mark.slow
+def test_a_read_of_another_that_ends_soon_is_waited_for(own_postgres_url: str) -> None:
+    with Memory(own_postgres_url, user="ada") as ada:
+        ada.chat("secret").append(role="user", content="hello")
+        with start(HOLD, own_postgres_url) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            assert ada.erase(chat="secret").counts["messages"] == 1
+
+
+@pytest.mark.parametrize("rewrite", [True, False])
+def test_a_role_that_does_not_own_the_tables_is_told(
+    no_patience: None, own_postgres_url: str, rewrite: bool
+) -> None:
+    role = f"r{uuid4().hex}"
+    with Memory(own_postgres_url, user="ada") as owner:
+        owner.chat("secret").append(role="user", content="zqownedqz")
+        execute(
+            own_postgres_url,
+            f"CREATE ROLE {role} LOGIN",
+            f"GRANT USAGE ON SCHEMA holdfast TO {role}",
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO {role}",
+        )
+        try:
+            url = urlsplit(own_postgres_url)
+            theirs = url._replace(netloc=url.netloc.replace("postgres:@", f"{role}:@")).geturl()
+            with Memory(theirs, user="ada") as guest:
+                with pytest.raises(Unavailable, match="owns neither") as raised:
+                    guest.erase(chat="secret", rewrite=rewrite)
+                assert guest.chat("secret").history() == []
+            receipt = raised.value.receipt
+            assert receipt
+            assert receipt.rewritten == ()
+            assert {"messages", "records", "spend"} <= set(receipt.remains)
+            assert not owner.verify().ok
+            owner.erase(rewrite=True)
+            assert owner.verify().ok
+            assert b"zqownedqz" not in in_files(own_postgres_url)
+        finally:
+            execute(own_postgres_url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def test_a_table_that_others_hold_is_named_and_the_others_are_written_anew(
+    no_patience: None, own_postgres_url: str
+) -> None:
+    with Memory(own_postgres_url, user="ada") as ada, psycopg.connect(own_postgres_url) as other:
+        ada.chat("secret").append(role="user", content="hello")
+        known = ada.remember("known", "finding")
+        other.execute("LOCK TABLE holdfast.pads IN ROW EXCLUSIVE MODE")
+        with pytest.raises(Unavailable, match="pads") as raised:
+            ada.erase(record=known.id, rewrite=True)
+        receipt = raised.value.receipt
+        assert receipt
+        assert "lock timeout" in receipt.remains["pads"]
+        assert "messages" in receipt.rewritten
+
+
+# SQLite
+
+
+def test_a_file_is_always_written_anew_and_the_receipt_says_so(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", user="ada") as ada:
+        ada.chat("secret").append(role="user", content="zqfileqz")
+        receipt = ada.erase(chat="secret")
+        assert (receipt.rewritten, receipt.remains) == (("file",), {})
+        assert ada.erase(rewrite=True).rewritten == ("file",)
+        assert [one.rewritten for one in ada.erasures()] == [("file",), ("file",)]
+    with Memory(":memory:", user="ada") as ada:
+        ada.chat("secret").append(role="user", content="hello")
+        assert ada.erase(chat="secret").rewritten == ("memory",)
+
+
+def test_a_file_that_others_read_is_named_with_the_reason(no_patience: None, tmp_path: Path) -> None:
+    file = tmp_path / "memory.db"
+    with Memory(file, user="ada") as ada, closing(sqlite3.connect(file, isolation_level=None)) as other:
+        ada.chat("secret").append(role="user", content="zqfileqz")
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM messages").fetchall()
+        with pytest.raises(Unavailable, match="others read it") as raised:
+            ada.erase(chat="secret")
+        receipt = raised.value.receipt
+        assert receipt
+        assert receipt.key
+        assert (receipt.rewritten, list(receipt.remains)) == ((), ["file"])
+        assert dict(ada.erasures()[0].remains) == dict(receipt.remains)
+        other.execute("COMMIT")
+        ada.erase(rewrite=True)
+        assert b"zqfileqz" not in b"".join(part.read_bytes() for part in tmp_path.glob("memory.db*"))
+        assert ada.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rewrite": 1, "chat": "a"}, {"rewrite": "yes"}, {"rewrite": True, "messages": 3}]
+)
+def test_a_rewrite_that_is_no_flag_or_names_half_a_thing_is_refused(
+    quick: Memory, wrong: dict[str, object]
+) -> None:
+    with pytest.raises(InvalidInput):
+        quick.erase(**wrong)  # type: ignore[arg-type]
+    assert quick.erasures() == []
