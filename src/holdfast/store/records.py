@@ -24,16 +24,21 @@ _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
     "author, trust, flags, replaces, at, since, until, retracted, action, why, text"
 )
-_READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
-_FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
+# Not a join: without statistics PostgreSQL would rather read all versions of the space in the order of their ids.
+_USES = ", ".join(
+    f"(SELECT u.{name} FROM uses u WHERE u.space = :space AND u.id = r.id) AS {name}"  # noqa: S608 - made of constants
+    for name in ("count", "last")
+)
+_READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, {_USES}"
+_FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, {_COLUMNS})
     VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
-        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
-        ({NEWEST_DOC})"""  # noqa: S608 - made of constants
+        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
+        ({NEWEST_DOC}) AS doc"""  # noqa: S608 - made of constants
 
 
 class Moment(NamedTuple):
