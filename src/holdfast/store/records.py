@@ -417,7 +417,7 @@ def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
     with db.reading() as connection:
         return connection.all(
             """SELECT version, id, agent, kind, at,
-                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END AS text
             FROM records WHERE space = :space AND version > :after AND version <= :until ORDER BY version""",
             space=space,
             after=after,
