@@ -23,6 +23,7 @@ LINEAR: dict[str, str] = {
     r"DELETE FROM records WHERE space = :space AND \(id = :id OR": _ERASES,
     r"SELECT version, id, replaces, kind, meta FROM records": _ERASES,
     r"SELECT version, source, sources FROM records": _ERASES,
+    r"UPDATE records SET why = ''": _ERASES,
 }
 
 
@@ -82,7 +83,8 @@ def fill(memory: Memory) -> None:
             ]
         )
     for n in range(300):
-        memory.remember(f"The {words[n % 10]} number {n} is {n * 37}", kind="insight")
+        kind = ("insight", "lesson", "finding")[n % 3]
+        memory.chat(f"chat {n % 20}").remember(f"The {words[n % 10]} number {n} is {n * 37}", kind=kind)
 
 
 # PostgreSQL
