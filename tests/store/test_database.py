@@ -1076,3 +1076,61 @@ def test_a_write_that_clashes_each_time_is_given_up(postgres_url: str) -> None:
             memory.chat("monday").append(role="user", content="hello")
         assert clashes(postgres_url) == database.TRIES
         assert memory.chat("monday").history() == []
+
+
+# Values of another type than was stored: SQLite keeps any value in any column
+
+
+WRONG_TYPES = [
+    ("spaces", "version", "'x'"),
+    ("spaces", "epoch", "'x'"),
+    ("sessions", "length", "'x'"),
+    ("sessions", "newest", "'x'"),
+    ("sessions", "title", "x'c3ff'"),
+    ("messages", "doc", "doc || 'x'"),
+    ("messages", "at", "'x'"),
+    ("messages", "tokens", "'x'"),
+    ("messages", "content", "x'c3ff'"),
+    ("messages", "meta", "x'c3ff'"),
+    ("records", "at", "'x'"),
+    ("records", "text", "x'c3ff'"),
+    ("records", "tags", "'7'"),
+]
+READS: dict[str, Callable[[Memory], object]] = {
+    **{name: call for name, call in CALLS.items() if name != "a scoped handle"},
+    "records": lambda memory: memory.records(),
+    "changes": lambda memory: memory.changes(),
+    "earlier": lambda memory: memory.at(1).recall("bib"),
+    "remember": lambda memory: memory.remember("the shoes are size 43"),
+    "compact": lambda memory: memory.chat("monday").compact(),
+    "jobs": lambda memory: memory.jobs(),
+}
+
+
+@pytest.mark.parametrize(("table", "column", "value"), WRONG_TYPES)
+def test_a_value_of_another_type_is_damage_wherever_it_is_read(
+    tmp_path: Path, table: str, column: str, value: str
+) -> None:
+    file = tmp_path / "memory.db"
+    with Memory(file, user="ada") as memory:
+        memory.chat("monday").append(
+            [{"role": "user", "content": f"the Berlin marathon {n}"} for n in range(5)]
+        )
+        memory.remember("the bib is 7", tags=["race"])
+    put(file, f"UPDATE {table} SET {column} = {value}")
+    said = set()
+    with Memory(file, user="ada") as memory:
+        for call in READS.values():
+            try:
+                call(memory)
+            except Damaged:
+                said.add("damaged")
+        said.update("damaged" for problem in memory_problems(memory) if problem)
+    assert said == {"damaged"}
+
+
+def memory_problems(memory: Memory) -> tuple[str, ...]:
+    try:
+        return memory.verify().problems
+    except Damaged as error:
+        return (str(error),)

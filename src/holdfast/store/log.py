@@ -27,7 +27,7 @@ _OUR_ID = re.compile(r"[0-9a-f]{20}")
 
 # An erased message leaves its number behind, in the row of the space.
 NEWEST_DOC = """
-    SELECT max(doc) FROM (
+    SELECT max(doc) AS doc FROM (
         SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
         UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
     ) AS newest"""

@@ -26,17 +26,22 @@ _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
     "author, trust, flags, replaces, at, since, until, retracted, action, why, text, wordings, created"
 )
-_READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
-_FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
+# Not a join: without statistics PostgreSQL would rather read all versions of the space in the order of their ids.
+_USES = ", ".join(
+    f"(SELECT u.{name} FROM uses u WHERE u.space = :space AND u.id = r.id) AS {name}"  # noqa: S608 - made of constants
+    for name in ("count", "last")
+)
+_READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, {_USES}"
+_FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, {_COLUMNS})
     VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
-        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space),
-        ({NEWEST_DOC})"""  # noqa: S608 - made of constants
+        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch,
+        ({NEWEST_DOC}) AS doc"""  # noqa: S608 - made of constants
 
 
 class Seen(NamedTuple):
@@ -520,8 +525,8 @@ def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
     with db.reading() as connection:
         return connection.all(
             """SELECT version, id, agent, kind, at,
-                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END,
-                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN wordings END
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN text ELSE '' END AS text,
+                CASE WHEN retracted = 0 AND trust <> 'quarantined' AND run = '' THEN wordings END AS wordings
             FROM records WHERE space = :space AND version > :after AND version <= :until ORDER BY version""",
             space=space,
             after=after,

@@ -57,7 +57,7 @@ def end(db: Database, space: str, run: str, now: int) -> None:
         )
         if not ended:
             return
-        wanted = Wanted(run=run, trust=("trusted", "released", "quarantined"))
+        wanted = Wanted(kinds=("note",), run=run, trust=("trusted", "released", "quarantined"))
         for note in read(changes.tx, space, NOW.version, wanted):
             changes.end(note, why="the run ended")
         changes.tx.all("DELETE FROM pads WHERE space = :space AND run = :run", space=space, run=run)

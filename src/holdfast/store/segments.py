@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _STATE = f"""
     SELECT
-        ({NEWEST_DOC}),
-        (SELECT coalesce(max(summaries), 0) FROM spaces WHERE space = :space),
-        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space),
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space)"""  # noqa: S608 - made of constants
+        ({NEWEST_DOC}) AS doc,
+        (SELECT coalesce(max(summaries), 0) FROM spaces WHERE space = :space) AS summaries,
+        (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch"""  # noqa: S608 - made of constants
 
 
 class State(NamedTuple):

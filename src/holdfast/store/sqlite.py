@@ -10,6 +10,8 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import resources
 from pathlib import Path
 
 from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
@@ -23,9 +25,15 @@ class _Connection(sqlite3.Connection):
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
         try:
-            return self.execute(sql, values).fetchall()
+            cursor = self.execute(sql, values)
+            rows: list[Row] = cursor.fetchall()
         except sqlite3.Error as error:
             raise _explain(error) from error
+        if rows:
+            if (kinds := _KINDS.get(sql)) is None:
+                kinds = _KINDS[sql] = _kinds_of([column[0] for column in cursor.description])
+            _check_types(rows, kinds)
+        return rows
 
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """See `Connection.many`."""
@@ -187,6 +195,41 @@ class SQLite(Database):
         return bool(
             connection.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :table", table=table)
         )
+
+
+_KINDS: dict[
+    str, tuple[tuple[int, str, type], ...]
+] = {}  # of each statement: place, name and type of its results
+
+
+def _check_types(rows: list[Row], kinds: Iterable[tuple[int, str, type]]) -> None:
+    """Raise Damaged if a value has not the type of its column: SQLite keeps any value in any column."""
+    for place, name, kind in kinds:
+        types = {type(row[place]) for row in rows}
+        if types - {kind, type(None)}:
+            raise Damaged(f"A value of `{name}` is not of the type that was stored.", "Restore a backup.")
+
+
+def _kinds_of(names: Iterable[str]) -> tuple[tuple[int, str, type], ...]:
+    """Return the places of results whose type is known, because all columns that they name have the same one."""
+    found = []
+    for place, name in enumerate(names):
+        kinds = {_columns()[word] for word in re.findall(r"\w+", name) if word in _columns()}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if kind is not None:
+            found.append((place, name, kind))
+    return tuple(found)
+
+
+@cache
+def _columns() -> Mapping[str, type | None]:
+    """Return the type of each column of the schema; None for a name that has several."""
+    schema = (resources.files("holdfast.store") / "schema.sql").read_text("utf-8")
+    kinds = {"TEXT": str, "BIGINT": int, "DOUBLE": float, "BYTEA": bytes}
+    columns: dict[str, type | None] = {}
+    for name, kind in re.findall(r"^ {4}(\w+) (TEXT|BIGINT|DOUBLE|BYTEA)\b", schema, re.MULTILINE):
+        columns[name] = kinds[kind] if columns.get(name, kinds[kind]) == kinds[kind] else None
+    return columns
 
 
 def _size(path: str) -> int:

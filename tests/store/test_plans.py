@@ -1,0 +1,271 @@
+"""How both databases find the rows of every statement: by an index, and few that they then drop.
+
+A workload runs through the public API; each statement of it is explained with the values that it had.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import psycopg
+import pytest
+from test_statements import OURS
+
+from holdfast import Memory
+from holdfast.store import postgres
+from holdfast.store.database import Row, Value
+
+# What reads a space to find something in it that no index names, and why that is right.
+_ERASES = "an erasure writes the files anew, which is linear in all there is"
+LINEAR: dict[str, str] = {
+    r"DELETE FROM records WHERE space = :space AND \(id = :id OR": _ERASES,
+    r"SELECT version, id, replaces, kind, meta FROM records": _ERASES,
+    r"SELECT version, source, sources FROM records": _ERASES,
+    r"UPDATE records SET why = ''": _ERASES,
+}
+
+
+def work(memory: Memory) -> None:
+    """Use all that there is."""
+    chat = memory.chat("chat 3")
+    chat.append(role="user", content="How long is the Berlin marathon?", id="q1")
+    chat.append(role="user", content="How long is the Berlin marathon?", id="q1")
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    chat.append([{"role": "assistant", "content": "", "tool_calls": [call]}])
+    chat.append([{"role": "tool", "tool_call_id": "c1", "content": "42 kilometres"}])
+    for _ in range(2):
+        chat.prompt(budget=2_000, query="marathon")
+        chat.compact(budget=800)
+    window = chat.window(budget=800)
+    for summary in window.summaries:
+        chat.expand(summary.id)
+    chat.history(limit=20)
+    chat.stats()
+    chat.rename("Training")
+    chat.archive()
+    memory.chats(limit=5)
+    with chat.run("r1") as run:
+        run.pad["step"] = "1"
+    memory.pad["week"] = "2"
+    dict(memory.pad)
+    fact = memory.remember("The training starts at six in the morning")
+    memory.remember("Never plan runs on Mondays", kind="constraint", by="user")
+    memory.recall("Berlin marathon training", limit=5)
+    memory.recall("training", kinds=["fact"])
+    memory.records()
+    memory.records(kind="fact")
+    memory.changes(limit=5)
+    memory.changes(id=fact.id)
+    memory.at(version=3).recall("training")
+    memory.undo()
+    memory.get(fact.id)
+    chat.end()
+    memory.work(limit=4)
+    memory.jobs()
+    memory.spend()
+    memory.erase(record=fact.id)
+    memory.erase(chat="chat 3", messages=(1, 2))
+    memory.erasures()
+    memory.erase(chat="chat 4")
+    memory.recall("marathon")
+
+
+def fill(memory: Memory) -> None:
+    """Put into a space what an eager user has."""
+    words = "pace route shoes water sleep coach hill rain train bib".split()
+    for n in range(20):
+        memory.chat(f"chat {n}").append(
+            [
+                {"role": ("user", "assistant")[i % 2], "content": f"{words[i % 10]} {words[i % 7]} {n * i}"}
+                for i in range(100)
+            ]
+        )
+    for n in range(300):
+        kind = ("insight", "lesson", "finding")[n % 3]
+        memory.chat(f"chat {n % 20}").remember(f"The {words[n % 10]} number {n} is {n * 37}", kind=kind)
+
+
+# PostgreSQL
+
+
+class Plans:
+    """What was run, and what there is to say against how it was found."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.seen: set[str] = set()
+        self.found: dict[str, set[str]] = {}
+
+    def look(self, connection: psycopg.Connection, sql: str, values: Mapping[str, Value]) -> None:
+        """Explain a statement, both with its values and for any values, as the server does after some runs."""
+        if not (self.on and is_ours(sql)):
+            return
+        self.seen.add(sql)
+        statement = prepared(sql, values)
+        literals = psycopg.sql.SQL(", ").join(psycopg.sql.Literal(values[name]) for name in names(sql))
+        run = (
+            psycopg.sql.SQL("EXECUTE looked ({})").format(literals)
+            if names(sql)
+            else psycopg.sql.SQL("EXECUTE looked")
+        )
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            with connection.transaction(force_rollback=True):
+                cursor = connection.execute(
+                    psycopg.sql.SQL(
+                        "SELECT set_config('plan_cache_mode', {}, true); PREPARE looked AS {}; "
+                        "EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {}; DEALLOCATE looked"
+                    ).format(psycopg.sql.Literal(mode), psycopg.sql.SQL(statement), run)
+                )
+                cursor.nextset()
+                cursor.nextset()
+                row = cursor.fetchone()
+            assert row is not None
+            self.found.setdefault(" ".join(sql.split()), set()).update(faults(row[0][0]["Plan"]))
+
+    def faults(self) -> dict[str, set[str]]:
+        return {sql: found for sql, found in self.found.items() if found and not is_linear(sql)}
+
+
+def names(sql: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(r"(?<![:\w]):([a-z]\w*)", sql)))
+
+
+def is_ours(sql: str) -> bool:
+    """Say whether a statement reads or writes one of our tables."""
+    return bool(
+        re.match(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b", sql) and re.search(rf"\b(?:{OURS})\b", sql)
+    )
+
+
+def prepared(sql: str, values: Mapping[str, Value]) -> str:
+    """Write a statement with numbers for its parameters, and the types that the driver gives them."""
+    types = {int: "bigint", bytes: "bytea", float: "float8"}
+    places = {
+        name: f"${n}" + (f"::{kind}" if (kind := types.get(type(values[name]))) else "")
+        for n, name in enumerate(names(sql), 1)
+    }
+    return re.sub(r"(?<![:\w]):([a-z]\w*)", lambda match: f"({places[match[1]]})", sql)
+
+
+FEW = 100  # rows: to drop no more than these costs less than to find out
+
+
+def faults(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Name what reads a whole table, and what drops more rows than it keeps."""
+    kept = plan["Actual Rows"]
+    dropped = plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Join Filter", 0)
+    place = f"{plan['Node Type']} {plan.get('Index Name') or plan.get('Relation Name') or ''}"
+    if (
+        plan["Node Type"] == "Seq Scan"
+        and plan.get("Relation Name") in OURS.split("|")
+        and kept + dropped > FEW
+    ):
+        yield f"{place} reads {kept + dropped:.0f}"
+    if dropped > max(FEW, kept):
+        yield f"{place} drops {dropped:.0f} and keeps {kept:.0f}: {plan.get('Filter') or plan.get('Join Filter')}"
+    for part in plan.get("Plans", ()):
+        yield from faults(part)
+
+
+def is_linear(sql: str) -> bool:
+    return any(re.search(pattern, sql) for pattern in LINEAR)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> Plans:
+    """Look at each statement before it is run, in a transaction that is taken back."""
+    plans = Plans()
+    run, run_many = postgres._Connection.all, postgres._Connection.many
+
+    def all_(self: Any, sql: str, **values: Value) -> list[Row]:
+        plans.look(self._connection, sql, values)
+        return run(self, sql, **values)
+
+    def many(self: Any, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
+        rows = list(rows)
+        for row in rows[:1]:
+            plans.look(self._connection, sql, row)
+        run_many(self, sql, rows)
+
+    monkeypatch.setattr(postgres._Connection, "all", all_)
+    monkeypatch.setattr(postgres._Connection, "many", many)
+    return plans
+
+
+def execute(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True, options="-c search_path=holdfast") as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def copy_to_others(url: str, spaces: int) -> None:
+    """Give other users what one has: so many times the rows of every table."""
+    with psycopg.connect(url, autocommit=True, options="-c search_path=holdfast") as connection:
+        for table in OURS.split("|"):
+            found = connection.execute(
+                "SELECT string_agg(column_name, ', ') FROM information_schema.columns "
+                "WHERE table_schema = 'holdfast' AND table_name = %s AND column_name <> 'space'",
+                (table,),
+            ).fetchone()
+            assert found is not None
+            connection.execute(
+                f"INSERT INTO {table} (space, {found[0]}) SELECT '/user' || n, {found[0]} "
+                f"FROM {table}, generate_series(1, {spaces}) n WHERE space = '/ada'".encode()
+            )
+
+
+@pytest.fixture(params=[pytest.param(4, id="new"), pytest.param(500, id="a million messages")])
+def filled_url(request: pytest.FixtureRequest, own_postgres_url: str) -> str:
+    """A database without statistics, or a large one with them."""
+    with Memory(own_postgres_url, user="ada", durability="normal") as memory:
+        execute(
+            own_postgres_url,
+            *(f"ALTER TABLE {table} SET (autovacuum_enabled = off)" for table in OURS.split("|")),
+        )
+        fill(memory)
+    copy_to_others(own_postgres_url, request.param)
+    if request.param > 100:
+        execute(own_postgres_url, "VACUUM ANALYZE")
+    return own_postgres_url
+
+
+@pytest.mark.slow
+def test_postgresql_finds_rows_by_indexes(filled_url: str, plans: Plans) -> None:
+    with Memory(filled_url, user="ada", durability="normal") as memory:
+        plans.on = True
+        work(memory)
+    report(plans)
+
+
+def report(plans: Plans) -> None:
+    assert len(plans.seen) > 60
+    wrong = [f"{sql}: {' | '.join(sorted(found))}" for sql, found in plans.faults().items()]
+    if wrong:
+        pytest.fail("\n\n".join(wrong), pytrace=False)
+
+
+# SQLite
+
+
+@pytest.mark.slow
+def test_sqlite_finds_rows_by_indexes() -> None:
+    """SQLite keeps no count of what it drops; that it reads no table or index from end to end can be seen."""
+    ran: dict[str, None] = {}
+    with Memory(":memory:", user="ada") as memory:
+        fill(memory)
+        writer = memory._open.database._writer  # type: ignore[attr-defined]  # of SQLite
+        writer.set_trace_callback(ran.setdefault)
+        work(memory)
+        writer.set_trace_callback(None)
+        wrong = {}
+        for sql in ran:
+            if is_ours(sql):
+                plan = [row[3] for row in writer.execute(f"EXPLAIN QUERY PLAN {sql}")]
+                scans = [step for step in plan if re.match(rf"SCAN (?:{OURS}|[a-z])\b", step)]
+                if scans:
+                    wrong[re.sub(r"'[^']*'|\b\d+\b", "?", " ".join(sql.split()))] = scans
+    assert len(ran) > 60
+    if wrong:
+        pytest.fail("\n\n".join(f"{sql[:300]}: {steps}" for sql, steps in wrong.items()), pytrace=False)
