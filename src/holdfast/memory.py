@@ -18,7 +18,7 @@ from holdfast.store import sessions
 from holdfast.store.database import Durability, open_database
 from holdfast.store.pads import Place
 from holdfast.text.tokens import CountTokens, estimate_tokens
-from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag
+from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_key
 from holdfast.view import At, View
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Memory(Learner):
         merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
             "projection", the similarity of words in random projections, which cannot tell another value from another wording.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
+        key: 16 to 64 bytes that are stored nowhere: the checksums of rows are then hashes with this key, which nobody can
+            make without it, and `verify` finds what others changed in the database. Without one they are CRC-32.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -73,6 +75,7 @@ class Memory(Learner):
         kinds: Iterable[Kind] = (),
         merge: str = "fitted",
         learning: Learning | None = None,
+        key: bytes | None = None,
     ) -> None:
         scope = Scope(tenant, user, agent)
         if merge not in MERGES:
@@ -82,7 +85,7 @@ class Memory(Learner):
 
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
-        database = open_database(location, durability)
+        database = open_database(location, durability, check_key(key))
         opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning())
         super().__init__(opened, scope, At())
         self._pinned = False
@@ -185,14 +188,23 @@ class Memory(Learner):
         """
         return self._open.search.rebuild(self.scope.space)
 
-    def verify(self) -> Verification:
-        """Check that every message of this space is reachable and every row of its index true.
+    def verify(self, *, key: bytes | None = None) -> Verification:
+        """Check that every message of this space is reachable, every row as it was written, and its index true.
 
-        Reads the whole log of the space and makes its index anew for comparison: linear.
+        Reads all rows of the space and makes its index anew for comparison: linear. Rows that a checksum proves nothing of
+        are counted as `unproven`; a row that somebody took out from the end of the log is not noticed.
+
+        Args:
+            key: the one that the rows were sealed with; None for that of `Memory(key=…)`.
+
+        Raises:
+            InvalidInput: the key has less than 16 bytes or more than 64.
+
         """
         from holdfast.recall.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
 
-        return verify(self._open.database, self.scope.space)
+        database = self._open.database
+        return verify(database, self.scope.space, database.key if key is None else check_key(key))
 
     def tools(
         self,

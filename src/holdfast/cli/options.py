@@ -15,10 +15,11 @@ from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 import typer
 
 from holdfast.cli.screen import Screen
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.memory import Memory
 
 ENVIRONMENT = "HOLDFAST_DB"
+KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _PANEL = "Which memory, and how to answer"
 
@@ -92,7 +93,7 @@ class Options(Output):
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see what Holdfast does with "
                 "`holdfast demo`.",
             )
-        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent)
+        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent, key=_key())
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
@@ -110,6 +111,22 @@ class Options(Output):
         named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
         parts = [f"{name} {value!r}" for name, value in named.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
+
+
+def _key() -> bytes | None:
+    """Read the key of the checksums.
+
+    Raises:
+        InvalidInput: it is not written in hexadecimal digits.
+
+    """
+    text = os.environ.get(KEY, "")
+    try:
+        return bytes.fromhex(text) if text else None
+    except ValueError as error:
+        raise InvalidInput(
+            f"${KEY} is not written in hexadecimal digits.", "Write 16 to 64 bytes as pairs of them."
+        ) from error
 
 
 def _default() -> Path:

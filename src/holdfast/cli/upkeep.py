@@ -80,9 +80,9 @@ def _files(location: str) -> Iterable[Path]:
 
 
 def verify(options: Options) -> None:
-    """Check that every message is there and findable.
+    """Check that every message is there, findable, and as it was written.
 
-    Exits with 1 when something is wrong.
+    Exits with 1 when something is wrong. Where rows were sealed with a key, $HOLDFAST_KEY has it, in hexadecimal digits.
     """
     with options.open() as memory:
         found = memory.verify()
@@ -92,13 +92,20 @@ def verify(options: Options) -> None:
         screen = Screen()
         checked = ", ".join(f"{number:,} {name}" for name, number in found.checked.items())
         screen.say(f"Checked{options.whose()}: {checked}.")
+        if found.unproven:
+            screen.say(
+                f"{count(found.unproven, 'row')} could not be proved: written before there were checksums, or with another key."
+            )
         for problem in found.problems:
             screen.say(("✗ ", "bold red"), problem)
         if found.ok:
             screen.say(("No problems.", "bold green"))
         else:
             screen.say(count(len(found.problems), "problem") + ".")
-            screen.say("→ An index is repaired by `holdfast rebuild`; for anything else restore a backup.")
+            screen.say(
+                "→ An index is repaired by `holdfast rebuild`; for anything else restore a backup, or save what can be read "
+                "with `holdfast salvage`."
+            )
     if not found.ok:
         raise typer.Exit(1)
 

@@ -25,6 +25,8 @@ BUSY_SECONDS = 30  # that one waits for a lock that another process holds
 class Connection(Protocol):
     """Run statements; inside `Database.writing` they are one transaction."""
 
+    key: bytes  # that rows are sealed with; empty for none
+
     def all(self, sql: str, **values: Value) -> list[Row]:
         """Run a statement and return all its rows."""
 
@@ -38,8 +40,9 @@ class Connection(Protocol):
 class Database(ABC):
     """Hand out connections: `reading` for queries, `writing` for one transaction. Safe to share between threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: bytes = b"") -> None:
         self._closed = False
+        self.key = key  # that rows are sealed with; empty for none
         self._process = os.getpid()
 
     def check_open(self) -> None:
@@ -144,8 +147,10 @@ def split_statements(script: str) -> list[str]:
     return statements
 
 
-def open_database(location: str | os.PathLike[str], durability: Durability = "full") -> Database:
-    """Open or create the database at a path, at ":memory:", or at a postgresql:// URL.
+def open_database(
+    location: str | os.PathLike[str], durability: Durability = "full", key: bytes = b""
+) -> Database:
+    """Open or create the database at a path, at ":memory:", or at a postgresql:// URL; seal rows with a key, if any.
 
     Raises:
         InvalidInput: the durability or the kind of URL is unknown.
@@ -162,7 +167,7 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     if re.match(r"postgres(ql)?://", text):
         from holdfast.store.postgres import PostgreSQL  # noqa: PLC0415 - an extra, loaded when it is used
 
-        database = PostgreSQL(text, durability)
+        database = PostgreSQL(text, durability, key)
     elif re.match(r"[A-Za-z][\w+.-]+://", text):
         raise InvalidInput(
             f"Holdfast has no store for {text.split('://')[0]}://.", "Use a path or a postgresql:// URL."
@@ -170,7 +175,7 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     else:
         from holdfast.store.sqlite import SQLite  # noqa: PLC0415 - a dialect knows this file, not the other way
 
-        database = SQLite(text, durability)
+        database = SQLite(text, durability, key)
     try:
         database.migrate()
     except BaseException:

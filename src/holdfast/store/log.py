@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
@@ -38,13 +39,13 @@ _COUNT_IN_SESSION = """
     WHERE space = :space AND chat = :chat
     RETURNING length, title"""
 _BEGIN_SESSION = """
-    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born)
-    VALUES (:space, :chat, :agent, '', 0, :n, :tokens, :oldest, :newest, :born)
+    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, checksum)
+    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :checksum)
     RETURNING length, title"""
 _GIVE_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
-    INSERT INTO messages (space, chat, doc, given, {COLUMNS})
-    VALUES (:space, :chat, :doc, :given, :{COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
+    VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _ADD_CALL = """
     INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
     ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
@@ -121,7 +122,8 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
 
 def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
     times = [row["at"] for row in rows]
-    doc = tx.all(NEWEST_DOC, space=keys["space"])[0][0]
+    space = str(keys["space"])
+    doc = tx.all(NEWEST_DOC, space=space)[0][0]
     counted: dict[str, Value] = {
         **keys,
         "n": len(rows),
@@ -131,11 +133,12 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
     }
     found = tx.all(_COUNT_IN_SESSION, **counted)
     if not found:
-        found = tx.all(_BEGIN_SESSION, **counted, agent=agent, born=doc + 1)
+        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1)
     length, title = found[0]
     if not title and (title := _title(rows)):
-        tx.all(_GIVE_TITLE, **keys, title=title)
-    seq = length - len(rows)
+        with resealed(tx, "sessions", space, "chat = :chat", chat=keys["chat"]):
+            tx.all(_GIVE_TITLE, **keys, title=title)
+    seq, checksum = length - len(rows), sealer("messages", tx.key)
     for n, row in enumerate(rows, 1):
         row.update(keys)
         row["seq"], row["doc"], row["given"] = seq + n, doc + n, 1 if row["id"] else 0
@@ -143,7 +146,13 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
             row["id"] = f"{doc + n:012x}{random.getrandbits(32):08x}"
         if row["calls"] or row["answers"]:
             _link_calls(tx, keys, row)
+        row["checksum"] = checksum(row)
     tx.many(_INSERT, rows)
+
+
+def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) -> list[Row]:
+    row = {**counted, **named}
+    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", {**row, "archived": 0}, tx.key))
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:

@@ -27,8 +27,8 @@ _WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapsho
 class PostgreSQL(Database):
     """A PostgreSQL server through a pool; the tables live in the schema `holdfast`."""
 
-    def __init__(self, url: str, durability: Durability) -> None:
-        super().__init__()
+    def __init__(self, url: str, durability: Durability, key: bytes = b"") -> None:
+        super().__init__(key)
         commit = "on" if durability == "full" else "off"
         settings: dict[str, Any] = {
             "autocommit": True,
@@ -67,13 +67,13 @@ class PostgreSQL(Database):
     def reading(self) -> Iterator[Connection]:
         """See `Database.reading`."""
         with self._connection() as connection:
-            yield _Connection(connection)
+            yield _Connection(connection, self.key)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """See `Database.writing`."""
         with self._connection() as connection, connection.transaction():
-            yield _Connection(connection)
+            yield _Connection(connection, self.key)
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:
@@ -112,8 +112,9 @@ class PostgreSQL(Database):
 
 
 class _Connection:
-    def __init__(self, connection: psycopg.Connection) -> None:
+    def __init__(self, connection: psycopg.Connection, key: bytes) -> None:
         self._connection = connection
+        self.key = key
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""

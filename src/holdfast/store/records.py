@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
+from holdfast.store.checksums import seal
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
 from holdfast.types import MAX_COUNT, Change, Record
@@ -26,8 +27,8 @@ _COLUMNS = (
 _READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, u.count, u.last"
 _FROM = "FROM records r LEFT JOIN uses u ON u.space = r.space AND u.id = r.id WHERE r.space = :space"
 _INSERT = f"""
-    INSERT INTO records (space, ended, born, batch, undone, doc, writer, {_COLUMNS})
-    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {_COLUMNS})
+    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
@@ -291,8 +292,9 @@ class Writing:
                 version=self.version,
                 before=before.version,
             )[0][0]
-        placed: dict[str, Value] = {"ended": MAX_COUNT, "born": born, "batch": self._batch}
-        self.tx.all(_INSERT, space=self.space, undone=undone, doc=self._doc, writer=by, **placed, **row)
+        row |= {"space": self.space, "ended": MAX_COUNT, "born": born, "batch": self._batch}
+        row |= {"undone": undone, "doc": self._doc, "writer": by}
+        self.tx.all(_INSERT, **row, checksum=seal("records", row, self.tx.key))
         return record
 
     def end(self, record: Record, *, why: str) -> Record:

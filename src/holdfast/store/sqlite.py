@@ -20,6 +20,8 @@ from holdfast.store.database import Connection, Database, Durability, Row, Value
 class _Connection(sqlite3.Connection):
     """Say what is wrong in our own errors."""
 
+    key = b""
+
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
         try:
@@ -55,8 +57,8 @@ class _Reader:
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
-    def __init__(self, path: str, durability: Durability) -> None:
-        super().__init__()
+    def __init__(self, path: str, durability: Durability, key: bytes = b"") -> None:
+        super().__init__(key)
         self._path = path
         self._memory = path == ":memory:"
         self._durability = durability
@@ -75,6 +77,7 @@ class SQLite(Database):
                 factory=_Connection,
                 cached_statements=256,
             )
+            connection.key = self.key
             # A hostile file must not run functions of its schema, nor lead the reader outside its pages.
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
