@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from holdfast.acting import current
@@ -15,7 +16,7 @@ from holdfast.learner import Learner
 from holdfast.opened import Opened
 from holdfast.pad import Pad
 from holdfast.store import sessions
-from holdfast.store.database import Durability, open_database
+from holdfast.store.database import Durability, check_location, open_database
 from holdfast.store.pads import Place
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_key
@@ -205,6 +206,26 @@ class Memory(Learner):
 
         database = self._open.database
         return verify(database, self.scope.space, database.key if key is None else check_key(key))
+
+    def backup(self, path: str | os.PathLike[str]) -> Verification:
+        """Copy the whole database, all its users, into a new file while others read and write, and check the copy.
+
+        The copy holds what was committed when it began, and opens as any database. It is readable by its owner only, and
+        there whole or not at all. Each row of it is compared with its checksum: a row that was damaged before is copied
+        as it is, and named among the problems of the result.
+
+        Raises:
+            InvalidInput: there is a file at the path; or the database is on PostgreSQL, which has pg_dump for that.
+            Unavailable: the copy cannot be written; nothing of it is left.
+            Damaged: the database cannot be read whole; `holdfast salvage` saves what can be.
+
+        """
+        from holdfast.recall.verify import verify_copy  # noqa: PLC0415 - loads numpy, which most programs never need
+        from holdfast.store.newfile import new_file  # noqa: PLC0415 - only for those who copy
+
+        with new_file(Path(check_location(path)).absolute()) as draft:
+            self._open.database.copy(str(draft))
+            return verify_copy(str(draft), self._open.database.key)
 
     def tools(
         self,

@@ -83,9 +83,7 @@ class Options(Output):
 
         """
         location = self.location
-        if (
-            create and "://" not in location and Path(location) == _default()
-        ):  # also where a client names it for us
+        if create and "://" not in location and not Path(location).exists():
             Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not create and not _is_there(location):
             raise Unavailable(

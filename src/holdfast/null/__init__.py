@@ -404,4 +404,5 @@ class NullMemory(NullView, Memory):
     chats = _gives(Memory.chats, list)
     rebuild = _gives(Memory.rebuild, int)
     verify = _gives(Memory.verify, lambda: Verification({}))
+    backup = _gives(Memory.backup, lambda: Verification({}))
     close = _gives(Memory.close, _none)

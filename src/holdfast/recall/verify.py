@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
@@ -11,7 +12,9 @@ from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Inde
 from holdfast.recall.segment import BadSegment, Segment
 from holdfast.store import checksums, erasure, log, receipts, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
+from holdfast.store.database import open_database
 from holdfast.store.rows import EPOCH, to_micros
+from holdfast.store.whole import spaces
 from holdfast.types import MAX_COUNT, Summary, Verification
 
 if TYPE_CHECKING:
@@ -58,6 +61,28 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     for count, indexed in indexes.items():
         problems += _check_index(db, space, indexed, checked, count)
     return Verification(checked, tuple(problems), unproven)
+
+
+def verify_copy(location: str, key: bytes) -> Verification:
+    """Check a file that was just copied: what SQLite says of it, and each row of all its spaces.
+
+    Raises:
+        Damaged: SQLite cannot read all of it.
+
+    """
+    with closing(open_database(location, key=key)) as db:
+        if problems := db.check():
+            raise Damaged(
+                f"The copy is damaged ({problems[0]}).", "Check the disk, and try again with another one."
+            )
+        checked = {"spaces": 0, "checksums": 0}
+        unproven, wrong = 0, []
+        for space in spaces(db):
+            checked["spaces"] += 1
+            more, found = check_rows(db, space, key, checked)
+            unproven += more
+            wrong += found
+    return Verification(checked, tuple(wrong), unproven)
 
 
 def check_rows(db: Database, space: str, key: bytes, checked: dict[str, int]) -> tuple[int, list[str]]:

@@ -82,8 +82,10 @@ def holds(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
     if checksum is None or (checksum < 0 and not key):
         return None
     if checksum < 0:
-        return seal(table, row, key) == checksum
-    return False if seal(table, row, b"") != checksum else None if key else True
+        return bool(seal(table, row, key) == checksum)
+    if seal(table, row, b"") != checksum:
+        return False
+    return None if key else True
 
 
 def check(db: Database, space: str, table: str, key: bytes) -> Iterator[tuple[dict[str, Any], bool | None]]:

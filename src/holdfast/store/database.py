@@ -60,6 +60,14 @@ class Database(ABC):
         """Open a connection for queries, each of which sees everything that was committed before it."""
 
     @abstractmethod
+    def one_read(self) -> AbstractContextManager[None]:
+        """Let all that this thread reads in the block see one state of the database, that of its first query.
+
+        It may be opened within another one, and is then a part of that. Keep it short: while it is open SQLite cannot
+        shorten its log, and in memory nobody else writes. So nothing that takes long is computed in it.
+        """
+
+    @abstractmethod
     def writing(self) -> AbstractContextManager[Connection]:
         """Open a transaction that commits at the end of the block and rolls back when the block raises."""
 
@@ -70,6 +78,17 @@ class Database(ABC):
     def check(self) -> list[str]:
         """Name what the database itself finds wrong with its files."""
         return []
+
+    @abstractmethod
+    def copy(self, path: str) -> None:
+        """Write all that is committed now into an empty file, as a database of its own; others go on meanwhile.
+
+        Raises:
+            InvalidInput: this database has a tool of its own for that.
+            Damaged: a part of it cannot be read.
+            Unavailable: the file cannot be written.
+
+        """
 
     @abstractmethod
     def purge(self) -> None:
@@ -162,7 +181,7 @@ def open_database(
     """
     if durability not in ("full", "normal"):
         raise InvalidInput(f"{durability!r} is not a durability.", "Use 'full' or 'normal'.")
-    text = _location_text(location)
+    text = check_location(location)
     database: Database
     if re.match(r"postgres(ql)?://", text):
         from holdfast.store.postgres import PostgreSQL  # noqa: PLC0415 - an extra, loaded when it is used
@@ -184,7 +203,13 @@ def open_database(
     return database
 
 
-def _location_text(location: object) -> str:
+def check_location(location: object) -> str:
+    """Return a path or a URL as text.
+
+    Raises:
+        InvalidInput: it is none.
+
+    """
     text = os.fspath(location) if isinstance(location, str | os.PathLike) else location
     with suppress(UnicodeEncodeError):
         if isinstance(text, str) and text and b"\x00" not in os.fsencode(text):

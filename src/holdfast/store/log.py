@@ -158,15 +158,15 @@ def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) ->
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
     """Note which message made a call; keep of the calls that a message answers those that this chat has."""
     if row["calls"]:
-        made = [_call_key(call[0]) for call in json.loads(row["calls"])]
+        made = [call_key(call[0]) for call in json.loads(row["calls"])]
         tx.many(_ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
     elif row["answers"]:
         claimed = json.loads(row["answers"])
-        known = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=_call_key(call))]
+        known = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
         row["answers"] = json.dumps(known) if known else None
 
 
-def _call_key(call: str) -> str:
+def call_key(call: str) -> str:
     """Name a call in the index; some providers put thousands of characters into the id of a call."""
     if len(call) <= _LONG_CALL:
         return call

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from holdfast.errors import Damaged, HoldfastError, MissingExtra, Unavailable
+from holdfast.errors import Damaged, HoldfastError, InvalidInput, MissingExtra, Unavailable
 from holdfast.store import database
 from holdfast.store.database import Connection, Database, Durability, Row, Value
 
@@ -29,6 +30,7 @@ class PostgreSQL(Database):
 
     def __init__(self, url: str, durability: Durability, key: bytes = b"") -> None:
         super().__init__(key)
+        self._local = threading.local()  # the connection of `one_read`, where a thread is in one
         commit = "on" if durability == "full" else "off"
         settings: dict[str, Any] = {
             "autocommit": True,
@@ -66,8 +68,26 @@ class PostgreSQL(Database):
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """See `Database.reading`."""
+        self.check_open()
+        if (held := getattr(self._local, "held", None)) is not None:
+            yield held
+            return
         with self._connection() as connection:
             yield _Connection(connection, self.key)
+
+    @contextmanager
+    def one_read(self) -> Iterator[None]:
+        """See `Database.one_read`."""
+        if getattr(self._local, "held", None) is not None:
+            yield
+            return
+        with self._connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._local.held = _Connection(connection, self.key)
+            try:
+                yield  # the pool ends the transaction
+            finally:
+                self._local.held = None
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -94,6 +114,13 @@ class PostgreSQL(Database):
             self._closed = True
             if os.getpid() == self._process:  # the connections of a parent are the parent's
                 self._pool.close()
+
+    def copy(self, path: str) -> None:
+        """See `Database.copy`."""
+        raise InvalidInput(
+            f"A PostgreSQL server is not copied into {path!r}.",
+            "Use pg_dump --schema=holdfast, or `holdfast export --all` for one user.",
+        )
 
     def purge(self) -> None:
         """See `Database.purge`. The server's own logs and backups are its administrator's."""

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from holdfast.errors import Closed, Damaged, HoldfastError, Unavailable
@@ -65,6 +65,9 @@ class SQLite(Database):
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        if not self._memory:
+            with suppress(OSError):  # it is there, or SQLite will say what is wrong
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._writer = self._connect()
 
     def _connect(self) -> _Connection:
@@ -102,7 +105,10 @@ class SQLite(Database):
             )
         size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
         if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
-            raise Damaged(f"{self._path} is truncated: its last page is not whole.", "Restore a backup.")
+            raise Damaged(
+                f"{self._path} is damaged: its last page is not whole.",
+                "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`.",
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -118,6 +124,20 @@ class SQLite(Database):
             reader.connection.execute("PRAGMA query_only = ON")
             self._readers.add(reader.connection)
         yield reader.connection
+
+    @contextmanager
+    def one_read(self) -> Iterator[None]:
+        """See `Database.one_read`. A transaction that has only read needs no commit."""
+        with self.reading() as connection:
+            if self._memory or self._local.reader.connection.in_transaction:
+                yield  # nobody else writes, as long as the one connection is held
+                return
+            connection.all("BEGIN")
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.ProgrammingError):  # it was closed meanwhile
+                    self._local.reader.connection.rollback()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -147,6 +167,12 @@ class SQLite(Database):
         with self.reading() as connection:
             rows = connection.all("PRAGMA integrity_check")
         return [f"the file: {row[0]}" for row in rows if row[0] != "ok"]
+
+    def copy(self, path: str) -> None:
+        """See `Database.copy`. Made anew row by row: it is compact, and damage cannot be copied."""
+        self.check_open()
+        with closing(self._connect()) if not self._memory else nullcontext(self._writer) as connection:
+            connection.all("VACUUM INTO :path", path=path)
 
     def purge(self) -> None:
         """See `Database.purge`. Takes as long as copying the file, and as much room beside it."""
@@ -195,7 +221,6 @@ def _use_wal(connection: sqlite3.Connection) -> bool:
 
 _DAMAGE = (
     "not a database",
-    "malformed",
     "already exists",
     "no such table",
     "no such column",
@@ -207,8 +232,16 @@ def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError 
     text = str(error)
     if "closed database" in text:
         return Closed("The memory is closed.", "Open a new Memory.")
+    if "malformed" in text:
+        return Damaged(
+            f"{path} is damaged ({text}).",
+            "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`.",
+        )
     if any(sign in text for sign in _DAMAGE):
-        return Damaged(f"{path} is not a Holdfast database ({text}).", "Check the path, or restore a backup.")
+        return Damaged(
+            f"{path} is not a Holdfast database ({text}), or its beginning is damaged.",
+            "Check the path, restore what `holdfast backup` made, or save what can be read with `holdfast salvage`.",
+        )
     if "readonly" in text or "unable to open" in text:
         return Unavailable(
             f"{path} cannot be opened for writing ({text}).",
