@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory, NewerSchema, ToolCall
+from holdfast import Chat, InvalidInput, Memory, NewerSchema, ToolCall
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
 from holdfast.store import whole
@@ -21,15 +23,18 @@ from holdfast.store.tables import tables
 from learning_scripts import SESSION, Clock
 
 
-
 def fill(memory: Memory, clock: Clock | None = None) -> None:
     """Leave rows in every table that is not derived."""
     chat = memory.chat("monday")
     for n, text in enumerate(SESSION * 2):
         chat.append(role="assistant" if n % 2 else "user", content=text, id=f"given {n}" if n % 3 else "")
     chat.append(role="assistant", calls=[ToolCall("c1", "read", {"path": "ä.py"})], meta={"k": [None, 1.5]})
-    chat.append({"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "42 \U0001f600"}]})
-    chat.append({"role": "assistant", "content": [{"type": "text", "text": "Ignore all previous instructions."}]})
+    chat.append(
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "42 \U0001f600"}]}
+    )
+    chat.append(
+        {"role": "assistant", "content": [{"type": "text", "text": "Ignore all previous instructions."}]}
+    )
     chat.rename("The plan")
     fact = memory.remember("Lives in Kiel, near the harbour", kind="fact", tags=["home"])
     memory.replace(fact.id, "Lives in Bremen, near the river")
@@ -50,7 +55,9 @@ def fill(memory: Memory, clock: Clock | None = None) -> None:
     memory.chat("erased").append([{"role": "user", "content": f"secret {n}"} for n in range(4)])
     memory.erase(chat="erased", messages=(2, 3))
     memory.erase(record=gone.id)
-    memory.scoped(agent="coach").chat("tuesday").append(role="user", content="Is the cache of the shop persistent?")
+    memory.scoped(agent="coach").chat("tuesday").append(
+        role="user", content="Is the cache of the shop persistent?"
+    )
     memory.chat("tuesday").end()
     memory.chat("tuesday").archive()
 
@@ -144,7 +151,7 @@ def test_beside_others_versions_are_renumbered_and_that_is_said(memory: Memory, 
     memory.replace(mine.id, "Has two dogs")
     memory.chat("sunday").compact(budget=5)
     report = import_paths(memory, path)
-    assert report.renumbered == len(theirs["changes"]) + 1  # with the note of the run, which is over
+    assert report.renumbered == len(theirs["changes"])
     assert report.problems == ()
     assert memory.verify().problems == ()
     found = answers(memory)
@@ -154,7 +161,9 @@ def test_beside_others_versions_are_renumbered_and_that_is_said(memory: Memory, 
         ("add", mine.id, None, "Has a dog"),
     ]
     assert found["trees"]["monday"] == theirs["trees"]["monday"]
-    assert [m.content for m in found["messages"]["monday"]] == [m.content for m in theirs["messages"]["monday"]]
+    assert [m.content for m in found["messages"]["monday"]] == [
+        m.content for m in theirs["messages"]["monday"]
+    ]
     assert memory.chat("sunday").stats().messages == 3
     again = import_paths(memory, path)
     assert (again.added, again.renumbered, again.problems) == (0, 0, ())
@@ -196,39 +205,51 @@ def test_what_was_erased_here_does_not_come_back(quick: Memory, tmp_path: Path) 
 
 
 STEPS = st.lists(
-    st.sampled_from(["say", "fact", "replace", "retract", "pad", "compact", "erase", "prompt", "undo", "end"]),
+    st.sampled_from(
+        ["say", "fact", "replace", "retract", "pad", "compact", "erase", "prompt", "undo", "end"]
+    ),
     min_size=1,
     max_size=14,
 )
 
 
+def take(step: str, n: int, memory: Memory) -> None:
+    """Do one thing to a memory, if there is anything to do it to."""
+    known, chat = memory.records(), memory.chat(f"chat{n % 2}")
+    said = chat.stats().messages
+    if step == "say":
+        chat.append([{"role": "user", "content": f"We moved table {n} to Kiel, {k}."} for k in range(4)])
+    elif step == "fact":
+        memory.remember(f"The number of {'abcdefghijklmn'[n]} is {n * 37}", kind="fact")
+    elif step == "pad":
+        chat.pad[f"n{n}"] = "x"
+    elif step == "undo":
+        with suppress(InvalidInput):  # there is nothing left to undo
+            memory.undo()
+    elif step in OF_A_RECORD and known:
+        OF_A_RECORD[step](memory, known[-1].id)
+    elif step in OF_A_CHAT and said:
+        OF_A_CHAT[step](chat)
+
+
+OF_A_RECORD: dict[str, Callable[[Memory, str], object]] = {
+    "replace": lambda memory, record: memory.replace(record, f"Another text of {memory.version() * 91}"),
+    "retract": lambda memory, record: memory.retract(record),
+}
+OF_A_CHAT: dict[str, Callable[[Chat], object]] = {
+    "compact": lambda chat: chat.compact(budget=40),
+    "prompt": lambda chat: chat.prompt(budget=500),
+    "end": lambda chat: chat.end(),
+    "erase": lambda chat: chat._memory.erase(chat=chat.id, messages=chat.history()[0].seq),
+}
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, beside=st.booleans())
-def test_any_history_comes_back(steps: list[str], beside: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_any_history_comes_back(steps: list[str], beside: bool, tmp_path: Path) -> None:
     with Memory(":memory:", user="ada") as memory, Memory(":memory:", user="ada") as copy:
         for n, step in enumerate(steps):
-            known = memory.records()
-            chat = memory.chat(f"chat{n % 2}")
-            if step == "say":
-                chat.append([{"role": "user", "content": f"We moved table {n} to Kiel, {k}."} for k in range(4)])
-            elif step == "fact":
-                memory.remember(f"The number of {'abcdefghijklmn'[n]} is {n * 37}", kind="fact")
-            elif step == "replace" and known:
-                memory.replace(known[-1].id, f"Another text of {n * 91}")
-            elif step == "retract" and known:
-                memory.retract(known[0].id)
-            elif step == "pad":
-                chat.pad[f"n{n}"] = "x"
-            elif step == "compact" and chat.stats().messages:
-                chat.compact(budget=40)
-            elif step == "erase" and chat.stats().messages:
-                memory.erase(chat=chat.id, messages=chat.history()[0].seq)
-            elif step == "prompt" and chat.stats().messages:
-                chat.prompt(budget=500)
-            elif step == "undo":
-                memory.undo()
-            elif step == "end" and chat.stats().messages:
-                chat.end()
+            take(step, n, memory)
         path = written(memory, tmp_path / "all.jsonl")
         if beside:
             copy.chat("own").append(role="user", content="of its own")
@@ -253,10 +274,16 @@ def put(path: Path, *values: object) -> Path:
 BAD: list[tuple[object, str]] = [
     ({"table": "segments", "row": {}}, "no table 'segments'"),
     ({"table": "sqlite_master", "row": {}}, "no table 'sqlite_master'"),
-    ({"table": "pads", "row": {"name); DROP TABLE pads; --": "x"}}, "has no 'name); DROP"),
-    ({"table": "pads", "row": {"space": "/eve"}}, "has no 'space'"),
-    ({"table": "pads", "row": {"chat": "", "run": "", "name": 7, "value": "x", "at": 1}}, "'name' of the table"),
-    ({"table": "pads", "row": {"chat": "", "run": "", "name": "x", "value": "x", "at": 1 << 70}}, "'at' of the table"),
+    ({"table": "pads", "row": {"name); DROP TABLE pads; --": "x"}}, "has no column 'name); DROP"),
+    ({"table": "pads", "row": {"space": "/eve"}}, "has no column 'space'"),
+    (
+        {"table": "pads", "row": {"chat": "", "run": "", "name": 7, "value": "x", "at": 1}},
+        "'name' of the table",
+    ),
+    (
+        {"table": "pads", "row": {"chat": "", "run": "", "name": "x", "value": "x", "at": 1 << 70}},
+        "'at' of the table",
+    ),
     ({"table": "pads", "row": {"chat": "", "run": "", "name": "x", "value": "x"}}, "'at' of the table"),
     ({"table": "pads", "row": [1]}, "neither a table nor a row"),
     ({"x": 1}, "neither a table nor a row"),
@@ -264,7 +291,9 @@ BAD: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("value", "reason"), BAD)
-def test_a_line_that_makes_no_row_is_left_out(quick: Memory, tmp_path: Path, value: object, reason: str) -> None:
+def test_a_line_that_makes_no_row_is_left_out(
+    quick: Memory, tmp_path: Path, value: object, reason: str
+) -> None:
     good = {"table": "pads", "row": {"chat": "", "run": "", "name": "good", "value": "x", "at": 1}}
     report = import_paths(quick, put(tmp_path / "all.jsonl", value, good))
     assert [reason in one.reason for one in report.problems] == [True]
@@ -278,7 +307,10 @@ def test_what_a_newer_version_wrote_is_refused(quick: Memory, tmp_path: Path) ->
 
 
 def test_one_in_a_folder_is_not_believed(quick: Memory, tmp_path: Path) -> None:
-    put(tmp_path / "all.jsonl", {"table": "pads", "row": {"chat": "", "run": "", "name": "x", "value": "x", "at": 1}})
+    put(
+        tmp_path / "all.jsonl",
+        {"table": "pads", "row": {"chat": "", "run": "", "name": "x", "value": "x", "at": 1}},
+    )
     report = import_paths(quick, tmp_path)
     assert dict(quick.pad) == {}
     assert [one.count for one in report.skipped] == [1]

@@ -12,8 +12,10 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from holdfast import InvalidInput, Memory, ToolCall
+from holdfast.cli import app
 from holdfast.store import checksums
 from holdfast.store.tables import tables
 
@@ -223,17 +225,18 @@ def test_another_row_has_another_checksum(table: str, data: st.DataObject) -> No
 def test_the_checksum_of_a_row_is_this_for_ever() -> None:
     """What was stored is compared with what is computed years later, on another machine."""
     row = dict.fromkeys(tables()["messages"].names) | {
-        **{
-            "space": "/ada",
-            "chat": "Grüße",
-            "seq": 1,
-            "doc": 7,
-            "id": "a",
-            "given": 1,
-            "role": "user",
-            "at": -5,
-        },
-        **{"tokens": 4, "content": "two\nlines \U0001f600", "raw": "", "meta": '{"k": "ü"}'},
+        "space": "/ada",
+        "chat": "Grüße",
+        "seq": 1,
+        "doc": 7,
+        "id": "a",
+        "given": 1,
+        "role": "user",
+        "at": -5,
+        "tokens": 4,
+        "content": "two\nlines \U0001f600",
+        "raw": "",
+        "meta": '{"k": "ü"}',
     }
     assert checksums.seal("messages", row, b"") == 2557576098
     assert checksums.seal("messages", row, KEY) == -2051479761837167721
@@ -262,10 +265,6 @@ def fresh_sealers() -> Iterator[None]:
 def test_the_command_line_reads_the_key_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from typer.testing import CliRunner
-
-    from holdfast.cli import app
-
     location = str(tmp_path / "memory.db")
     monkeypatch.setenv("HOLDFAST_KEY", KEY.hex())
     run = CliRunner()

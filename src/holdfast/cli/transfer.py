@@ -118,7 +118,9 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
+        typer.Option(
+            "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
+        ),
     ] = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
@@ -145,7 +147,13 @@ def export(
         sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
     elif options.json:
         left_out = {} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
-        answer({"messages": rows.get("messages", 0), "file": str(output), **({"rows": rows} if everything else left_out)})
+        answer(
+            {
+                "messages": rows.get("messages", 0),
+                "file": str(output),
+                **({"rows": rows} if everything else left_out),
+            }
+        )
     else:
         screen = Screen(sys.stderr)
         counted = ", ".join(f"{number:,} {table}" for table, number in rows.items()) if everything else ""

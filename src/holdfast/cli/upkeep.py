@@ -113,7 +113,9 @@ def verify(options: Options) -> None:
 def backup(
     options: Options,
     *,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The copy; there must be nothing of that name.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The copy; there must be nothing of that name.")
+    ],
 ) -> None:
     """Copy the whole database, all users, into a file while it is used, and check the copy.
 
@@ -134,8 +136,12 @@ def backup(
 def salvage(
     options: Output,
     *,
-    damaged: Annotated[Path, typer.Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="A new database; there must be nothing of that name.")],
+    damaged: Annotated[
+        Path, typer.Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")
+    ],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="A new database; there must be nothing of that name.")
+    ],
 ) -> None:
     """Save what can be read of a damaged file into a new database, and list what cannot.
 
@@ -152,7 +158,11 @@ def salvage(
     screen.say(f"Saved into {new}: {rows or 'nothing'}.")
     for one in saved.lost:
         screen.say(("✗ ", "bold red"), one)
-    screen.say("Nothing is missing that can be told." if not saved.lost else "→ The rest is to be found in a backup, if there is one.")
+    screen.say(
+        "Nothing is missing that can be told."
+        if not saved.lost
+        else "→ The rest is to be found in a backup, if there is one."
+    )
 
 
 def rebuild(options: Options) -> None:

@@ -76,7 +76,8 @@ def restore(memory: Memory, file: File) -> Restored:
     """
     if memory.scope.agent:
         raise InvalidInput(
-            "The file holds what is of all agents, and this handle is bound to one.", "Use a handle without an agent."
+            "The file holds what is of all agents, and this handle is bound to one.",
+            "Use a handle without an agent.",
         )
     with file.open() as stream:
         sign = _sign(stream.readline(_START)) or {}

@@ -24,7 +24,7 @@ class Found(NamedTuple):
     """A row that lies on a page: of an index, which a table without row numbers is as well, or of a table."""
 
     page: int
-    index: bool
+    is_index: bool
     values: list[Cell]
 
 
@@ -55,7 +55,9 @@ class Pages:
         """Find the pages of the write-ahead log that were committed: the newest of each."""
         if len(self._log) < 32 or struct.unpack(">I", self._log[:4])[0] not in _WAL_MAGIC:
             return {}
-        salt, found, pending = self._log[16:24], {}, {}
+        salt = self._log[16:24]
+        found: dict[int, int] = {}
+        pending: dict[int, int] = {}
         for start in range(32, len(self._log) - self._size - 23, self._size + 24):
             number, commit = struct.unpack(">II", self._log[start : start + 8])
             if self._log[start + 8 : start + 16] != salt:
@@ -140,7 +142,9 @@ class Pages:
             raise ValueError("it is longer than its page")
         payload = page[at : at + local]
         if local < size:
-            payload += self._rest(struct.unpack(">I", page[at + local : at + local + 4])[0], size - local, overflow)
+            payload += self._rest(
+                struct.unpack(">I", page[at + local : at + local + 4])[0], size - local, overflow
+            )
         return _record(payload)
 
     def _rest(self, number: int, size: int, overflow: set[int]) -> bytes:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
 _Row = dict[str, Any]
-_DERIVED = ("segments", "calls")  # made again: an index by the next recall, the calls from the messages that made them
+_DERIVED = (
+    "segments",
+    "calls",
+)  # made again: an index by the next recall, the calls from the messages that made them
 _NAMED = 50  # pages, and chats, that are named one by one
 
 
@@ -111,12 +114,17 @@ class _Saving:
             self._check_tree(tx, space, chat)
         for row in messages:
             _note_calls(tx, row)
-        docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *_docs(self._found, space)))
+        docs = _gaps(
+            [row["doc"] for row in messages], self._newest(space, "docs", *_docs(self._found, space))
+        )
         known = [row["version"] for row in self._found["records"].values() if row["space"] == space]
         newest = self._newest(space, "version", *known)
         versions = _gaps(known, newest)
         told = [row for row in self._found["erasures"].values() if row["space"] == space]
         docs, versions = _but(docs, told, "docs"), _but(versions, told, "versions")
+        if (gone := sum(last - first + 1 for first, last in docs)) > missing:
+            self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
+            missing = gone
         if versions:
             self.lost.append(f"{_whose(space)}: the versions {_listed(versions)} of what is known")
         numbers = [row["number"] for row in self._found["summaries"].values() if row["space"] == space]
@@ -144,13 +152,29 @@ class _Saving:
         erased = session["erased"] if session else 0
         lost = sum(last - first + 1 for first, last in gone) - erased
         if session is None:
-            self.lost.append(f"{_whose(space)}, chat {chat!r}: its title, its agent, and whether messages after {length} were there")
+            self.lost.append(
+                f"{_whose(space)}, chat {chat!r}: its title, its agent, and whether messages after {length} were there"
+            )
         if lost > 0:
-            self.lost.append(f"{_whose(space)}, chat {chat!r}: the messages {_listed(gone)}" + (f", {erased} of which were erased" if erased else ""))
+            self.lost.append(
+                f"{_whose(space)}, chat {chat!r}: the messages {_listed(gone)}"
+                + (f", {erased} of which were erased" if erased else "")
+            )
         first = messages[0]["doc"] if messages else 1
-        named = session or {"agent": "", "title": "", "archived": 0, "born": first, "oldest": 0, "newest": 0, "checksum": None}
+        named = session or {
+            "agent": "",
+            "title": "",
+            "archived": 0,
+            "born": first,
+            "oldest": 0,
+            "newest": 0,
+            "checksum": None,
+        }
         row = {
-            **{"space": space, "chat": chat, "length": length, "erased": erased + max(0, lost)},
+            "space": space,
+            "chat": chat,
+            "length": length,
+            "erased": erased + max(0, lost),
             **{name: named[name] for name in ("agent", "title", "archived", "born", "checksum")},
             "tokens": sum(row["tokens"] for row in messages),
             "oldest": min((row["at"] for row in messages), default=named["oldest"]),
@@ -165,13 +189,19 @@ class _Saving:
 
     def _check_tree(self, tx: Connection, space: str, chat: str) -> None:
         """Keep the summaries of a session if they still are trees over its messages; they can be made again."""
-        nodes = [row for row in self._found["summaries"].values() if (row["space"], row["chat"]) == (space, chat)]
+        nodes = [
+            row for row in self._found["summaries"].values() if (row["space"], row["chat"]) == (space, chat)
+        ]
         alive = [row for row in nodes if row["ended"] == MAX_COUNT]
-        messages = [row for row in self._found["messages"].values() if (row["space"], row["chat"]) == (space, chat)]
+        messages = [
+            row for row in self._found["messages"].values() if (row["space"], row["chat"]) == (space, chat)
+        ]
         if not _is_whole(alive, messages):
             tx.all("DELETE FROM summaries WHERE space = :space AND chat = :chat", space=space, chat=chat)
             self.saved["summaries"] -= len(nodes)
-            self.lost.append(f"{_whose(space)}, chat {chat!r}: {len(nodes)} summaries, which do not fit any more; compact it anew")
+            self.lost.append(
+                f"{_whose(space)}, chat {chat!r}: {len(nodes)} summaries, which do not fit any more; compact it anew"
+            )
             alive = []
         frontier = [row for row in alive if not row["parent"]]
         tx.all(
@@ -190,9 +220,9 @@ class _Saving:
 def _match(found: Found) -> tuple[Table, _Row] | None:
     """Find the table that a row is of: the one whose columns have such values. Which one it was is said by the tree only."""
     for table in tables().values():
-        if (table.name in _WITHOUT_ROWID) != found.index or table.name in _DERIVED:
+        if (table.name in _WITHOUT_ROWID) != found.is_index or table.name in _DERIVED:
             continue
-        columns = _as_stored(table) if found.index else table.columns
+        columns = _as_stored(table) if found.is_index else table.columns
         row = _fit(columns, found.values)
         if row is not None:
             return table, row
@@ -280,7 +310,12 @@ def _gaps(numbers: list[int], last: int) -> list[tuple[int, int]]:
 
 def _but(gaps: list[tuple[int, int]], receipts: list[_Row], column: str) -> list[tuple[int, int]]:
     """Leave out of gaps what receipts of erasures tell of."""
-    told = {number for row in receipts for first, last in json.loads(row[column]) for number in range(first, last + 1)}
+    told = {
+        number
+        for row in receipts
+        for first, last in json.loads(row[column])
+        for number in range(first, last + 1)
+    }
     left = [number for first, last in gaps for number in range(first, last + 1) if number not in told]
     found: list[tuple[int, int]] = []
     for number in left:
@@ -298,9 +333,16 @@ def _note_loss(
     now = time.time_ns() // 1000
     counts = {"messages": messages, "versions": sum(last - first + 1 for first, last in versions)}
     row = {
-        **{"space": space, "id": f"era_{now:015x}{os.urandom(4).hex()}", "at": now, "writer": "system"},
-        **{"what": "damage", "counts": json.dumps({name: number for name, number in counts.items() if number})},
-        **{"docs": json.dumps(docs), "versions": json.dumps(versions), "digest": "", "number": 0},
+        "space": space,
+        "id": f"era_{now:015x}{os.urandom(4).hex()}",
+        "at": now,
+        "writer": "system",
+        "what": "damage",
+        "counts": json.dumps({name: number for name, number in counts.items() if number}),
+        "docs": json.dumps(docs),
+        "versions": json.dumps(versions),
+        "digest": "",
+        "number": 0,
     }
     put(tx, "erasures", {**row, "checksum": seal("erasures", row, tx.key)})
 

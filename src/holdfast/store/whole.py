@@ -25,7 +25,10 @@ _Row = dict[str, Any]
 _DERIVED = ("segments",)
 _OF_THE_PLACE = {"space", "checksum"}
 _OF_ITS_DATABASE = {"spaces": {"epoch"}, "erasures": {"number"}}
-_FILLED = {"epoch": 0, "number": 0}  # what these are in another database: nothing to do for an index, or for a file
+_FILLED = {
+    "epoch": 0,
+    "number": 0,
+}  # what these are in another database: nothing to do for an index, or for a file
 _ORDER = {"messages": ("doc",)}  # as they were said: a number is given to each as it comes
 _LARGEST = 1 << 63
 
@@ -122,18 +125,20 @@ def _is_empty(tx: Connection, space: str) -> bool:
 def _checked(name: str, row: Mapping[str, object]) -> _Row:
     """Make a row of what a file says: a table and columns that are known, values of their types."""
     if name in _DERIVED or name not in tables():
-        raise InvalidInput(f"there is no table {name!r}", "Leave it out.")
+        raise InvalidInput(f"There is no table {name!r} here.", "Leave it out.")
     table = tables()[name]
     known = carried(table)
     if unknown := sorted(row.keys() - set(known)):
-        raise InvalidInput(f"the table {name!r} has no {unknown[0]!r}", "Leave it out.")
+        raise InvalidInput(f"The table {name!r} has no column {unknown[0]!r}.", "Leave it out.")
     found: _Row = {}
     for column in table.columns:
         if column.name in known:
             value = row.get(column.name, column.default)
             fits = isinstance(value, str) if column.type == "TEXT" else _is_number(value)
             if not (fits or (value is None and column.nullable)):
-                raise InvalidInput(f"{column.name!r} of the table {name!r} is not what it has to be", "Correct it.")
+                raise InvalidInput(
+                    f"The column {column.name!r} of the table {name!r} holds something else.", "Correct it."
+                )
             found[column.name] = value
     return found
 
@@ -180,8 +185,12 @@ class _Beside(_Same):
         counted = tx.all("SELECT version, summaries FROM spaces WHERE space = :space", space=space)
         self._version, self._summaries = counted[0] if counted else (0, 0)
         self._doc = int(tx.all(NEWEST_DOC, space=space)[0][0])
-        self._lengths = dict(tx.all("SELECT chat, length FROM sessions WHERE space = :space", space=space))
-        self._known = {row[0] for row in tx.all("SELECT DISTINCT id FROM records WHERE space = :space", space=space)}
+        self._lengths: dict[str, int] = dict(
+            tx.all("SELECT chat, length FROM sessions WHERE space = :space", space=space)
+        )
+        self._known = {
+            row[0] for row in tx.all("SELECT DISTINCT id FROM records WHERE space = :space", space=space)
+        }
         self._first_version, self._first_doc = self._version, self._doc
         self._first_summary = self._summaries
         self._new: dict[str, _Row] = {}  # sessions, whose first message has a number when it has come
@@ -243,7 +252,7 @@ class _Beside(_Same):
         for row in self._new.values():
             self.add("sessions", {**row, "born": self._first_doc + bisect_left(self._docs, row["born"]) + 1})
         for chat in self._grown:
-            self.tx.all(_COUNT_ANEW, space=self.space, chat=chat)
+            self._count_anew(chat)
         for row in self._records:
             self._record(row)
         for line, table, row in self._later:
@@ -252,9 +261,15 @@ class _Beside(_Same):
         if self._records or self._summaries:
             self.tx.all(_NOTE, space=self.space, version=self._version, summaries=self._summaries)
 
+    def _count_anew(self, chat: str) -> None:
+        """Let a session count the messages that it got."""
+        names = ("length", "tokens", "oldest", "newest")
+        counted = self.tx.all(_COUNTED, space=self.space, chat=chat)[0]
+        self.tx.all(_COUNT, space=self.space, chat=chat, **dict(zip(names, map(int, counted), strict=True)))
+
     def _at(self, version: int, find: Callable[[list[int], int], int] = bisect_right) -> int:
         """Return the version here that stands for one of theirs: the newest that was written up to it."""
-        return self._first_version + find(self._versions, version)
+        return int(self._first_version + find(self._versions, version))
 
     def _record(self, row: _Row) -> None:
         self._version = self._at(row["version"])
@@ -286,15 +301,23 @@ class _Beside(_Same):
         elif table == "erasures":
             row |= {"docs": "[]", "versions": "[]"}  # the numbers here have no gaps
         if not self.add(table, row) and table == "pads" and not self._is_same(table, row):
-            self.done.left_out.append((line, f"the name {row['name']!r} of a scratchpad has another value here"))
+            self.done.left_out.append(
+                (line, f"the name {row['name']!r} of a scratchpad has another value here")
+            )
 
     def _summary(self, line: int, row: _Row) -> None:
         if row["chat"] in self._lengths:  # it has a tree of its own, over all that it had
-            known = self.tx.all("SELECT 1 FROM summaries WHERE space = :space AND id = :id LIMIT 1", space=self.space, id=row["id"])
+            known = self.tx.all(
+                "SELECT 1 FROM summaries WHERE space = :space AND id = :id LIMIT 1",
+                space=self.space,
+                id=row["id"],
+            )
             if known:
                 self.done.present["summaries"] += 1
             else:
-                self.done.left_out.append((line, f"of the table summaries: chat {row['chat']!r} was there; compact it"))
+                self.done.left_out.append(
+                    (line, f"of the table summaries: chat {row['chat']!r} was there; compact it")
+                )
             return
         row["number"] += self._first_summary
         row["ended"] += 0 if row["ended"] == MAX_COUNT else self._first_summary
@@ -308,12 +331,11 @@ class _Beside(_Same):
         return all(found[0][name] == row[name] for name in row) if found else False
 
 
-_COUNT_ANEW = """
-    UPDATE sessions SET
-        length = (SELECT max(seq) FROM messages m WHERE m.space = :space AND m.chat = :chat),
-        tokens = (SELECT sum(tokens) FROM messages m WHERE m.space = :space AND m.chat = :chat),
-        oldest = (SELECT min(at) FROM messages m WHERE m.space = :space AND m.chat = :chat),
-        newest = (SELECT max(at) FROM messages m WHERE m.space = :space AND m.chat = :chat)
+_COUNTED = """
+    SELECT max(seq) AS length, sum(tokens) AS tokens, min(at) AS oldest, max(at) AS newest
+    FROM messages WHERE space = :space AND chat = :chat"""
+_COUNT = """
+    UPDATE sessions SET length = :length, tokens = :tokens, oldest = :oldest, newest = :newest
     WHERE space = :space AND chat = :chat"""
 _NOTE = """
     INSERT INTO spaces (space, epoch, version, summaries) VALUES (:space, 0, :version, :summaries)
