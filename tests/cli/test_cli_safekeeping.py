@@ -137,16 +137,16 @@ def test_a_command_that_stores_nothing_new_makes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_command_that_stores_makes_the_folders_and_a_file_of_its_owner(
+def test_a_command_that_stores_makes_the_folder_of_the_default_and_a_file_of_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli = Cli(tmp_path, monkeypatch)
-    path = tmp_path / "a" / "b" / "memory.db"
-    cli.run("remember", "Lives in Kiel", "--db", path)
+    path = cli.home / "data" / "holdfast" / "memory.db"
+    cli.run("remember", "Lives in Kiel")
     assert (mode(path), mode(path.parent)) == (0o600, 0o700)
     path.parent.chmod(0o755)
     path.chmod(0o644)
-    cli.run("remember", "Plays the cello", "--db", path)
+    cli.run("remember", "Plays the cello")
     assert (mode(path), mode(path.parent)) == (0o644, 0o755)
     with Memory(path) as memory:
         assert len(memory.records()) == 2

@@ -83,8 +83,11 @@ class Options(Output):
 
         """
         location = self.location
-        if create and "://" not in location and not Path(location).exists():
-            Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = Path(location)
+        if (
+            create and "://" not in location and path == _default() and not path.exists()
+        ):  # also where a client names it
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not create and not _is_there(location):
             raise Unavailable(
                 f"There is no database at {location}.",
