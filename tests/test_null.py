@@ -171,7 +171,7 @@ RUN: dict[str, tuple[Callable[[Run], object], type]] = {
     "replace": (lambda run: run.replace("two", "Step three"), Record),
     "retract": (lambda run: run.retract("three"), Record),
 }
-RAISES = {"describe", "expand"}  # there is no summary that could be named
+RAISES = {"describe", "expand", "backup"}  # there is no summary that could be named, and nothing to copy
 MADE_OF_OTHERS = {"tools"}
 
 
@@ -181,6 +181,12 @@ MADE_OF_OTHERS = {"tools"}
 def test_every_method_is_tested_here(calls: Mapping[str, object], kind: type) -> None:
     methods = {name for name in public(kind) if callable(getattr(kind, name))}
     assert methods - calls.keys() <= RAISES | MADE_OF_OTHERS
+
+
+def test_there_is_nothing_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="nothing to copy"):
+        NullMemory().backup(tmp_path / "copy.db")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", MEMORY)

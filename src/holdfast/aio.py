@@ -433,6 +433,7 @@ class AsyncMemory(_Async[Memory]):
     chats = _awaited(Memory.chats)
     rebuild = _awaited(Memory.rebuild)
     verify = _awaited(Memory.verify)
+    backup = _awaited(Memory.backup)
 
     async def at(self, version: int | datetime) -> AsyncView:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.

@@ -73,7 +73,7 @@ class Unavailable(HoldfastError):
 
 
 class Damaged(HoldfastError):
-    """What is stored cannot be read as a Holdfast database. Restore a backup; nothing was overwritten."""
+    """What is stored cannot be read as a Holdfast database. Restore a backup, or run `holdfast salvage`; nothing was overwritten."""
 
 
 class NewerSchema(HoldfastError):

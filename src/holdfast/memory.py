@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from holdfast.acting import current
@@ -15,11 +16,11 @@ from holdfast.learner import Learner
 from holdfast.opened import Opened
 from holdfast.pad import Pad
 from holdfast.store import sessions
-from holdfast.store.database import Durability, open_database
+from holdfast.store.database import Durability, check_location, open_database
 from holdfast.store.pads import Place
 from holdfast.text.masking import check_name_is_open
 from holdfast.text.tokens import CountTokens, estimate_tokens
-from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_name
+from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_key, check_name
 from holdfast.view import At, View
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Memory(Learner):
             `work(everyone=True)`. Without it these raise Denied; a handle that names no user may scope to any. This is a
             guard against mistakes, such as a name from a request in the wrong place, not against code that holds the
             database.
+        key: 16 to 64 bytes that are stored nowhere: the checksums of rows are then hashes with this key, which nobody can
+            make without it, and `verify` finds what others changed in the database. Without one they are CRC-32.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -79,6 +82,7 @@ class Memory(Learner):
         merge: str = "fitted",
         learning: Learning | None = None,
         admin: bool = False,
+        key: bytes | None = None,
     ) -> None:
         scope = Scope(
             tenant, user, check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
@@ -91,7 +95,7 @@ class Memory(Learner):
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
         check_flag(admin, "admin")
-        database = open_database(location, durability)
+        database = open_database(location, durability, check_key(key))
         opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning())
         super().__init__(opened, scope, At())
         self._pinned = False
@@ -208,15 +212,44 @@ class Memory(Learner):
         """
         return self._open.search.rebuild(self.scope.space)
 
-    def verify(self) -> Verification:
-        """Check that every message of this space is reachable and every row of its index true.
+    def verify(self, *, key: bytes | None = None) -> Verification:
+        """Check that every message of this space is reachable, every row as it was written, and its index true.
 
-        Reads the whole log of the space and makes its index anew for comparison: linear.
+        Reads all rows of the space and makes its index anew for comparison: linear. Rows that a checksum proves nothing of
+        are counted as `unproven`; a row that somebody took out from the end of the log is not noticed.
+
+        Args:
+            key: the one that the rows were sealed with; None for that of `Memory(key=…)`.
+
+        Raises:
+            InvalidInput: the key has less than 16 bytes or more than 64.
+
         """
         from holdfast.recall.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
 
-        with self._open.database.one_read():
-            return verify(self._open.database, self.scope.space)
+        database = self._open.database
+        with database.one_read():
+            return verify(database, self.scope.space, database.key if key is None else check_key(key))
+
+    def backup(self, path: str | os.PathLike[str]) -> Verification:
+        """Copy the whole database, all its users, into a new file while others read and write, and check the copy.
+
+        The copy holds what was committed when it began, and opens as any database. It is readable by its owner only, and
+        there whole or not at all. Each row of it is compared with its checksum: a row that was damaged before is copied
+        as it is, and named among the problems of the result.
+
+        Raises:
+            InvalidInput: there is a file at the path; or the database is on PostgreSQL, which has pg_dump for that.
+            Unavailable: the copy cannot be written; nothing of it is left.
+            Damaged: the database cannot be read whole; `holdfast salvage` saves what can be.
+
+        """
+        from holdfast.recall.verify import verify_copy  # noqa: PLC0415 - loads numpy, which most programs never need
+        from holdfast.store.newfile import new_file  # noqa: PLC0415 - only for those who copy
+
+        with new_file(Path(check_location(path)).absolute()) as draft:
+            self._open.database.copy(str(draft))
+            return verify_copy(str(draft), self._open.database.key)
 
     def tools(
         self,

@@ -62,6 +62,20 @@ def check_count(value: object, what: str) -> int:
     return min(value, MAX_COUNT)
 
 
+def check_key(key: object) -> bytes:
+    """Return the key of the checksums; empty for None.
+
+    Raises:
+        InvalidInput: it is no bytes, or less than 16 or more than 64.
+
+    """
+    if key is None:
+        return b""
+    if isinstance(key, bytes) and 16 <= len(key) <= 64:
+        return key
+    raise InvalidInput("`key` is not 16 to 64 bytes.", "Make one with os.urandom(32), and keep it elsewhere.")
+
+
 def check_flag(value: object, what: str) -> bool:
     """Return `value` if it is True or False, or raise InvalidInput."""
     if not isinstance(value, bool):
@@ -626,10 +640,15 @@ class ChatInfo:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Report what `verify` checked (name → how many) and every problem that it found; `ok` when there is none."""
+    """Report what `verify` checked (name → how many) and every problem that it found; `ok` when there is none.
+
+    `unproven` counts the rows whose checksum proves nothing, which is no problem: they were written before there were
+    checksums, or with another key, with one where none is given now, or without one.
+    """
 
     checked: Mapping[str, int] = field(hash=False)
     problems: tuple[str, ...] = ()
+    unproven: int = 0
 
     @property
     def ok(self) -> bool:

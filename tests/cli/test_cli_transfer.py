@@ -45,7 +45,10 @@ def test_import_as_json(cli: Cli, transcript: Path) -> None:
     with transcript.open("a") as file:
         file.write('{"role": "user"\nnonsense\n')
     answer = cli.json("import", transcript)
-    assert set(answer) == {"sessions", "added", "present", "skipped", "formats", "seconds", "database"}
+    assert set(answer) == {
+        *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
+        *("rows", "renumbered"),
+    }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [
         {"path": str(transcript), "reason": "not valid JSON", "count": 2, "lines": [3, 4], "problem": True}
@@ -149,6 +152,7 @@ def test_export_to_a_file(cli: Cli, tmp_path: Path) -> None:
     assert "add --force" in cli.complaint("export", "--output", file, "--chat", "flat-move")
     assert len(file.read_text().splitlines()) == 120
     answer = cli.json("export", "--output", file, "--force", "--chat", "flat-move")
+    assert answer.pop("left_out")
     assert answer == {"messages": 15, "file": str(file)}
     assert len(file.read_text().splitlines()) == 15
     assert "no file" in cli.complaint("export", "--output", tmp_path, "--force")

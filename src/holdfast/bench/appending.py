@@ -10,11 +10,14 @@ from itertools import count, islice
 from typing import Literal
 
 from holdfast.bench.clock import Cost, middle, timed
-from holdfast.bench.measurement import Lab, Measurement, at_least, measured
+from holdfast.bench.measurement import Lab, Measurement, at_least, at_most, measured
 from holdfast.memory import Memory
+from holdfast.store.checksums import sealer
+from holdfast.store.tables import tables
 from holdfast.text.tokens import estimate_tokens
 
 _BARS = {"full": 0.5, "normal": 0.25}
+_SEALING = 0.03  # of an append
 _NAMES = "space, chat, seq, doc, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta"
 _TABLE = """
     CREATE TABLE messages (
@@ -57,6 +60,18 @@ def _at(lab: Lab, durability: Literal["full", "normal"]) -> Iterator[Measurement
             bar=bar,
         )
 
+    sealing = middle(costs["checksum"])
+    yield measured(
+        f"checksum of one message, durability {durability}",
+        sealing,
+        "µs",
+        against="append",
+        theirs=ours,
+        ratio=sealing.cpu / ours.cpu,
+        ratio_of="of the CPU time",
+        bar=at_most(sealing.cpu / ours.cpu, _SEALING, "of the CPU time"),
+    )
+
 
 def _race(lab: Lab, durability: Literal["full", "normal"]) -> dict[str, list[Cost]]:
     """Let the contenders append the same texts in turns, a block each, and give the cost of one append per block.
@@ -76,6 +91,7 @@ def _race(lab: Lab, durability: Literal["full", "normal"]) -> dict[str, list[Cos
             "holdfast": lambda block: _ours(block, lambda text: chat.append(role="user", content=text)),
             "bare": _Rows(bare, _insert).take,
             "fts5": _Rows(full_text, _insert_indexed).take,
+            "checksum": _sealing,
         }
         costs: dict[str, list[Cost]] = {name: [] for name in contenders}
         for start in range(0, len(texts), lab.plan.block):
@@ -100,6 +116,19 @@ def _ours(block: list[str], append: Callable[[str], object]) -> Cost:
     with timed() as cost:
         for text in block:
             append(text)
+    return cost
+
+
+def _sealing(block: list[str]) -> Cost:
+    """Sum up the rows that Holdfast would store; an append does that as well."""
+    whole: dict[str, object] = dict.fromkeys(tables()["messages"].names) | {"given": 0}
+    rows = [
+        whole | dict(zip(_NAMES.split(", "), _row(n, text), strict=True)) for n, text in enumerate(block, 1)
+    ]
+    checksum = sealer("messages", b"")
+    with timed() as cost:
+        for row in rows:
+            checksum(row)
     return cost
 
 

@@ -71,6 +71,8 @@ _commands: dict[str, Callable[..., None]] = {
     "stats": upkeep.stats,
     "verify": upkeep.verify,
     "rebuild": upkeep.rebuild,
+    "backup": upkeep.backup,
+    "salvage": upkeep.salvage,
 }
 for _name, _function in _commands.items():
     app.command(_name)(command(_function))

@@ -15,11 +15,12 @@ from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
 import typer
 
 from holdfast.cli.screen import Screen
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.text.masking import SECRETS, is_masked
 
 ENVIRONMENT = "HOLDFAST_DB"
+KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _PANEL = "Which memory, and how to answer"
 
@@ -85,17 +86,18 @@ class Options(Output):
 
         """
         location = self.location
+        path = Path(location)
         if (
-            create and "://" not in location and Path(location) == _default()
-        ):  # also where a client names it for us
-            Path(location).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create and "://" not in location and path == _default() and not path.exists()
+        ):  # also where a client names it
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not create and not _is_there(location):
             raise Unavailable(
                 f"There is no database at {location}.",
                 "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see what Holdfast does with "
                 "`holdfast demo`.",
             )
-        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent, admin=admin)
+        return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent, admin=admin, key=_key())
 
     def line(self, *words: object) -> str:
         """Write a command for the same memory, ready to be pasted into a shell but for a password."""
@@ -139,6 +141,22 @@ class Reading(Options):
     def masked(self) -> bool:
         """Return whether credentials are masked."""
         return is_masked(self.secrets)
+
+
+def _key() -> bytes | None:
+    """Read the key of the checksums.
+
+    Raises:
+        InvalidInput: it is not written in hexadecimal digits.
+
+    """
+    text = os.environ.get(KEY, "")
+    try:
+        return bytes.fromhex(text) if text else None
+    except ValueError as error:
+        raise InvalidInput(
+            f"${KEY} is not written in hexadecimal digits.", "Write 16 to 64 bytes as pairs of them."
+        ) from error
 
 
 def _default() -> Path:

@@ -74,6 +74,12 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
         )
     else:
         screen.say("There were no messages to import.")
+    if others := {table: number for table, number in report.rows.items() if table != "messages"}:
+        screen.say(f"Brought back: {', '.join(f'{number:,} {table}' for table, number in others.items())}.")
+    if report.renumbered:
+        screen.say(
+            f"{count(report.renumbered, 'version')} of what is known got other numbers, because there were some already."
+        )
     screen.say(f"Into {options.shown_location}{options.whose()}.")
     _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
@@ -110,32 +116,55 @@ def export(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
+        ),
+    ] = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
-    Each line is a message with its original payload.
+    Each line is a message with its original payload; with --all it is a row of a table, for Holdfast itself, and the file
+    can be read by its owner only.
     With --json, one JSON array instead of lines; with --output as well, the lines go to the file.
     """
-    from holdfast.io.export import export_chats  # noqa: PLC0415 - only an export needs the exporter
+    from holdfast.io.everything import LEFT_OUT, export_everything  # noqa: PLC0415 - only an export needs the exporters
+    from holdfast.io.export import export_chats  # noqa: PLC0415 - as above
 
+    if everything and chat:
+        raise InvalidInput("--all is of all chats.", "Leave out --chat.")
     whole = StringIO() if options.json and output is None else None
     with (
         options.open() as memory,
-        _target(output, force=force) if output else nullcontext(sys.stdout) as stream,
+        _target(output, force=force, private=everything) if output else nullcontext(sys.stdout) as stream,
     ):
-        messages = export_chats(memory, whole or stream, chat or None)
+        if everything:
+            rows = dict(export_everything(memory, whole or stream))
+        else:
+            rows = {"messages": export_chats(memory, whole or stream, chat or None)}
     if whole is not None:
         sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
     elif options.json:
-        answer({"messages": messages, "file": str(output)})
-    else:
-        Screen(sys.stderr).say(
-            f"Exported {count(messages, 'message')}{options.whose()} to {output or 'stdout'}."
+        left_out = {} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
+        answer(
+            {
+                "messages": rows.get("messages", 0),
+                "file": str(output),
+                **({"rows": rows} if everything else left_out),
+            }
         )
+    else:
+        screen = Screen(sys.stderr)
+        counted = ", ".join(f"{number:,} {table}" for table, number in rows.items()) if everything else ""
+        what = counted or count(rows.get("messages", 0), "message")
+        screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
+        if not everything:
+            screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")
 
 
 @contextmanager
-def _target(path: Path, *, force: bool) -> Iterator[TextIO]:
+def _target(path: Path, *, force: bool, private: bool) -> Iterator[TextIO]:
     """Write a file whole or not at all: under another name beside it, which takes its place at the end."""
     path = path.resolve()
     if path.exists() and not (force and path.is_file()):
@@ -145,7 +174,8 @@ def _target(path: Path, *, force: bool) -> Iterator[TextIO]:
         )
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("x", encoding="utf-8", newline="\n") as stream:
+        draft.touch(mode=0o600 if private else 0o666, exist_ok=False)
+        with draft.open("w", encoding="utf-8", newline="\n") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.options import Options
+from holdfast.cli.options import Options, Output
 from holdfast.cli.reading import known_chats, no_such_chat
 from holdfast.cli.screen import Screen, answer, count, plain, size, when
 
@@ -80,9 +80,9 @@ def _files(location: str) -> Iterable[Path]:
 
 
 def verify(options: Options) -> None:
-    """Check that every message is there and findable.
+    """Check that every message is there, findable, and as it was written.
 
-    Exits with 1 when something is wrong.
+    Exits with 1 when something is wrong. Where rows were sealed with a key, $HOLDFAST_KEY has it, in hexadecimal digits.
     """
     with options.open() as memory:
         found = memory.verify()
@@ -92,15 +92,77 @@ def verify(options: Options) -> None:
         screen = Screen()
         checked = ", ".join(f"{number:,} {name}" for name, number in found.checked.items())
         screen.say(f"Checked{options.whose()}: {checked}.")
+        if found.unproven:
+            screen.say(
+                f"{count(found.unproven, 'row')} could not be proved: written before there were checksums, or with another key."
+            )
         for problem in found.problems:
             screen.say(("✗ ", "bold red"), problem)
         if found.ok:
             screen.say(("No problems.", "bold green"))
         else:
             screen.say(count(len(found.problems), "problem") + ".")
-            screen.say("→ An index is repaired by `holdfast rebuild`; for anything else restore a backup.")
+            screen.say(
+                "→ An index is repaired by `holdfast rebuild`; for anything else restore a backup, or save what can be read "
+                "with `holdfast salvage`."
+            )
     if not found.ok:
         raise typer.Exit(1)
+
+
+def backup(
+    options: Options,
+    *,
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The copy; there must be nothing of that name.")
+    ],
+) -> None:
+    """Copy the whole database, all users, into a file while it is used, and check the copy.
+
+    The copy is a database of its own. On PostgreSQL use pg_dump.
+    """
+    with options.open() as memory:
+        found = memory.backup(path)
+    copied = path.stat().st_size
+    if options.json:
+        answer({"file": str(path), "bytes": copied, **plain(found)})
+        return
+    screen = Screen()
+    screen.say(f"Copied {options.shown_location} to {path}, {size(copied)}, and checked it.")
+    for problem in found.problems:
+        screen.say(("✗ ", "bold red"), f"As in the original: {problem}.")
+
+
+def salvage(
+    options: Output,
+    *,
+    damaged: Annotated[
+        Path, typer.Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")
+    ],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="A new database; there must be nothing of that name.")
+    ],
+) -> None:
+    """Save what can be read of a damaged file into a new database, and list what cannot.
+
+    The damaged file stays as it is; let nobody write to it meanwhile. Do it again if it was interrupted.
+    """
+    from holdfast.store.salvage import salvage as save  # noqa: PLC0415 - only for a file that is damaged
+
+    saved = save(damaged, new)
+    if options.json:
+        answer({"file": str(new), **plain(saved)})
+        return
+    screen = Screen()
+    rows = ", ".join(f"{number:,} {table}" for table, number in saved.rows.items() if number)
+    screen.say(f"Saved into {new}: {rows or 'nothing'}.")
+    for one in saved.lost:
+        screen.say(("✗ ", "bold red"), one)
+    screen.say(
+        "Nothing is missing that can be told."
+        if not saved.lost
+        else "→ The rest is to be found in a backup, if there is one."
+    )
 
 
 def rebuild(options: Options) -> None:

@@ -9,9 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
+from holdfast.io import everything
+from holdfast.io.everything import is_everything
+from holdfast.io.files import File
 from holdfast.io.found import Found, Session, Skip
 from holdfast.io.sources import Source, Unread, sources
 from holdfast.text.clean import clean
@@ -63,6 +67,10 @@ class ImportReport:
     skipped: tuple[Skipped, ...]
     formats: Mapping[str, int] = field(hash=False)
     seconds: float
+    rows: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """What came of an export of everything, by its table."""
+    renumbered: int = 0
+    """How many versions of records of it have other numbers here, because there were some already."""
 
     @property
     def problems(self) -> tuple[Skipped, ...]:
@@ -77,19 +85,26 @@ def import_paths(
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once, however often it is imported.
 
-    The format of each file is recognised by what is in it. A message that cannot be read or stored is left out and
-    reported with its file and line; the others are imported. One without a time takes that of the message before it in
-    its session (at the head, of the next one that has a time; now, where none has). When this is interrupted, do it again: it goes on.
+    An export of everything that is named itself brings back all that it holds; it is believed, so import your own ones
+    only. One within a folder or a zip is left out. The format of each file is recognised by what is in it. A message that
+    cannot be read or stored is left out and reported with its file and line; the others are imported. One without a time
+    takes that of the message before it in its session (at the head, of the next one that has a time; now, where none
+    has). When this is interrupted, do it again: it goes on.
 
     Raises:
         InvalidInput: there is nothing at one of the paths; nothing was imported.
         UnknownFormat: a file that was named is in no known format; nothing was imported, unless it is a zip.
+        NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
 
     """
     started = time.monotonic()
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     intake = _Intake(memory)
-    for source in chain.from_iterable([sources(path) for path in given]):
+    whole = [path for path in given if is_everything(Path(path))]
+    others = [sources(path) for path in given if path not in whole]
+    for path in whole:
+        intake.restore(everything.named(path))
+    for source in chain.from_iterable(others):
         if isinstance(source, Unread):
             intake.leave_out(source.path, source.skip)
         else:
@@ -104,6 +119,8 @@ def import_paths(
         ),
         dict(intake.formats),
         time.monotonic() - started,
+        dict(intake.rows),
+        intake.renumbered,
     )
 
 
@@ -114,6 +131,8 @@ class _Intake:
         self.memory = memory
         self.sessions: set[str] = set()
         self.added = self.present = 0
+        self.rows: Counter[str] = Counter()
+        self.renumbered = 0
         self.formats: Counter[str] = Counter()
         self.skipped: Counter[tuple[str, str, bool]] = Counter()
         self.lines: dict[tuple[str, str, bool], list[int]] = defaultdict(list)
@@ -132,6 +151,19 @@ class _Intake:
                 self._store(source, waiting, progress)
                 held = 0
         self._store(source, waiting, progress)
+
+    def restore(self, file: File) -> None:
+        """Import an export of everything."""
+        restored = everything.restore(self.memory, file)
+        messages = (restored.added["messages"], restored.present["messages"])
+        self.added += messages[0]
+        self.present += messages[1]
+        self.sessions |= restored.chats
+        self.formats[everything.FORMAT] += sum(messages)
+        self.rows += restored.added
+        self.renumbered += restored.renumbered
+        for line, reason in restored.left_out:
+            self.leave_out(file.path, Skip(line, reason, problem=True))
 
     def leave_out(self, path: str, skip: Skip) -> None:
         """Count something that is not imported."""

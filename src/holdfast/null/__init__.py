@@ -191,6 +191,10 @@ def _unknown(*_: object, **__: object) -> NoReturn:
     raise InvalidInput("There is no such summary: this memory keeps none.", "Open a `Memory`, which does.")
 
 
+def _nothing_to_copy(*_: object, **__: object) -> NoReturn:
+    raise InvalidInput("There is nothing to copy: this memory keeps nothing.", "Open a `Memory`, which does.")
+
+
 def _relearned(memory: View, kind: str = "observations", **_: object) -> Relearning:  # noqa: ARG001 - as above
     from holdfast.learn.results import Relearning  # noqa: PLC0415 - as above
 
@@ -409,4 +413,5 @@ class NullMemory(NullView, Memory):
     chats = _gives(Memory.chats, list)
     rebuild = _gives(Memory.rebuild, int)
     verify = _gives(Memory.verify, lambda: Verification({}))
+    backup = _makes(Memory.backup, _nothing_to_copy)
     close = _gives(Memory.close, _none)

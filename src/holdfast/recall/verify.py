@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
 from holdfast.recall import segment as segments
 from holdfast.recall.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
 from holdfast.recall.segment import BadSegment, Segment
-from holdfast.store import erasure, log, receipts, records, sessions, summaries, watermarks
+from holdfast.store import checksums, erasure, log, receipts, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
+from holdfast.store.database import open_database
 from holdfast.store.rows import EPOCH, to_micros
+from holdfast.store.whole import spaces
 from holdfast.types import MAX_COUNT, Summary, Verification
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 _BATCH = 4096
+_NAMED = 20  # rows of a table that are named one by one
 
 
-def verify(db: Database, space: str) -> Verification:
+def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     """Check the log, the records and the index of a space; see `Memory.verify`."""
     checked = dict.fromkeys(
         ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
@@ -48,13 +52,69 @@ def verify(db: Database, space: str) -> Verification:
     problems += _check_watermarks(db, space, lengths, checked)
     problems += _check_numbers(db, space, checked["messages"], docs)
     problems += _check_records(db, space, checked, versions)
+    unproven, wrong = check_rows(db, space, key, checked)
+    problems += wrong
     for version, chat in erasure.learned_from_nowhere(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"
         )
     for count, indexed in indexes.items():
         problems += _check_index(db, space, indexed, checked, count)
-    return Verification(checked, tuple(problems))
+    return Verification(checked, tuple(problems), unproven)
+
+
+def verify_copy(location: str, key: bytes) -> Verification:
+    """Check a file that was just copied: what SQLite says of it, and each row of all its spaces.
+
+    Raises:
+        Damaged: SQLite cannot read all of it.
+
+    """
+    with closing(open_database(location, key=key)) as db:
+        if problems := db.check():
+            raise Damaged(
+                f"The copy is damaged ({problems[0]}).", "Check the disk, and try again with another one."
+            )
+        checked = {"spaces": 0, "checksums": 0}
+        unproven, wrong = 0, []
+        for space in spaces(db):
+            checked["spaces"] += 1
+            more, found = check_rows(db, space, key, checked)
+            unproven += more
+            wrong += found
+    return Verification(checked, tuple(wrong), unproven)
+
+
+def check_rows(db: Database, space: str, key: bytes, checked: dict[str, int]) -> tuple[int, list[str]]:
+    """Compare each row with its checksum; return how many prove nothing, and what is wrong."""
+    unproven, problems = 0, []
+    checked["checksums"] = checked.get("checksums", 0)
+    for table in checksums.CHANGING:
+        wrong = 0
+        try:
+            for row, holds in checksums.check(db, space, table, key):
+                checked["checksums"] += holds is not None
+                unproven += holds is None
+                wrong += holds is False
+                if holds is False and wrong <= _NAMED:
+                    problems.append(f"{_name(table, row)} has another checksum than when it was written")
+        except Damaged as error:
+            problems.append(f"not all rows of the table {table} can be read: {error.what}")
+        if wrong > _NAMED:
+            problems.append(f"so have {wrong - _NAMED} more rows of the table {table}")
+    return unproven, problems
+
+
+def _name(table: str, row: Mapping[str, Any]) -> str:
+    chat = f"chat {row.get('chat')!r}"
+    return {
+        "messages": lambda: f"{chat}: message {row['seq']}",
+        "records": lambda: f"version {row['version']} of what is known",
+        "summaries": lambda: f"{chat}: summary {row['id']}",
+        "sessions": lambda: f"{chat}: its row",
+        "pads": lambda: f"the name {row['name']!r} of a scratchpad",
+        "erasures": lambda: f"the receipt {row['id']!r}",
+    }[table]()
 
 
 def _check_watermarks(

@@ -57,6 +57,8 @@ class Purged(NamedTuple):
 class Connection(Protocol):
     """Run statements; inside `Database.writing` they are one transaction."""
 
+    key: bytes  # that rows are sealed with; empty for none
+
     def all(self, sql: str, **values: Value) -> list[Row]:
         """Run a statement and return all its rows."""
 
@@ -73,8 +75,9 @@ class Database(ABC):
     Safe to share between threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, key: bytes = b"") -> None:
         self._closed = False
+        self.key = key  # that rows are sealed with; empty for none
         self._process = os.getpid()
 
     def check_open(self) -> None:
@@ -110,6 +113,17 @@ class Database(ABC):
     def check(self) -> list[str]:
         """Name what the database itself finds wrong with its files."""
         return []
+
+    @abstractmethod
+    def copy(self, path: str) -> None:
+        """Write all that is committed now into an empty file, as a database of its own; others go on meanwhile.
+
+        Raises:
+            InvalidInput: this database has a tool of its own for that.
+            Damaged: a part of it cannot be read.
+            Unavailable: the file cannot be written.
+
+        """
 
     @abstractmethod
     def purge(self, *, rewrite: bool) -> Purged:
@@ -177,8 +191,10 @@ def split_statements(script: str) -> list[str]:
     return statements
 
 
-def open_database(location: str | os.PathLike[str], durability: Durability = "full") -> Database:
-    """Open or create the database at a path, at ":memory:", or at a postgresql:// URL.
+def open_database(
+    location: str | os.PathLike[str], durability: Durability = "full", key: bytes = b""
+) -> Database:
+    """Open or create the database at a path, at ":memory:", or at a postgresql:// URL; seal rows with a key, if any.
 
     Raises:
         InvalidInput: the durability or the kind of URL is unknown.
@@ -190,12 +206,12 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     """
     if durability not in ("full", "normal"):
         raise InvalidInput(f"{durability!r} is not a durability.", "Use 'full' or 'normal'.")
-    text = _location_text(location)
+    text = check_location(location)
     database: Database
     if re.match(r"postgres(ql)?://", text):
         from holdfast.store.postgres import PostgreSQL  # noqa: PLC0415 - an extra, loaded when it is used
 
-        database = PostgreSQL(text, durability)
+        database = PostgreSQL(text, durability, key)
     elif re.match(r"[A-Za-z][\w+.-]+://", text):
         raise InvalidInput(
             f"Holdfast has no store for {text.split('://')[0]}://.", "Use a path or a postgresql:// URL."
@@ -209,7 +225,7 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     else:
         from holdfast.store.sqlite import SQLite  # noqa: PLC0415 - a dialect knows this file, not the other way
 
-        database = SQLite(text, durability)
+        database = SQLite(text, durability, key)
     try:
         database.migrate()
     except BaseException:
@@ -218,7 +234,13 @@ def open_database(location: str | os.PathLike[str], durability: Durability = "fu
     return database
 
 
-def _location_text(location: object) -> str:
+def check_location(location: object) -> str:
+    """Return a path or a URL as text.
+
+    Raises:
+        InvalidInput: it is none.
+
+    """
     text = os.fspath(location) if isinstance(location, str | os.PathLike) else location
     with suppress(UnicodeEncodeError):
         if isinstance(text, str) and text and b"\x00" not in os.fsencode(text):

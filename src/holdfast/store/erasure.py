@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.store import jobs, records, segments, summaries
+from holdfast.store.checksums import resealed, seal
 from holdfast.store.database import repeated
 from holdfast.store.receipts import FILE
 from holdfast.store.records import Writing
@@ -207,12 +208,13 @@ class _Erasing:
             if left != said:
                 self._sum([(version, wordings)])
                 self._count("wordings", said[len(left) :])
-                self._tx.all(
-                    "UPDATE records SET wordings = :left WHERE space = :space AND version = :version",
-                    space=self._space,
-                    version=version,
-                    left=json.dumps(left) if left else None,
-                )
+                with resealed(self._tx, "records", self._space, "version = :version", version=version):
+                    self._tx.all(
+                        "UPDATE records SET wordings = :left WHERE space = :space AND version = :version",
+                        space=self._space,
+                        version=version,
+                        left=json.dumps(left) if left else None,
+                    )
 
     def _unname(self, chat: str) -> None:
         """Take a chat from the sources of what was heard in others as well; how often it was heard stays."""
@@ -228,7 +230,9 @@ class _Erasing:
         for version, source, sources in rows:
             heard = [source, *(json.loads(sources) if sources else ())]
             left = [name for name in heard if name not in (whole, cut)] or [""]
-            if left != heard:
+            if left == heard:
+                continue
+            with resealed(self._tx, "records", self._space, "version = :version", version=version):
                 self._tx.all(
                     "UPDATE records SET source = :source, sources = :sources "
                     "WHERE space = :space AND version = :version",
@@ -292,17 +296,18 @@ class _Erasing:
         title = self._tx.all("SELECT title FROM sessions WHERE space = :space AND chat = :chat", **keys)[0][0]
         if title in {shorten_line(text, 80) for text in texts}:
             title = ""
-        self._tx.all(
-            """UPDATE sessions SET erased = length - :count, tokens = :tokens, title = :title,
-                oldest = coalesce(:oldest, oldest), newest = coalesce(:newest, newest)
-            WHERE space = :space AND chat = :chat""",
-            count=count,
-            tokens=tokens,
-            oldest=oldest,
-            newest=newest,
-            title=title,
-            **keys,
-        )
+        with resealed(self._tx, "sessions", self._space, "chat = :chat", chat=chat):
+            self._tx.all(
+                """UPDATE sessions SET erased = length - :count, tokens = :tokens, title = :title,
+                    oldest = coalesce(:oldest, oldest), newest = coalesce(:newest, newest)
+                WHERE space = :space AND chat = :chat""",
+                count=count,
+                tokens=tokens,
+                oldest=oldest,
+                newest=newest,
+                title=title,
+                **keys,
+            )
 
     def records(self, condition: str, **values: str | int) -> None:
         """Take out versions of records, those made of their words, and what belongs to records of which none is left."""
@@ -311,7 +316,9 @@ class _Erasing:
         for version in derived:
             rows += self._delete("version = :version", version=version)
         if rows:
-            self._tx.all(_UNEXPLAIN, space=self._space, first=min(row[0] for row in rows))
+            first = min(row[0] for row in rows)
+            with resealed(self._tx, "records", self._space, _EXPLAINED, first=first):
+                self._tx.all(_UNEXPLAIN, space=self._space, first=first)
         for kind in sorted({row[2] for row in rows}):
             self._allow(kind)
         self._versions += [row[0] for row in rows]
@@ -410,19 +417,23 @@ class _Erasing:
             "ON CONFLICT (space) DO UPDATE SET version = spaces.version + 1 RETURNING version",
             space=FILE,
         )[0][0]
+        row = {
+            "space": self._space,
+            "id": identity,
+            "at": now,
+            "writer": writer,
+            "what": target.kind,
+            "counts": json.dumps(counts),
+            "docs": json.dumps(_ranges(self._docs)),
+            "versions": json.dumps(_ranges(self._versions)),
+            "digest": digest,
+            "number": number,
+        }
         self._tx.all(
-            "INSERT INTO erasures (space, id, at, writer, what, counts, docs, versions, digest, number) "
-            "VALUES (:space, :id, :at, :writer, :what, :counts, :docs, :versions, :digest, :number)",
-            space=self._space,
-            id=identity,
-            at=now,
-            writer=writer,
-            what=target.kind,
-            counts=json.dumps(counts),
-            docs=json.dumps(_ranges(self._docs)),
-            versions=json.dumps(_ranges(self._versions)),
-            digest=digest,
-            number=number,
+            "INSERT INTO erasures (space, id, at, writer, what, counts, docs, versions, digest, number, checksum) "
+            "VALUES (:space, :id, :at, :writer, :what, :counts, :docs, :versions, :digest, :number, :checksum)",
+            **row,
+            checksum=seal("erasures", row, self._tx.key),
         )
         return Erasure(identity, target.kind, counts, writer, from_micros(now), digest, self._key)
 
@@ -432,7 +443,8 @@ _BY_REFLECTION = """
     SELECT version, id, replaces, kind, meta FROM records WHERE space = :space AND (author = 'reflect' OR writer = 'reflect')
     AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
 # The reasons of a model may repeat what it was shown.
-_UNEXPLAIN = "UPDATE records SET why = '' WHERE space = :space AND version > :first AND writer = 'reflect' AND why <> ''"
+_EXPLAINED = "version > :first AND writer = 'reflect' AND why <> ''"
+_UNEXPLAIN = f"UPDATE records SET why = '' WHERE space = :space AND {_EXPLAINED}"  # noqa: S608 - made of a constant
 _FROM_NOWHERE = """
     SELECT r.version, r.chat FROM records r
     WHERE r.space = :space AND r.chat <> '' AND r.author = 'reflect' AND r.meta LIKE :learned AND r.meta NOT LIKE :of

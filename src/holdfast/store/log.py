@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
 from holdfast.text.masking import FLAG, mask
@@ -40,13 +41,13 @@ _COUNT_IN_SESSION = """
     WHERE space = :space AND chat = :chat
     RETURNING length, title"""
 _BEGIN_SESSION = """
-    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born)
-    VALUES (:space, :chat, :agent, '', 0, :n, :tokens, :oldest, :newest, :born)
+    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, checksum)
+    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :checksum)
     RETURNING length, title"""
 _GIVE_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
-    INSERT INTO messages (space, chat, doc, given, {COLUMNS})
-    VALUES (:space, :chat, :doc, :given, :{COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
+    VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _ADD_CALL = """
     INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
     ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
@@ -124,7 +125,8 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
 
 def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
     times = [row["at"] for row in rows]
-    doc = tx.all(NEWEST_DOC, space=keys["space"])[0][0]
+    space = str(keys["space"])
+    doc = tx.all(NEWEST_DOC, space=space)[0][0]
     counted: dict[str, Value] = {
         **keys,
         "n": len(rows),
@@ -134,11 +136,12 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
     }
     found = tx.all(_COUNT_IN_SESSION, **counted)
     if not found:
-        found = tx.all(_BEGIN_SESSION, **counted, agent=agent, born=doc + 1)
+        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1)
     length, title = found[0]
     if not title and (title := _title(rows)):
-        tx.all(_GIVE_TITLE, **keys, title=title)
-    seq = length - len(rows)
+        with resealed(tx, "sessions", space, "chat = :chat", chat=keys["chat"]):
+            tx.all(_GIVE_TITLE, **keys, title=title)
+    seq, checksum = length - len(rows), sealer("messages", tx.key)
     for n, row in enumerate(rows, 1):
         row.update(keys)
         row["seq"], row["doc"], row["given"] = seq + n, doc + n, 1 if row["id"] else 0
@@ -146,21 +149,27 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
             row["id"] = f"{doc + n:012x}{random.getrandbits(32):08x}"
         if row["calls"] or row["answers"]:
             _link_calls(tx, keys, row)
+        row["checksum"] = checksum(row)
     tx.many(_INSERT, rows)
+
+
+def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) -> list[Row]:
+    row = {**counted, **named}
+    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", {**row, "archived": 0}, tx.key))
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
     """Note which message made a call; keep of the calls that a message answers those that this chat has."""
     if row["calls"]:
-        made = [_call_key(call[0]) for call in json.loads(row["calls"])]
+        made = [call_key(call[0]) for call in json.loads(row["calls"])]
         tx.many(_ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
     elif row["answers"]:
         claimed = json.loads(row["answers"])
-        known = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=_call_key(call))]
+        known = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
         row["answers"] = json.dumps(known) if known else None
 
 
-def _call_key(call: str) -> str:
+def call_key(call: str) -> str:
     """Name a call in the index; some providers put thousands of characters into the id of a call."""
     if len(call) <= _LONG_CALL:
         return call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.runs import check_run
 
@@ -58,14 +59,20 @@ def write(db: Database, place: Place, name: str, value: str, now: int) -> None:
         if place.run:
             tx.lock(place.space)  # or the run could end between this and the next
             check_run(tx, place.space, place.run)
-        tx.all(
-            "INSERT INTO pads (space, chat, run, name, value, at) VALUES (:space, :chat, :run, :name, :value, :now) "
-            "ON CONFLICT (space, chat, run, name) DO UPDATE SET value = excluded.value, at = excluded.at",
-            space=place.space,
-            name=name,
-            value=value,
-            now=now,
+        row: dict[str, Value] = {
+            "space": place.space,
             **place.values(),
+            "name": name,
+            "value": value,
+            "at": now,
+        }
+        tx.all(
+            "INSERT INTO pads (space, chat, run, name, value, at, checksum) "
+            "VALUES (:space, :chat, :run, :name, :value, :at, :checksum) "
+            "ON CONFLICT (space, chat, run, name) DO UPDATE SET "
+            "value = excluded.value, at = excluded.at, checksum = excluded.checksum",
+            **row,
+            checksum=seal("pads", row, tx.key),
         )
 
 

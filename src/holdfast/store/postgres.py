@@ -32,8 +32,8 @@ _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (
 class PostgreSQL(Database):
     """A PostgreSQL server through a pool; the tables live in the schema `holdfast`."""
 
-    def __init__(self, url: str, durability: Durability) -> None:
-        super().__init__()
+    def __init__(self, url: str, durability: Durability, key: bytes = b"") -> None:
+        super().__init__(key)
         self._local = threading.local()  # the connection of `one_read`, where a thread is in one
         url, pooled = _read_url(url)
         settings = {
@@ -116,7 +116,7 @@ class PostgreSQL(Database):
             yield held
             return
         with self._connection() as connection:
-            yield _Reader(connection, self._for_query)
+            yield _Reader(connection, self.key, self._for_query)
 
     @contextmanager
     def one_read(self) -> Iterator[None]:
@@ -126,7 +126,7 @@ class PostgreSQL(Database):
             return
         with self._connection() as connection:
             connection.execute(_constant(self._begin_read))
-            self._local.held = _Connection(connection)
+            self._local.held = _Connection(connection, self.key)
             try:
                 yield  # the pool ends the transaction
             finally:
@@ -137,7 +137,7 @@ class PostgreSQL(Database):
         """See `Database.writing`."""
         with self._connection() as connection:
             connection.execute(_constant(self._begin))
-            yield _Connection(connection)
+            yield _Connection(connection, self.key)
 
     @contextmanager
     def _connection(self) -> Iterator[psycopg.Connection]:
@@ -158,6 +158,13 @@ class PostgreSQL(Database):
             self._closed = True
             if os.getpid() == self._process:  # the connections of a parent are the parent's
                 self._pool.close()
+
+    def copy(self, path: str) -> None:
+        """See `Database.copy`."""
+        raise InvalidInput(
+            f"A PostgreSQL server is not copied into {path!r}.",
+            "Use pg_dump --schema=holdfast, or `holdfast export --all` for one user.",
+        )
 
     def purge(self, *, rewrite: bool) -> Purged:
         """See `Database.purge`. The server's own logs, replicas and backups are its administrator's."""
@@ -247,8 +254,9 @@ def _forget_emptied(connection: psycopg.Connection, tables: Sequence[str]) -> di
 
 
 class _Connection:
-    def __init__(self, connection: psycopg.Connection) -> None:
+    def __init__(self, connection: psycopg.Connection, key: bytes) -> None:
         self._connection = connection
+        self.key = key
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
@@ -269,8 +277,8 @@ class _Connection:
 class _Reader(_Connection):
     """Run queries, each on its own. Behind a pooler each brings its settings, in the same message to the server."""
 
-    def __init__(self, connection: psycopg.Connection, settings: str | None) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: psycopg.Connection, key: bytes, settings: str | None) -> None:
+        super().__init__(connection, key)
         self._settings = settings
 
     def all(self, sql: str, **values: Value) -> list[Row]:

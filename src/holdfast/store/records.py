@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.rows import check_time, dump, from_micros
@@ -34,8 +35,8 @@ _USES = ", ".join(
 _READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, {_USES}"
 _FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
-    INSERT INTO records (space, ended, born, batch, undone, doc, writer, {_COLUMNS})
-    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {_COLUMNS})
+    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
 _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
@@ -393,8 +394,9 @@ class Writing:
                     "What was to be changed was erased meanwhile; nothing was stored.", "Read it again."
                 )
             born = rows[0][0]
-        placed: dict[str, Value] = {"ended": MAX_COUNT, "born": born, "batch": self._batch}
-        self.tx.all(_INSERT, space=self.space, undone=undone, doc=self._doc, writer=by, **placed, **row)
+        row |= {"space": self.space, "ended": MAX_COUNT, "born": born, "batch": self._batch}
+        row |= {"undone": undone, "doc": self._doc, "writer": by}
+        self.tx.all(_INSERT, **row, checksum=seal("records", row, self.tx.key))
         return record
 
     def said(self, record: Record) -> datetime:

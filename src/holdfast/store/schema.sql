@@ -28,6 +28,7 @@ CREATE TABLE sessions (
     covered_messages BIGINT NOT NULL DEFAULT 0,
     covered_tokens BIGINT NOT NULL DEFAULT 0,
     summary_tokens BIGINT NOT NULL DEFAULT 0, -- of the frontier: the summaries that are part of no other
+    checksum BIGINT,                    -- of the row but for what it counts; NULL for rows from before there were checksums
     PRIMARY KEY (space, chat)
 );
 
@@ -51,6 +52,7 @@ CREATE TABLE messages (
     meta TEXT,                          -- JSON object
     flags TEXT,                         -- JSON list of what the guard found in the content
     shown TEXT,                         -- JSON list of what was recalled for the prompt that an assistant answered here
+    checksum BIGINT,                    -- of the row; NULL as above
     PRIMARY KEY (space, chat, seq)
 );
 CREATE UNIQUE INDEX messages_doc ON messages (space, doc);
@@ -115,6 +117,7 @@ CREATE TABLE records (
     text TEXT NOT NULL,
     wordings TEXT,                      -- JSON list of other words for it: text, who said it, chat, first, last
     created BIGINT NOT NULL DEFAULT 0,  -- when this version was stored
+    checksum BIGINT,                    -- of the row but for `ended`; NULL as above
     PRIMARY KEY (space, version)
 );
 CREATE INDEX records_kind ON records (space, kind, ended);
@@ -143,6 +146,7 @@ CREATE TABLE summaries (
     model TEXT NOT NULL,                -- '' for none
     at BIGINT NOT NULL,                 -- when it was made
     text TEXT NOT NULL,
+    checksum BIGINT,                    -- of the row but for `ended` and `parent`; NULL as above
     PRIMARY KEY (space, number)
 );
 CREATE INDEX summaries_parent ON summaries (space, chat, parent, first);
@@ -185,6 +189,7 @@ CREATE TABLE pads (
     name TEXT NOT NULL,
     value TEXT NOT NULL,
     at BIGINT NOT NULL,
+    checksum BIGINT,                    -- of the row; NULL as above
     PRIMARY KEY (space, chat, run, name)
 );
 
@@ -272,5 +277,6 @@ CREATE TABLE erasures (
     number BIGINT NOT NULL,             -- 1, 2, 3 … within the database
     rewritten TEXT NOT NULL DEFAULT '[]', -- JSON list of what was written anew
     remains TEXT NOT NULL DEFAULT '{}', -- JSON object: what was not, and why
+    checksum BIGINT,                    -- of the row but for `number`, `rewritten` and `remains`; NULL as above
     PRIMARY KEY (space, id)
 );

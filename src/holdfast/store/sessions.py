@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged, InvalidInput
+from holdfast.store.checksums import resealed
 from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros
 from holdfast.text.masking import mask
@@ -173,7 +174,7 @@ def archive(db: Database, space: str, chat: str, *, archived: bool) -> None:
 
 
 @repeated
-def _update(db: Database, sql: str, *, chat: str, **values: Value) -> None:
-    with db.writing() as tx:
-        if not tx.all(sql, chat=chat, **values):
+def _update(db: Database, sql: str, *, space: str, chat: str, **values: Value) -> None:
+    with db.writing() as tx, resealed(tx, "sessions", space, "chat = :chat", chat=chat):
+        if not tx.all(sql, space=space, chat=chat, **values):
             raise InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")

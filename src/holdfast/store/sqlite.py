@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -21,6 +21,8 @@ from holdfast.store.database import Connection, Database, Durability, Purged, Ro
 
 class _Connection(sqlite3.Connection):
     """Say what is wrong in our own errors."""
+
+    key = b""
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`."""
@@ -63,8 +65,8 @@ class _Reader:
 class SQLite(Database):
     """One file in WAL mode, or memory: one connection that writes, and one that reads for each thread."""
 
-    def __init__(self, path: str, durability: Durability) -> None:
-        super().__init__()
+    def __init__(self, path: str, durability: Durability, key: bytes = b"") -> None:
+        super().__init__(key)
         self._memory = path == ":memory:"
         # The whole path: it is opened again for each thread, wherever the program has gone to, and is never a URI.
         self._path = path if self._memory else str(Path(path).absolute())
@@ -72,6 +74,9 @@ class SQLite(Database):
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        if not self._memory:
+            with suppress(OSError):  # it is there, or SQLite will say what is wrong
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._writer = self._connect()
 
     def _connect(self) -> _Connection:
@@ -84,6 +89,7 @@ class SQLite(Database):
                 factory=_Connection,
                 cached_statements=256,
             )
+            connection.key = self.key
             # A hostile file must not run functions of its schema, nor lead the reader outside its pages.
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
@@ -109,7 +115,10 @@ class SQLite(Database):
             )
         size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
         if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
-            raise Damaged(f"{self._path} is truncated: its last page is not whole.", "Restore a backup.")
+            raise Damaged(
+                f"{self._path} is damaged: its last page is not whole.",
+                "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`.",
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -168,6 +177,12 @@ class SQLite(Database):
         with self.reading() as connection:
             rows = connection.all("PRAGMA integrity_check")
         return [f"the file: {row[0]}" for row in rows if row[0] != "ok"]
+
+    def copy(self, path: str) -> None:
+        """See `Database.copy`. Made anew row by row: it is compact, and damage cannot be copied."""
+        self.check_open()
+        with closing(self._connect()) if not self._memory else nullcontext(self._writer) as connection:
+            connection.all("VACUUM INTO :path", path=path)
 
     def purge(self, *, rewrite: bool) -> Purged:  # noqa: ARG002 - the file is always written anew
         """See `Database.purge`. Takes as long as copying the file, and as much room beside it."""
@@ -261,13 +276,12 @@ _NOT_WRITABLE = {
     sqlite3.SQLITE_NOLFS,
 }
 _NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
-_DAMAGE = {
-    sqlite3.SQLITE_CORRUPT,
+_FOREIGN = {
     sqlite3.SQLITE_NOTADB,
     sqlite3.SQLITE_FORMAT,
-    sqlite3.SQLITE_MISMATCH,
     sqlite3.SQLITE_ERROR,  # our statements are right: a table or a column is missing
 }
+_SAVE = "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`."
 
 
 def _code(error: sqlite3.Error) -> int | None:
@@ -281,13 +295,18 @@ def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError:
     if code is None and isinstance(error, sqlite3.ProgrammingError):  # the connection is not open any more
         return Closed("The memory is closed.", "Open a new Memory.")
     if code is None:  # a text that is none
-        return Damaged(f"{path} holds what cannot be read ({text}).", "Restore a backup.")
+        return Damaged(f"{path} is damaged: it holds what cannot be read ({text}).", _SAVE)
     text = f"{text}, {getattr(error, 'sqlite_errorname', code)}"
-    if code in _DAMAGE:
-        return Damaged(f"{path} is not a Holdfast database ({text}).", "Check the path, or restore a backup.")
+    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH}:
+        return Damaged(f"{path} is damaged ({text}).", _SAVE)
+    if code in _FOREIGN:
+        return Damaged(
+            f"{path} is not a Holdfast database ({text}), or its beginning is damaged.",
+            f"Check the path. {_SAVE}",
+        )
     if code == sqlite3.SQLITE_CONSTRAINT:
         return Damaged(
-            f"What is stored in {path} contradicts itself ({text}).", "Run `verify`, and restore a backup."
+            f"{path} is damaged: what is stored contradicts itself ({text}).", f"Run `verify`. {_SAVE}"
         )
     if code in _NOT_WRITABLE:
         return Unavailable(

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
+from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.types import MAX_COUNT, Level, Summary
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row
+    from holdfast.store.database import Connection, Database, Row, Value
     from holdfast.types import Scope
 
 _COLUMNS = "id, chat, depth, first, last, parent, messages, source_tokens, tokens, since, until, level, model, at, text"
@@ -30,8 +31,8 @@ _NEXT_NUMBER = """
     INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
     ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
 _INSERT = f"""
-    INSERT INTO summaries (space, number, ended, {_COLUMNS})
-    VALUES (:space, :number, {MAX_COUNT}, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - as above
+    INSERT INTO summaries (space, number, ended, checksum, {_COLUMNS})
+    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - as above
 
 
 class Progress(NamedTuple):
@@ -389,26 +390,26 @@ def _make(draft: Draft, chat: str, now: int) -> Summary:
 
 def _insert(tx: Connection, space: str, summary: Summary) -> int:
     number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
-    tx.all(
-        _INSERT,
-        space=space,
-        number=number,
-        id=summary.id,
-        chat=summary.chat,
-        depth=summary.depth,
-        first=summary.first,
-        last=summary.last,
-        parent=summary.parent,
-        messages=summary.messages,
-        source_tokens=summary.source_tokens,
-        tokens=summary.tokens,
-        since=to_micros(summary.since),
-        until=to_micros(summary.until),
-        level=summary.level,
-        model=summary.model,
-        at=to_micros(summary.at),
-        text=summary.text,
-    )
+    row: dict[str, Value] = {
+        "space": space,
+        "number": number,
+        "id": summary.id,
+        "chat": summary.chat,
+        "depth": summary.depth,
+        "first": summary.first,
+        "last": summary.last,
+        "parent": summary.parent,
+        "messages": summary.messages,
+        "source_tokens": summary.source_tokens,
+        "tokens": summary.tokens,
+        "since": to_micros(summary.since),
+        "until": to_micros(summary.until),
+        "level": summary.level,
+        "model": summary.model,
+        "at": to_micros(summary.at),
+        "text": summary.text,
+    }
+    tx.all(_INSERT, **row, checksum=seal("summaries", row, tx.key))
     return number
 
 

@@ -1,0 +1,113 @@
+"""Everything of a memory as lines of JSON: chats, summaries, records with all versions, pads, and all that belongs to them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from holdfast.errors import InvalidInput, NewerSchema
+from holdfast.io.files import File, lines
+from holdfast.io.found import Skip
+from holdfast.store import whole
+from holdfast.store.database import migrations
+
+if TYPE_CHECKING:
+    from holdfast.memory import Memory
+    from holdfast.store.whole import Restored
+
+FORMAT = "Holdfast"
+LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
+"""What an export of chats does not hold."""
+_SIGN = {"holdfast": "everything"}
+_START = 4096  # bytes in which the first line ends
+
+
+def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
+    """Write all that is stored for a user, of all agents, and return how many rows of each table.
+
+    `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text is ASCII.
+    Words are written as they are stored, credentials included: keep the file as you keep the database.
+
+    Raises:
+        InvalidInput: the handle is bound to an agent.
+
+    """
+    if memory.scope.agent:
+        raise InvalidInput(
+            "Everything is of all agents, and this handle is bound to one.", "Use a handle without an agent."
+        )
+    database = memory._open.database  # noqa: SLF001 - a part of its memory
+    written: Counter[str] = Counter()
+    stream.write(json.dumps({**_SIGN, "schema": len(migrations())}) + "\n")
+    with database.one_read():
+        for table, row in whole.read(database, memory.scope.space):
+            stream.write(json.dumps({"table": table, "row": row}) + "\n")
+            written[table] += 1
+    return written
+
+
+def is_everything(path: Path) -> bool:
+    """Tell a file that `export_everything` wrote by its first line."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return _sign(stream.readline(_START)) is not None
+
+
+def _sign(line: bytes) -> Mapping[str, object] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and value.get("holdfast") == _SIGN["holdfast"] else None
+
+
+def restore(memory: Memory, file: File) -> Restored:
+    """Store all that a file holds, in one transaction.
+
+    Raises:
+        NewerSchema: a newer Holdfast wrote it; nothing was stored.
+        InvalidInput: the handle is bound to an agent.
+
+    """
+    if memory.scope.agent:
+        raise InvalidInput(
+            "The file holds what is of all agents, and this handle is bound to one.",
+            "Use a handle without an agent.",
+        )
+    with file.open() as stream:
+        sign = _sign(stream.readline(_START)) or {}
+    schema = sign.get("schema")
+    if not isinstance(schema, int) or schema > len(migrations()):
+        raise NewerSchema(
+            f"{file.path} was written with schema version {schema!r}; this Holdfast knows versions up to {len(migrations())}.",
+            "Upgrade the package: pip install --upgrade holdfast.",
+        )
+    bad: list[tuple[int, str]] = []
+    database, space = memory._open.database, memory.scope.space  # noqa: SLF001 - a part of its memory
+    restored = whole.restore(database, space, _rows(file, bad))
+    restored.left_out += bad
+    return restored
+
+
+def _rows(file: File, bad: list[tuple[int, str]]) -> Iterator[tuple[int, str, Mapping[str, object]]]:
+    for item in lines(file):
+        if isinstance(item, Skip):
+            bad.append((item.line, item.reason))
+            continue
+        line, value = item
+        table, row = value.get("table"), value.get("row")
+        if isinstance(table, str) and isinstance(row, dict):
+            yield line, table, row
+        elif "holdfast" not in value:
+            bad.append((line, "neither a table nor a row"))
+
+
+def named(path: str | os.PathLike[str]) -> File:
+    """Return the file at a path."""
+    place = Path(path)
+    return File(str(place), place.stem, lambda: place.open("rb"))

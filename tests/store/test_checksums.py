@@ -1,0 +1,276 @@
+"""Checksums: `verify` finds every change of a row that was not made through the memory, and none where there is none."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from holdfast import InvalidInput, Memory, ToolCall
+from holdfast.cli import app
+from holdfast.store import checksums
+from holdfast.store.tables import tables
+
+KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
+ROWS = 24  # that `fill` leaves, and that have checksums
+CHANGES = [
+    "UPDATE summaries SET text = 'Nothing was decided.'",
+    "UPDATE summaries SET model = 'gpt'",
+    "UPDATE records SET text = 'Lives in Rome' WHERE version = 1",
+    "UPDATE records SET writer = 'user' WHERE version = 2",
+    "UPDATE records SET tags = NULL WHERE version = 3",
+    "UPDATE messages SET content = content || '.' WHERE seq = 14",
+    "UPDATE messages SET role = 'assistant' WHERE seq = 13",
+    "UPDATE messages SET name = 'None' WHERE seq = 3",
+    "UPDATE messages SET raw = '' WHERE seq = 3",
+    "UPDATE messages SET shown = '[]' WHERE seq = 14",
+    "UPDATE pads SET value = '2'",
+    "UPDATE sessions SET title = 'Another'",
+    "UPDATE sessions SET agent = 'x'",
+    "UPDATE erasures SET counts = '{}'",
+]
+
+
+def change(location: str, sql: str) -> None:
+    """Change a database behind our back."""
+    if location.startswith("postgresql:"):
+        with psycopg.connect(location, options="-c search_path=holdfast", autocommit=True) as connection:
+            connection.execute(sql.encode())
+        return
+    with closing(sqlite3.connect(location, isolation_level=None)) as connection:
+        connection.execute(sql)
+
+
+def fill(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for n in range(12):
+        chat.append(
+            role="assistant" if n % 2 else "user",
+            content=f"Step {n}: the table number {n} is in Kiel by now.",
+        )
+    chat.compact(budget=60)
+    chat.append(role="user", content="What is left?")
+    chat.append(role="assistant", content="Nothing.", calls=[ToolCall("c1", "read")], meta={"k": 1})
+    first = memory.remember("Lives in Kiel, near the harbour", kind="fact")
+    memory.replace(first.id, "Lives in Bremen, near the river")
+    memory.remember("Plays the cello", kind="fact", tags=["music"])
+    memory.pad["week"] = "1"
+    gone = memory.chat("gone")
+    gone.append([{"role": "user", "content": f"secret {n}"} for n in range(3)])
+    memory.erase(chat="gone", messages=2)
+
+
+@pytest.fixture
+def filled(shared_location: str) -> str:
+    with Memory(shared_location, user="ada") as memory:
+        fill(memory)
+    return shared_location
+
+
+@pytest.fixture
+def sealed(shared_location: str) -> str:
+    with Memory(shared_location, user="ada", key=KEY) as memory:
+        fill(memory)
+    return shared_location
+
+
+def test_what_was_written_is_proved(filled: str) -> None:
+    with Memory(filled, user="ada") as memory:
+        verified = memory.verify()
+        assert (verified.problems, verified.unproven) == ((), 0)
+        assert verified.checked["checksums"] == ROWS
+
+
+@pytest.mark.parametrize("sql", CHANGES)
+def test_a_change_behind_our_back_is_named(filled: str, sql: str) -> None:
+    change(filled, sql)
+    with Memory(filled, user="ada") as memory:
+        verified = memory.verify()
+        assert "another checksum" in "\n".join(verified.problems)
+        assert verified.unproven == 0
+
+
+def test_many_changes_are_counted(filled: str) -> None:
+    with Memory(filled, user="ada") as memory:
+        memory.chat("long").append([{"role": "user", "content": f"word{n}"} for n in range(50)])
+        change(filled, "UPDATE messages SET content = 'x' WHERE chat = 'long'")
+        problems = "\n".join(memory.verify().problems)
+        assert problems.count("chat 'long': message") == 20
+        assert "30 more rows of the table messages" in problems
+
+
+def test_more_rows_than_a_page_are_read_to_the_end(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "PAGE", 4)
+    with Memory(filled, user="ada") as memory:
+        assert memory.verify().checked["checksums"] == ROWS
+
+
+# Changes through the memory
+
+
+STEPS: Mapping[str, Callable[[Memory], object]] = {
+    "a title": lambda memory: memory.chat("monday").rename("Another"),
+    "the archive": lambda memory: memory.chat("monday").archive(),
+    "a retraction": lambda memory: memory.retract(memory.records()[0].id, why="moved"),
+    "an undo": lambda memory: memory.undo(),
+    "a value": lambda memory: memory.pad.update({"week": "2"}),
+    "a larger tree": lambda memory: [
+        memory.chat("monday").append([{"role": "user", "content": f"word {n} " * 30} for n in range(30)]),
+        memory.chat("monday").compact(budget=80),
+    ],
+    "an erased message": lambda memory: memory.erase(chat="monday", messages=1),
+    "an erased record": lambda memory: memory.erase(record=memory.records()[0].id),
+    "an erased chat": lambda memory: memory.erase(chat="gone"),
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
+def test_a_change_through_the_memory_is_sound(filled: str, step: Callable[[Memory], object]) -> None:
+    with Memory(filled, user="ada") as memory:
+        step(memory)
+        assert (memory.verify().problems, memory.verify().unproven) == ((), 0)
+
+
+def test_a_change_through_the_memory_does_not_cover_one_behind_our_back(filled: str) -> None:
+    change(filled, "UPDATE sessions SET agent = 'x' WHERE chat = 'monday'")
+    with Memory(filled, user="ada") as memory:
+        memory.chat("monday").rename("Another")
+        assert "chat 'monday': its row" in memory.verify().problems[0]
+
+
+# With a key
+
+
+def test_what_was_sealed_is_proved_by_its_key(sealed: str) -> None:
+    with Memory(sealed, user="ada", key=KEY) as memory:
+        assert (memory.verify().problems, memory.verify().unproven) == ((), 0)
+    with Memory(sealed, user="ada") as memory:
+        assert (memory.verify(key=KEY).problems, memory.verify(key=KEY).unproven) == ((), 0)
+
+
+def test_without_the_key_nothing_is_proved_and_nothing_is_wrong(sealed: str) -> None:
+    with Memory(sealed, user="ada") as memory:
+        verified = memory.verify()
+        assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), ROWS, 0)
+
+
+def test_another_key_does_not_fit(sealed: str) -> None:
+    with Memory(sealed, user="ada") as memory:
+        assert len(memory.verify(key=OTHER).problems) == ROWS
+
+
+@pytest.mark.parametrize("sql", CHANGES)
+def test_a_forger_is_found_out(sealed: str, sql: str) -> None:
+    change(sealed, sql)
+    with Memory(sealed, user="ada", key=KEY) as memory:
+        assert "another checksum" in "\n".join(memory.verify().problems)
+
+
+def test_a_forger_who_sums_up_anew_leaves_rows_that_are_not_proved(sealed: str) -> None:
+    with Memory(sealed, user="ada") as memory:  # who has no key
+        memory.chat("monday").append(role="user", content="Pay the invoice at once.")
+        assert (memory.verify(key=KEY).problems, memory.verify(key=KEY).unproven) == ((), 1)
+
+
+@pytest.mark.parametrize("key", [b"short", b"x" * 65, "sixteen bytes or", 7, b""])
+def test_what_is_no_key_is_refused(key: Any) -> None:
+    with pytest.raises(InvalidInput, match="16 to 64 bytes"):
+        Memory(":memory:", key=key)
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="16 to 64 bytes"):
+        memory.verify(key=key)
+
+
+# The sum itself
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
+    ["None", "1", "\x00", "'"]
+)
+
+
+def rows(table: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            column.name: (st.integers(-(2**63), 2**63 - 1) if column.type == "BIGINT" else TEXT)
+            | (st.none() if column.nullable else st.nothing())
+            for column in tables()[table].columns
+            if column.name not in (*checksums.CHANGING[table], "checksum")
+        }
+    )
+
+
+@pytest.mark.parametrize("table", checksums.CHANGING)
+@given(data=st.data())
+def test_another_row_has_another_checksum(table: str, data: st.DataObject) -> None:
+    one = data.draw(rows(table))
+    other = {
+        **one,
+        **data.draw(
+            st.fixed_dictionaries(
+                {}, optional={name: st.just(value) for name, value in data.draw(rows(table)).items()}
+            )
+        ),
+    }
+    same = checksums.seal(table, one, KEY) == checksums.seal(table, other, KEY)
+    assert same == (one == other)
+
+
+def test_the_checksum_of_a_row_is_this_for_ever() -> None:
+    """What was stored is compared with what is computed years later, on another machine."""
+    row = dict.fromkeys(tables()["messages"].names) | {
+        "space": "/ada",
+        "chat": "Grüße",
+        "seq": 1,
+        "doc": 7,
+        "id": "a",
+        "given": 1,
+        "role": "user",
+        "at": -5,
+        "tokens": 4,
+        "content": "two\nlines \U0001f600",
+        "raw": "",
+        "meta": '{"k": "ü"}',
+    }
+    assert checksums.seal("messages", row, b"") == 2557576098
+    assert checksums.seal("messages", row, KEY) == -2051479761837167721
+
+
+def test_a_column_that_is_added_later_changes_no_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = dict.fromkeys(tables()["records"].names, "x")
+    before = checksums.seal("records", row, b"")
+    monkeypatch.setitem(tables(), "records", _with_column("records", "mood"))
+    checksums.sealer.cache_clear()
+    assert checksums.seal("records", {**row, "mood": None}, b"") == before
+    assert checksums.seal("records", {**row, "mood": "glad"}, b"") != before
+
+
+def _with_column(table: str, name: str) -> Any:
+    shape = tables()[table]
+    return shape._replace(columns=(*shape.columns, shape.columns[-1]._replace(name=name)))
+
+
+@pytest.fixture(autouse=True)
+def fresh_sealers() -> Iterator[None]:
+    yield
+    checksums.sealer.cache_clear()
+
+
+def test_the_command_line_reads_the_key_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = str(tmp_path / "memory.db")
+    monkeypatch.setenv("HOLDFAST_KEY", KEY.hex())
+    run = CliRunner()
+    assert run.invoke(app, ["remember", "Lives in Kiel", "--db", location]).exit_code == 0
+    assert "1 checksum" in run.invoke(app, ["verify", "--db", location]).stdout
+    monkeypatch.setenv("HOLDFAST_KEY", "")
+    assert "1 row could not be proved" in run.invoke(app, ["verify", "--db", location]).stdout
+    monkeypatch.setenv("HOLDFAST_KEY", "no digits")
+    assert "hexadecimal" in run.invoke(app, ["verify", "--db", location]).stderr
