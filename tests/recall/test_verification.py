@@ -234,7 +234,8 @@ def test_after_a_rebuild_the_index_is_sound(indexed: Memory, change: Damage) -> 
 
 
 def test_an_index_of_another_version_is_no_damage(indexed: Memory) -> None:
-    damage(indexed, in_row(0, lambda row: row._replace(version=row.version + 1)))
+    upgrade = "UPDATE segments SET version = version + 1 WHERE space = :space"
+    damage(indexed, lambda tx, space: tx.all(upgrade, space=space))
     assert indexed.verify().ok
 
 
