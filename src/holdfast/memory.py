@@ -25,12 +25,20 @@ if TYPE_CHECKING:
     from holdfast.agents.tools import Style, Tool
     from holdfast.aio import AsyncMemory
     from holdfast.learn.policy import Learning
+    from holdfast.learn.verdict import Guard
+    from holdfast.llm import Model
 
 MERGES = ("fitted", "projection")
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _asked(guard: Guard) -> Model:
+    from holdfast.learn.verdict import model_of  # noqa: PLC0415 - only for those who have a guard
+
+    return model_of(guard)
 
 
 class Memory(Learner):
@@ -53,6 +61,10 @@ class Memory(Learner):
         merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
             "projection", the similarity of words in random projections, which cannot tell another value from another wording.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
+        guard: your own classifier of what is an order to the model: a function from a text to True or False, synchronous or
+            not. `work` asks it about each message, and about each record that neither the user nor the application wrote;
+            its calls are on the meter as those of a model, with the purpose "guard". Until it has answered, what the
+            built-in guard found counts; from then on, what it said. None leaves it at the built-in one.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -73,6 +85,7 @@ class Memory(Learner):
         kinds: Iterable[Kind] = (),
         merge: str = "fitted",
         learning: Learning | None = None,
+        guard: Guard | None = None,
     ) -> None:
         scope = Scope(tenant, user, agent)
         if merge not in MERGES:
@@ -82,8 +95,9 @@ class Memory(Learner):
 
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
+        asked = None if guard is None else _asked(guard)
         database = open_database(location, durability)
-        opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning())
+        opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning(), asked)
         super().__init__(opened, scope, At())
         self._pinned = False
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
-from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
+from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
 
@@ -184,7 +184,7 @@ def read(
     order = "ASC" if after is not None and before is None else "DESC"
     with db.reading() as connection:
         rows = connection.all(
-            f"""SELECT {COLUMNS} FROM messages
+            f"""SELECT {JUDGED} FROM messages
             WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
             ORDER BY seq {order} LIMIT :limit""",  # noqa: S608 - made of constants
             space=space,
@@ -284,7 +284,7 @@ def _rows_in(
         marks = ", ".join(f"(:{name})" for name in wanted)
         yield from connection.all(
             f"""WITH wanted (value) AS (VALUES {marks})
-            SELECT doc, chat, {COLUMNS} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",  # noqa: S608 - made of constants and names of parameters
+            SELECT doc, chat, {JUDGED} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",  # noqa: S608 - made of constants and names of parameters
             **keys,
             **wanted,
         )

@@ -20,10 +20,12 @@ _IDEOGRAPH = re.compile("[\u3001-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _LETTER = re.compile(r"[^\W\d_]")
 _MONGOLIAN = re.compile("[\u1800-\u18af]")
 
+_SYLLABLE = 3  # letters on each side of what a line may be broken at; who hides a word cuts it smaller
 _MOST = 5000  # runs that are judged one by one; no text needs as many
 _BIDI_OVERRIDE = "\u202d\u202e"
 _BIDI = "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _RIGHTWARDS = "\u202b\u2067"
+_TURNS = re.compile("[\u202b\u202d\u202e\u2067]")
 _MARKS = "\u200e\u200f\u061c"
 _JOINERS = "\u200c\u200d"
 _FILLERS = "\u3164\uffa0\u115f\u1160\u17b4\u17b5\u034f\u180b\u180c\u180d\u180e\u180f"
@@ -75,16 +77,14 @@ def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
         return "filler", is_grave and not _MONGOLIAN.match(before or " ")
     if len(run) >= 4:
         return "run of zero-width characters", True
-    return "zero-width character", _is_inside_word(text, start, end)
+    return "zero-width character", _is_inside_word(text, start, end) and not _may_break(text, start, end)
 
 
 def _is_misdirected(text: str, run: str, start: int) -> bool:
     """Say whether embeddings and isolates turn text around that has no letters to be turned."""
     if _RIGHT_TO_LEFT.search(text):
         return len(run) > 3
-    if any(c in _RIGHTWARDS for c in run):
-        return True
-    return any(c in "\u202a\u2066" for c in run) and start > 0
+    return any(c in _RIGHTWARDS for c in run) or (start > 0 and _TURNS.search(text) is not None)
 
 
 def _is_selector(char: str) -> bool:
@@ -111,6 +111,12 @@ def _is_inside_word(text: str, start: int, end: int) -> bool:
     if not (_LETTER.match(before) and _LETTER.match(after)):
         return False
     return not any(_UNSPACED.match(c) or _JOINED.match(c) for c in (before, after))
+
+
+def _may_break(text: str, start: int, end: int) -> bool:
+    """Return whether one character stands where a line of a long word, or of two that belong together, may be broken."""
+    sides = text[max(0, start - _SYLLABLE) : start], text[end : end + _SYLLABLE]
+    return end - start == 1 and all(len(side) == _SYLLABLE and side.isalpha() for side in sides)
 
 
 def _is_shredded(text: str, start: int) -> bool:
