@@ -29,6 +29,7 @@ _ENTITY = re.compile(
 _ESCAPE = re.compile(r"\\(?:u\{?([0-9A-Fa-f]{4,6})\}?|x([0-9A-Fa-f]{2}))")
 _LINE = re.compile(r"[^\W_][\w'’-]*")
 _LINES = 4  # with a word each
+_WIDEST = 80  # characters of such a line
 _BESIDE = 600  # characters before and after what is escaped that belong to it, on its line
 # What English is full of, and what orders are made of, turned around and moved by 13 letters.
 _BACKWARDS = frozenset(
@@ -53,7 +54,7 @@ class Reading(NamedTuple):
 def may_be_encoded(text: str, words: AbstractSet[str]) -> bool:
     """Return whether a text, with these words in lower case, has what every encoding leaves. Cheap: most have not."""
     return (
-        _LONG in text.encode("ascii", "replace").translate(_TO_RUNS)
+        _has_run(text)
         or not _TURNED.isdisjoint(words)
         or "%" in text
         or "&" in text
@@ -61,6 +62,10 @@ def may_be_encoded(text: str, words: AbstractSet[str]) -> bool:
         or "011" in text
         or text.count("\n") >= _LINES - 1
     )
+
+
+def _has_run(text: str) -> bool:
+    return _LONG in text.encode("ascii", "replace").translate(_TO_RUNS)
 
 
 def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
@@ -75,16 +80,17 @@ def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
 
 def _readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
     yield from _escaped(text)
-    for run in _BASE64.finditer(text):
+    for run in _BASE64.finditer(text) if _has_run(text) else ():
         for said in _of_run(run.group()):
             yield Reading(*run.span(), said)
     for run in _BITS.finditer(text) if "011" in text else ():
         octets = re.findall("[01]{8}", run.group())
         yield from (Reading(*run.span(), said) for said in _said(bytes(int(octet, 2) for octet in octets)))
-    if len(_BACKWARDS & words) > 1:
-        yield Reading(0, len(text), text[::-1])
-    if len(_ROTATED & words) > 1:
-        yield Reading(0, len(text), codecs.encode(text, "rot13"))
+    if not _TURNED.isdisjoint(words):
+        if len(_BACKWARDS & words) > 1:
+            yield Reading(0, len(text), text[::-1])
+        if len(_ROTATED & words) > 1:
+            yield Reading(0, len(text), codecs.encode(text, "rot13"))
     if text.count("\n") >= _LINES - 1:
         yield from _one_a_line(text)
 
@@ -148,14 +154,15 @@ def _one_a_line(text: str) -> Iterator[Reading]:
     """Join lines of one word each."""
     words: list[str] = []
     start = end = at = 0
-    for line in (*text.split("\n"), "- -"):
-        found = _LINE.findall(line[:80])
-        if len(found) == 1 and len(line) < 80:
-            start = at if not words else start
+    for line in (*text.split("\n"), "- - -"):
+        parts = len(line) < _WIDEST and line.split(None, 2)
+        found = _LINE.findall(line) if parts and len(parts) < 3 else ()
+        if len(found) == 1:
+            start = start if words else at
             words.append(found[0])
             end = at + len(line)
-        elif found or line.strip() == "- -":
+        elif parts != []:  # another line, not a blank one
             if len(words) >= _LINES:
-                yield Reading(start, min(end, len(text)), " ".join(words))
+                yield Reading(start, end, " ".join(words))
             words = []
         at += len(line) + 1
