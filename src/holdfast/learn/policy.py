@@ -9,9 +9,9 @@ from datetime import timedelta
 from holdfast.errors import InvalidInput
 from holdfast.types import check_count
 
-KINDS = ("guard", "observe", "episode", "judge", "consolidate", "reflect")
-"""The kinds of jobs."""
-PURPOSES = (*KINDS, "compact", "relearn", "rank")
+KINDS = ("observe", "episode", "judge", "consolidate", "reflect")
+"""The kinds of jobs, but for "guard", which is done where the memory was opened with a guard."""
+PURPOSES = (*KINDS, "guard", "compact", "relearn", "rank")
 """What models are asked for."""
 ALL = ""
 """All purposes together, in `limits`."""
@@ -48,8 +48,7 @@ class Learning:
     """Say how an agent learns from its sessions.
 
     Attributes:
-        kinds: which jobs are done; without a model "judge", "consolidate" and "reflect" wait for one, and "guard" is only
-            done where the memory was opened with a guard.
+        kinds: which jobs are done; without a model "judge", "consolidate" and "reflect" wait for one.
         idle: a session without a new message for so long has ended, as `Chat.end` says at once.
         turns: a session with fewer messages of the user has no episode.
         every: how often there is a reflection, and the facts are consolidated.

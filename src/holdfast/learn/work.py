@@ -82,17 +82,18 @@ class Desk:
     @property
     def able(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done."""
-        without = (() if self.model else NEED_A_MODEL) + (() if self.guard else (agenda.GUARD,))
-        return tuple(kind for kind in KINDS if kind not in without)
-
-    def asked(self, kind: str) -> Model | None:
-        """Return who is asked in jobs of a kind."""
-        return self.guard if kind == agenda.GUARD else self.model
+        learned = tuple(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
+        return (agenda.GUARD, *learned) if self.guard else learned
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done and are wanted."""
-        return tuple(kind for kind in self.able if kind in self.setting.learning.kinds)
+        wanted = (agenda.GUARD, *self.setting.learning.kinds)
+        return tuple(kind for kind in self.able if kind in wanted)
+
+    def asked(self, kind: str) -> Model | None:
+        """Return who is asked in jobs of a kind."""
+        return self.guard if kind == agenda.GUARD else self.model
 
     @property
     def lease(self) -> int:

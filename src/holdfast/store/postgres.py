@@ -21,7 +21,7 @@ except ImportError as error:
 
 POOL_SIZE = 10
 # The tables that may hold words, or what tells of them.
-_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend"
+_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts"
 
 
 class PostgreSQL(Database):

@@ -17,7 +17,7 @@ COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, ra
 # The same, with what a guard of the caller said in place of what the built-in one did.
 JUDGED = COLUMNS.replace(
     "flags",
-    "coalesce((SELECT v.flags FROM verdicts v WHERE v.space = messages.space AND v.chat = messages.chat "
+    "coalesce((SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
     "AND v.seq = messages.seq), flags)",
 )
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

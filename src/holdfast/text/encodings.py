@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from html import unescape
 from typing import NamedTuple
-from urllib.parse import unquote
 
 LONGEST = 200_000  # characters of all readings of a text together; beyond that it is read as it stands only
 _RUN = 20  # characters that hide an order, at least
@@ -23,6 +22,7 @@ _BITS = re.compile(r"(?:[01]{8}[\s,]{0,3}){6,}")
 _READABLE = re.compile("[^\ufffd\x00-\x08\x0b-\x1f\x7f]{12,}")
 _PARTED = re.compile(r"[^\x00-\x7f]|[ \n\t<{]|^[A-Za-z0-9+/=_-]{24,}$")  # or encoded once more
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_OCTETS = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY = re.compile(
     r"&(?:#\d{2,7}|#[xX][0-9A-Fa-f]{2,6}|lt|gt|quot|lbrack|rbrack|vert|colon|NewLine|Tab|shy|zwnj);"
 )
@@ -98,7 +98,7 @@ def _readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
 def _escaped(text: str) -> Iterator[Reading]:
     """Read percent signs, entities and backslashes, each from the first to the last."""
     if span := _span(_PERCENT, text, "%", 3):
-        yield Reading(*span, unquote(text[slice(*span)].replace("+", " ")))
+        yield Reading(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
     if span := _span(_ENTITY, text, "&", 1):
         yield Reading(*span, unescape(text[slice(*span)]))
     if span := _span(_ESCAPE, text, "\\", 3):
@@ -116,6 +116,10 @@ def _span(pattern: re.Pattern[str], text: str, sign: str, least: int) -> tuple[i
     start = max(text.rfind("\n", 0, first) + 1, first - _BESIDE)
     stop = text.find("\n", last)
     return start, min(len(text) if stop < 0 else stop, last + _BESIDE)
+
+
+def _decoded(match: re.Match[str]) -> str:
+    return bytes.fromhex(match.group().replace("%", "")).decode("utf-8", "replace")
 
 
 def _char(match: re.Match[str]) -> str:

@@ -16,7 +16,20 @@ from typing import NamedTuple
 from holdfast.text.orders import Order
 
 _SIGNS = ("<", "[", "{", "#", "`", "]~")
-_WORDS = frozenset(("human", "action", "functions", "gpt4", "instruction", "curious", "tool", "function"))
+_WORDS = frozenset(
+    (
+        "human",
+        "assistant",
+        "instructions",
+        "action",
+        "functions",
+        "gpt4",
+        "instruction",
+        "curious",
+        "tool",
+        "function",
+    )
+)
 _ANY = re.compile(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
 _ROLE = re.compile(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
 _PLACEHOLDER = re.compile(r"\{\{|\{%|\$\{|\{\w+\}|%s|\{\w+\[|…|\.\.\.")
