@@ -23,7 +23,7 @@ from holdfast.types import Finding
 if TYPE_CHECKING:
     from holdfast.text.forest import Forest
 
-_SURE = 0.89  # how likely what is stopped must be an order to the model
+_SURE = 0.9  # how likely what is stopped must be an order to the model
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
 _DEEPEST = 2  # encodings within each other that are read
 _WORD = re.compile(r"[^\W_]+")
