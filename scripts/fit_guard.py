@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from holdfast.text import leaning, threats
+from holdfast.text import alphabets, leaning, markers, threats
 from holdfast.text.fold import fold
 from holdfast.text.intents import Sentence
 from holdfast.text.leaning import Weights
@@ -40,7 +40,8 @@ HEADER = """\
 # How much a word leans towards an order to a model (see leaning.py); made by scripts/fit_guard.py. A weight, and what has
 # it: the beginnings of words, pairs of characters of scripts without spaces, "=" for where the sum begins.
 """
-MADE, PLAIN = "made", "plain"  # what has no author: made up to fit, and ordinary text
+# What has no author: made up to fit, put together from lists of parts, and ordinary text.
+MADE, PARTS, PLAIN = "made", "parts", "plain"
 BY_WORDS = {"secret", "invisible"}  # kinds that are not found by what a text says
 STRENGTH = {
     "words": 0.3,
@@ -49,7 +50,8 @@ STRENGTH = {
     "letters": 0.05,
 }  # of the fit; less where there is more to fit
 HARMFUL = 3.0  # how much more a harmful text counts in the weights
-JUDGED = {PLAIN: 0.5, MADE: 3.0}  # how much a text of no author counts in the forest
+WEIGHED = {PARTS: 0.1}  # how much a text counts in the weights: those of parts are many, and much the same
+JUDGED = {PLAIN: 0.5, MADE: 3.0, PARTS: 0.1}  # how much a text of no author counts in the forest
 PLAIN_JUDGED = 4000  # ordinary texts that the forest is fitted to
 TIMES = 3  # that the trees are boosted
 RAREST_WORD, RAREST_SIGN = 3, 8  # texts that have it
@@ -61,6 +63,7 @@ class Text(NamedTuple):
 
     text: str
     harmful: bool
+    kind: str
     author: str
     fold: str
     lower: str
@@ -94,24 +97,24 @@ def main() -> None:
 
 
 def _labelled() -> Iterable[Text]:
-    for path in (*sorted(LABELLED.glob("tune_*.jsonl")), LABELLED / "fit_made.jsonl"):
+    for path in (*sorted(LABELLED.glob("tune_*.jsonl")), *sorted(LABELLED.glob("fit_*.jsonl"))):
         for line in path.read_text("utf-8").splitlines():
             row = json.loads(line)
             if not (row["harmful"] and row["kind"] in BY_WORDS):
                 author = row.get("group", MADE)
-                yield _read(row["text"], author, author, harmful=row["harmful"])
+                yield _read(row["text"], row["kind"], author, author, harmful=row["harmful"])
 
 
 def _plain(path: Path) -> Iterable[Text]:
     """Read ordinary text, of which each author's fold gets its share."""
-    folds = sorted({text.author for text in _labelled()} - {MADE})
+    folds = sorted({text.author for text in _labelled()} - {MADE, PARTS})
     for number, line in enumerate(path.read_text("utf-8").splitlines()):
-        yield _read(json.loads(line), PLAIN, folds[number % len(folds)], harmful=False)
+        yield _read(json.loads(line), PLAIN, PLAIN, folds[number % len(folds)], harmful=False)
 
 
-def _read(text: str, author: str, without: str, *, harmful: bool) -> Text:
+def _read(text: str, kind: str, author: str, without: str, *, harmful: bool) -> Text:
     lower = threats.undisguised(text, fold(text)).text.lower()
-    return Text(text, harmful, author, without, lower, *threats.read(lower))
+    return Text(text, harmful, kind, author, without, lower, *threats.read(lower))
 
 
 def _tables(texts: Sequence[Text]) -> Tables:
@@ -143,7 +146,7 @@ def _sparse(rows: Sequence[Sequence[int]], width: int) -> csr_matrix:
 def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -> Weights:
     """Fit the weights of each reading to the chosen texts."""
     harmful = np.array([text.harmful for text in texts])
-    share = np.where(harmful, HARMFUL, 1.0)
+    share = np.where(harmful, HARMFUL, 1.0) * [WEIGHED.get(text.author, 1.0) for text in texts]
     found, biases = {}, {}
     for reading, rows in tables.rows.items():
         model = LogisticRegression(C=STRENGTH[reading], solver="liblinear", random_state=0)
@@ -212,26 +215,46 @@ def _unjudged(plain: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _judge_across(texts: Sequence[Text], signs_of: Sequence[Signs], folds: NDArray[np.str_]) -> None:
-    """Print what is stopped of each author's texts when nothing of that author was fitted."""
+    """Print what is stopped of each author's texts, by rule or by trees, when nothing of that author was fitted."""
     rows = _matrix(signs_of, _columns(signs_of))
     likely = np.zeros(len(texts))
-    for name in sorted(set(folds) - {MADE}):
+    for name in sorted(set(folds) - {MADE, PARTS}):
         likely[folds == name] = _likely(_forest(texts, rows, folds != name), rows[folds == name])
     harmful = np.array([text.harmful for text in texts])
     authors = np.array([text.author for text in texts])
-    written = ~np.isin(authors, (MADE, PLAIN))
+    kinds = np.array([text.kind for text in texts])
+    by_rule = np.array([_is_found_by_rule(text) for text in texts])
+    likely[by_rule] = 1.1
+    written = ~np.isin(authors, (MADE, PARTS, PLAIN))
     unseen = _unjudged(authors == PLAIN)
+    print(f"by rule alone: {_share(by_rule[written & ~harmful])} of the harmless stopped")
     for share in STOPPED:
         limit = np.quantile(likely[written & ~harmful], 1 - share)
-        over = likely > limit
+        over = likely > min(limit, 1)
         print(
-            f"above {limit:.3f}: {over[written & ~harmful].mean():.1%} of the harmless stopped, "
-            f"{over[written & harmful].mean():.1%} of the harmful, {over[unseen].mean():.2%} of ordinary text"
+            f"above {limit:.3f}: {_share(over[written & ~harmful])} of the harmless stopped, "
+            f"{_share(over[written & harmful])} of the harmful, {_share(over[unseen])} of ordinary text"
         )
-        for name in sorted(set(authors[written])):
-            own = authors == name
-            print(f"  {name}: {over[own & harmful].mean():.0%} {over[own & ~harmful].mean():.1%}", end="")
-        print()
+        for groups, names in ((authors, set(authors[written])), (kinds, set(kinds[written]))):
+            for name in sorted(names):
+                own = written & (groups == name)
+                print(f"  {name}: {_share(over[own & harmful])}; {_share(over[own & ~harmful])}")
+
+
+def _is_found_by_rule(text: Text) -> bool:
+    marked = any(order.severity == "high" for order in markers.find_markers(text.lower))
+    return marked or any(True for _ in alphabets.find_mixed(text.text))
+
+
+def _share(found: NDArray[np.bool_]) -> str:
+    """Write a share and, by Wilson, the interval that it lies in with 95 %."""
+    if not len(found):
+        return "-"
+    z, count, share = 1.96, len(found), float(found.mean())
+    middle = share + z * z / (2 * count)
+    reach = z * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    low, high = ((middle + side * reach) / (1 + z * z / count) for side in (-1, 1))
+    return f"{share:.1%} ({low:.1%} to {high:.1%}, of {count})"
 
 
 def _write_weights(weights: Weights) -> None:

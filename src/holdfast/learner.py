@@ -156,7 +156,7 @@ class Learner(Standing):
                 return "The memory is being closed."
             return "The time is over." if until is not None and opened.clock() >= until else ""
 
-        return Desk(self._setting(prompts), model, self._meter(), stopped, opened.busy)
+        return Desk(self._setting(prompts), model, self._meter(), stopped, opened.busy, opened.guard)
 
     def _setting(self, prompts: Mapping[str, str] | None = None) -> Setting:
         from holdfast.learn.prompting import load  # noqa: PLC0415 - as above

@@ -27,12 +27,20 @@ if TYPE_CHECKING:
     from holdfast.agents.tools import Style, Tool
     from holdfast.aio import AsyncMemory
     from holdfast.learn.policy import Learning
+    from holdfast.learn.verdict import Guard
+    from holdfast.llm import Model
 
 MERGES = ("fitted", "projection")
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _asked(guard: Guard) -> Model:
+    from holdfast.learn.verdict import model_of  # noqa: PLC0415 - only for those who have a guard
+
+    return model_of(guard)
 
 
 class Memory(Learner):
@@ -61,6 +69,10 @@ class Memory(Learner):
             database.
         key: 16 to 64 bytes that are stored nowhere: the checksums of rows are then hashes with this key, which nobody can
             make without it, and `verify` finds what others changed in the database. Without one they are CRC-32.
+        guard: your own classifier of what is an order to the model: a function from a text to True or False, synchronous or
+            not. `work` asks it about each message, and about each record that neither the user nor the application wrote;
+            its calls are on the meter as those of a model, with the purpose "guard". Until it has answered, what the
+            built-in guard found counts; from then on, what it said. None leaves it at the built-in one.
 
     Raises:
         InvalidInput: an argument is not usable.
@@ -83,6 +95,7 @@ class Memory(Learner):
         learning: Learning | None = None,
         admin: bool = False,
         key: bytes | None = None,
+        guard: Guard | None = None,
     ) -> None:
         scope = Scope(
             tenant, user, check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
@@ -95,8 +108,9 @@ class Memory(Learner):
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
         check_flag(admin, "admin")
+        asked = None if guard is None else _asked(guard)
         database = open_database(location, durability, check_key(key))
-        opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning())
+        opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning(), asked)
         super().__init__(opened, scope, At())
         self._pinned = False
         self._admin = admin

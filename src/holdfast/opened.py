@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.learn.intake import Intake
     from holdfast.learn.merge import Verdict
     from holdfast.learn.policy import Learning
+    from holdfast.llm import Model
     from holdfast.meter import Meter
     from holdfast.recall.search import Search
     from holdfast.store.database import Database
@@ -53,12 +54,14 @@ class Opened:
         kinds: Mapping[str, Kind],
         merge: str,
         learning: Learning,
+        guard: Model | None = None,
     ) -> None:
         self.database = database
         self.count_tokens = count_tokens
         self.clock = clock
         self.kinds = kinds
         self.learning = learning
+        self.guard = guard  # of the caller
         self.events = _events()
         self.closing = False
         self.appended = 0.0  # when something was last appended, by `time.monotonic`

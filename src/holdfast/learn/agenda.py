@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.learn import consolidate, reflect
-from holdfast.store import jobs, records, watermarks
+from holdfast.store import jobs, records, verdicts, watermarks
 from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.types import Job
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 OF_A_CHAT = ("observe", "episode")
 OF_AN_AGENT = ("consolidate", "reflect")
+GUARD = "guard"
 _PAGE = 200  # jobs that are left in one transaction
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -50,7 +51,21 @@ def wanted(setting: Setting, kinds: Sequence[str]) -> list[Wanted]:
     for kind in OF_AN_AGENT:
         if kind in kinds:
             found += [Wanted(kind, one, "", now) for one in agents(setting, kind)]
+    if GUARD in kinds:
+        found += _to_be_judged(setting, agent, now)
     return [one for one in found if agent in (None, one.agent)]
+
+
+def _to_be_judged(setting: Setting, agent: str | None, now: int) -> list[Wanted]:
+    """Find the sessions and the agents with texts that the guard of the caller was not asked about, however new."""
+    news = watermarks.news(setting.database, setting.space, GUARD, agent=agent)
+    owners = verdicts.owners(setting.database, setting.space)
+    if agent is not None and not owners.isdisjoint((agent, "")):
+        owners = {agent}
+    return [
+        *(Wanted(GUARD, one.agent, one.chat, now) for one in news),
+        *(Wanted(GUARD, owner, "", now) for owner in sorted(owners)),
+    ]
 
 
 def agents(setting: Setting, kind: str) -> list[str]:
@@ -87,7 +102,7 @@ def leave(setting: Setting, found: Sequence[Wanted]) -> None:
                     agent=one.agent,
                     chat=one.chat,
                     due=one.due,
-                    pause=0 if one.chat else pause,
+                    pause=pause if one.kind in OF_AN_AGENT else 0,
                     again=one.id in there or not one.chat,
                 )
 
@@ -117,7 +132,11 @@ def due(setting: Setting, kinds: Sequence[str]) -> list[Job]:
     for one in wanted(setting, kinds):
         job = there.get(one.id)
         again = job is not None and _is_tried_again(setting, one, job)
-        if job is None or again or (job.status == "done" and (one.chat or not _rests(setting, job))):
+        if (
+            job is None
+            or again
+            or (job.status == "done" and (one.kind not in OF_AN_AGENT or not _rests(setting, job)))
+        ):
             fresh.append(Job(one.id, one.kind, (), from_micros(now), agent=one.agent, chat=one.chat))
     agent = setting.scope.agent or None
     return fresh + [

@@ -10,8 +10,8 @@ from holdfast.errors import InvalidInput
 from holdfast.types import check_count
 
 KINDS = ("observe", "episode", "judge", "consolidate", "reflect")
-"""The kinds of jobs."""
-PURPOSES = (*KINDS, "compact", "relearn", "rank")
+"""The kinds of jobs, but for "guard", which is done where the memory was opened with a guard."""
+PURPOSES = (*KINDS, "guard", "compact", "relearn", "rank")
 """What models are asked for."""
 ALL = ""
 """All purposes together, in `limits`."""

@@ -101,20 +101,24 @@ def release(intake: Intake, identity: str) -> Record:
     """Let a record out of quarantine; see `Memory.release`."""
     with intake.writing() as changes:
         held = _held(intake, changes, identity, "release")
-        freed = replace(held, trust="released", replaces="")
         allow(policy(intake.kinds, held.kind), intake.by, "add")
-        before = intake.single(changes, held) if policy(intake.kinds, held.kind).one_per else None
-        if held.replaces and before is None:
-            before = records.latest(
-                changes.tx, intake.space, "r.id = :id AND r.ended = :open", id=held.replaces, open=MAX_COUNT
-            )
-        if before is None:
-            return intake.put(changes, freed, held, "release")
-        # What it says is now a version of the other record: who erases that one means this text as well.
-        intake.take_back(
-            changes, replace(held, replaces=before.id), "release", "it took the place of another version"
+        return set_free(intake, changes, held, replace(held, trust="released", replaces=""))
+
+
+def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why: str = "") -> Record:
+    """Write a record that was in quarantine as it is to be; where it was to replace another text, it does so now."""
+    before = intake.single(changes, held) if policy(intake.kinds, held.kind).one_per else None
+    if held.replaces and before is None:
+        before = records.latest(
+            changes.tx, intake.space, "r.id = :id AND r.ended = :open", id=held.replaces, open=MAX_COUNT
         )
-        return intake.put(changes, replace(freed, agent=before.agent), before, "release")
+    if before is None:
+        return intake.put(changes, freed, held, "release", why)
+    # What it says is now a version of the other record: who erases that one means this text as well.
+    intake.take_back(
+        changes, replace(held, replaces=before.id), "release", "it took the place of another version"
+    )
+    return intake.put(changes, replace(freed, agent=before.agent), before, "release", why)
 
 
 @repeated

@@ -79,6 +79,7 @@ class Setting:
     earlier: Callable[[Scope, str, datetime], Sequence[str]] = lambda *_: ()
     prompts: Mapping[str, str] = field(default_factory=dict)  # other versions of prompts, by their names
     model: str = ""  # its name, for what is noted about records
+    guard: str = ""  # the name of the caller's guard, if there is one
     held: Held | None = None
 
     @property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 
 from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed, Reason
 from holdfast.events import Call, Event
-from holdfast.learn import agenda, consolidate, episodes, extraction, judge, reflect
+from holdfast.learn import agenda, consolidate, episodes, extraction, judge, reflect, verdict
 from holdfast.learn.pace import rest
 from holdfast.learn.policy import KINDS
 from holdfast.learn.question import Unreadable
@@ -58,6 +58,7 @@ class Plan(Protocol):
 
 
 PLANS: dict[str, Plan] = {
+    "guard": verdict.plan,
     "observe": extraction.plan,
     "episode": episodes.plan,
     "judge": judge.plan,
@@ -68,7 +69,7 @@ PLANS: dict[str, Plan] = {
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What a worker works with: the setting, a model and its meter if there is one, and when to stop.
+    """What a worker works with: the setting, a model and a guard of the caller if there are, their meter, and when to stop.
 
     `busy` registers the jobs that are held, so that closing the memory can wait for them, or give them back.
     """
@@ -78,16 +79,23 @@ class Desk:
     meter: Meter
     stopped: Callable[[], str]
     busy: Callable[[Held], AbstractContextManager[None]]
+    guard: Model | None = None
 
     @property
     def able(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done."""
-        return tuple(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
+        learned = tuple(kind for kind in KINDS if self.model or kind not in NEED_A_MODEL)
+        return (agenda.GUARD, *learned) if self.guard else learned
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of jobs that can be done and are wanted."""
-        return tuple(kind for kind in self.able if kind in self.setting.learning.kinds)
+        wanted = (agenda.GUARD, *self.setting.learning.kinds)
+        return tuple(kind for kind in self.able if kind in wanted)
+
+    def asked(self, kind: str) -> Model | None:
+        """Return who is asked in jobs of a kind."""
+        return self.guard if kind == agenda.GUARD else self.model
 
     @property
     def lease(self) -> int:
@@ -139,7 +147,8 @@ def _batches(due: Sequence[Job], pairs: int) -> Iterator[list[Job]]:
 def _own(desk: Desk, job: Job, held: Held | None = None) -> Setting:
     """Give the setting of a job: that of its agent, with the model that will be asked."""
     model = desk.model.name if desk.model else ""
-    return replace(desk.setting.of(job.agent), held=held, model=model)
+    guard = desk.guard.name if desk.guard else ""
+    return replace(desk.setting.of(job.agent), held=held, model=model, guard=guard)
 
 
 # Doing it
@@ -231,6 +240,7 @@ def work(
                 ids=ids,
                 agent=setting.scope.agent or None,
                 but=() if desk.model else get_args(Reason),
+                unless=agenda.GUARD,
             )
             if held is None:
                 why = next(iter(tally.limited.values()), "Nothing more is due.")
@@ -279,7 +289,7 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
         due = setting.now() + setting.learning.backoff // _MICROSECOND
         due = replace(desk.meter, scope=setting.scope).free_at(job.kind) if limited else due
         _end(desk, held, tally, "open", due=due, counted=False, reason=error.reason, error=str(error))
-        if not limited:
+        if not limited and job.kind != agenda.GUARD:  # without a guard all the rest goes on
             return error.what
         tally.limited[job.kind] = error.what
     except HoldfastError as error:
@@ -364,21 +374,22 @@ def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job 
     """
     if unit.question is None:
         return unit.apply(None)
-    assert desk.model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
+    model = desk.asked(unit.question.purpose)
+    assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
     patience, chat, name = setting.learning.patience, unit.chat, job.id if job else ""
     meter = replace(desk.meter, scope=setting.scope, calls=calls)
-    answer = meter.ask(desk.model, unit.question, patience, chat=chat, job=name)
+    answer = meter.ask(model, unit.question, patience, chat=chat, job=name)
     try:
         return unit.apply(answer)
     except Unreadable as why:
         if stop := desk.stopped():
             raise Stopped(stop) from why
-        answer = meter.ask(desk.model, unit.question.again(answer, why), patience, chat=chat, job=name)
+        answer = meter.ask(model, unit.question.again(answer, why), patience, chat=chat, job=name)
     try:
         return unit.apply(answer)
     except Unreadable as why:
         raise ModelFailed(
-            f"The model {desk.model.name} answered twice what cannot be used: {why}",
+            f"The model {model.name} answered twice what cannot be used: {why}",
             "Try again, or use another model.",
             reason="answer",
         ) from why

@@ -278,6 +278,13 @@ class _Erasing:
             first=first,
             last=last,
         )
+        self._tx.all(
+            "DELETE FROM verdicts WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last",
+            space=self._space,
+            chat=chat,
+            first=first,
+            last=last,
+        )
         self.counts["messages"] = len(rows)
         gone = summaries.erase(self._tx, self._space, chat, rows[0][1] if rows else MAX_COUNT)
         self._sum(sorted(gone))
@@ -322,6 +329,10 @@ class _Erasing:
         for kind in sorted({row[2] for row in rows}):
             self._allow(kind)
         self._versions += [row[0] for row in rows]
+        self._tx.many(
+            "DELETE FROM verdicts WHERE space = :space AND chat = '' AND seq = :version",
+            [{"space": self._space, "version": row[0]} for row in rows],
+        )
         self._sum(sorted(rows))
         self.counts["records"] = self.counts.get("records", 0) + len({row[1] for row in rows})
         self.counts["versions"] = self.counts.get("versions", 0) + len(rows)

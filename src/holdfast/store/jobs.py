@@ -133,10 +133,12 @@ def claim(
     ids: Sequence[str] | None = None,
     agent: str | None = None,
     but: Sequence[str] = (),
+    unless: str = "",
 ) -> Held | None:
     """Take the job that is due longest, and of its kind as many more as go into one batch; None if none is due.
 
-    A job whose lease is over is due as well. Those whose last failure had one of the reasons `but` are left.
+    A job whose lease is over is due as well. Those whose last failure had one of the reasons `but` are left, unless they
+    are of the kind `unless`.
     """
     marks: dict[str, Value] = {f"kind{n}": kind for n, kind in enumerate(kinds)}
     wanted = f"AND kind IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
@@ -149,8 +151,8 @@ def claim(
         marks["agent"] = agent
     if but:
         reasons: dict[str, Value] = {f"reason{n}": reason for n, reason in enumerate(but)}
-        wanted += f" AND reason NOT IN ({', '.join(f':{mark}' for mark in reasons)})"
-        marks |= reasons
+        wanted += f" AND (kind = :unless OR reason NOT IN ({', '.join(f':{mark}' for mark in reasons)}))"
+        marks |= {**reasons, "unless": unless}
     worker = f"{now:x}{random.getrandbits(64):016x}"
     ready = f"""SELECT id, kind, agent, attempts FROM jobs WHERE space = :space {wanted} AND
         ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""  # noqa: S608 - made of names of parameters
@@ -185,7 +187,16 @@ def claim(
                     now=now,
                 )
         return claim(
-            db, space, now=now, lease=lease, kinds=kinds, batches=batches, ids=ids, agent=agent, but=but
+            db,
+            space,
+            now=now,
+            lease=lease,
+            kinds=kinds,
+            batches=batches,
+            ids=ids,
+            agent=agent,
+            but=but,
+            unless=unless,
         )
     return held
 

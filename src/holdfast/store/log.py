@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from holdfast.errors import Conflict, Damaged
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated
-from holdfast.store.rows import COLUMNS, differ, stored, to_messages, to_row
+from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
 from holdfast.text.masking import FLAG, mask
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
@@ -199,7 +199,7 @@ def read(
     order = "ASC" if after is not None and before is None else "DESC"
     with db.reading() as connection:
         rows = connection.all(
-            f"""SELECT {COLUMNS} FROM messages
+            f"""SELECT {JUDGED} FROM messages
             WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
             ORDER BY seq {order} LIMIT :limit""",  # noqa: S608 - made of constants
             space=space,
@@ -299,7 +299,7 @@ def _rows_in(
         marks = ", ".join(f"(:{name})" for name in wanted)
         yield from connection.all(
             f"""WITH wanted (value) AS (VALUES {marks})
-            SELECT doc, chat, {COLUMNS} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",  # noqa: S608 - made of constants and names of parameters
+            SELECT doc, chat, {JUDGED} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",  # noqa: S608 - made of constants and names of parameters
             **keys,
             **wanted,
         )

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from holdfast.store.database import Row
 
 COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, flags, shown"
+# The same, with what a guard of the caller said in place of what the built-in one did.
+JUDGED = COLUMNS.replace(
+    "flags",
+    "coalesce((SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
+    "AND v.seq = messages.seq), flags)",
+)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Times up to the year 2112, in microseconds: as seconds in a float they still round to themselves, and a timestamp is
 # made into a datetime twice as fast as by adding to the epoch.

@@ -244,6 +244,17 @@ CREATE TABLE heard (
 CREATE INDEX heard_chat ON heard (space, chat);
 CREATE INDEX heard_record ON heard (space, record);
 
+-- What a guard of the caller said of a text, where that counts: the log itself stays as it is.
+CREATE TABLE verdicts (
+    space TEXT NOT NULL,
+    chat TEXT NOT NULL,                 -- '' for a record
+    seq BIGINT NOT NULL,                -- of the message; of a record, the version that was judged
+    at BIGINT NOT NULL,                 -- when
+    guard TEXT NOT NULL,                -- its name
+    flags TEXT NOT NULL,                -- JSON list: what stands in place of the flags of the message
+    PRIMARY KEY (space, chat, seq)
+);
+
 -- Every call of a model: written before it is asked, with what it may cost, and once more when it has answered.
 CREATE TABLE spend (
     space TEXT NOT NULL,

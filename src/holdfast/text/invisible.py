@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from holdfast.text.fold import INVISIBLE
 from holdfast.types import Finding
@@ -21,13 +21,22 @@ _IDEOGRAPH = re.compile("[\u3001-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _LETTER = re.compile(r"[^\W\d_]")
 _MONGOLIAN = re.compile("[\u1800-\u18af]")
 
+_SYLLABLE = 3  # letters on each side of what a line may be broken at; who hides a word cuts it smaller
 _MOST = 5000  # runs that are judged one by one; no text needs as many
 _BIDI_OVERRIDE = "\u202d\u202e"
 _BIDI = "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _RIGHTWARDS = "\u202b\u2067"
+_TURNS = re.compile("[\u202b\u202d\u202e\u2067]")
 _MARKS = "\u200e\u200f\u061c"
 _JOINERS = "\u200c\u200d"
 _FILLERS = "\u3164\uffa0\u115f\u1160\u17b4\u17b5\u034f\u180b\u180c\u180d\u180e\u180f"
+
+
+class _Directions(NamedTuple):
+    """What a text as a whole says of its direction: letters that are written from right to left, controls that turn it."""
+
+    has_rightward_letters: bool
+    turns: bool
 
 
 def find_invisible(text: str) -> Iterator[Finding]:
@@ -35,7 +44,7 @@ def find_invisible(text: str) -> Iterator[Finding]:
     flags = [match.span() for match in _FLAG.finditer(text)]
     starts = [first for first, _ in flags]
     hyphens = text.count("\u00ad")
-    rightwards = _RIGHT_TO_LEFT.search(text) is not None
+    directions = _Directions(_RIGHT_TO_LEFT.search(text) is not None, _TURNS.search(text) is not None)
     for count, run in enumerate(_RUN.finditer(text)):
         start, end = run.span()
         if count == _MOST:
@@ -44,13 +53,13 @@ def find_invisible(text: str) -> Iterator[Finding]:
         before = bisect_right(starts, start)
         if before and start < flags[before - 1][1]:
             continue
-        message, is_high = _judge(text, start, end, hyphens, rightwards=rightwards)
+        message, is_high = _judge(text, start, end, hyphens, directions)
         if message:
             severity: Literal["low", "high"] = "high" if is_high else "low"
             yield Finding("invisible", start, end, severity, message)
 
 
-def _judge(text: str, start: int, end: int, hyphens: int, *, rightwards: bool) -> tuple[str, bool]:
+def _judge(text: str, start: int, end: int, hyphens: int, directions: _Directions) -> tuple[str, bool]:
     """Say what a run of invisible characters is, and whether it is grave; nothing for what belongs there."""
     run = text[start:end]
     if any("\U000e0000" <= char <= "\U000e007f" for char in run):
@@ -58,7 +67,7 @@ def _judge(text: str, start: int, end: int, hyphens: int, *, rightwards: bool) -
     if any(char in _BIDI_OVERRIDE for char in run):
         return "direction override", True
     if any(char in _BIDI for char in run):
-        return "direction control", _is_misdirected(run, start, rightwards=rightwards)
+        return "direction control", _is_misdirected(run, start, directions)
     if all(char in _MARKS for char in run):
         return "direction mark", len(run) > 3
     if start == 0 and run == "\ufeff":
@@ -79,16 +88,14 @@ def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
         return "filler", is_grave and not _MONGOLIAN.match(before or " ")
     if len(run) >= 4:
         return "run of zero-width characters", True
-    return "zero-width character", _is_inside_word(text, start, end)
+    return "zero-width character", _is_inside_word(text, start, end) and not _may_break(text, start, end)
 
 
-def _is_misdirected(run: str, start: int, *, rightwards: bool) -> bool:
+def _is_misdirected(run: str, start: int, directions: _Directions) -> bool:
     """Say whether embeddings and isolates turn text around that has no letters to be turned."""
-    if rightwards:
+    if directions.has_rightward_letters:
         return len(run) > 3
-    if any(c in _RIGHTWARDS for c in run):
-        return True
-    return any(c in "\u202a\u2066" for c in run) and start > 0
+    return any(c in _RIGHTWARDS for c in run) or (start > 0 and directions.turns)
 
 
 def _is_selector(char: str) -> bool:
@@ -115,6 +122,12 @@ def _is_inside_word(text: str, start: int, end: int) -> bool:
     if not (_LETTER.match(before) and _LETTER.match(after)):
         return False
     return not any(_UNSPACED.match(c) or _JOINED.match(c) for c in (before, after))
+
+
+def _may_break(text: str, start: int, end: int) -> bool:
+    """Return whether one character stands where a line of a long word, or of two that belong together, may be broken."""
+    sides = text[max(0, start - _SYLLABLE) : start], text[end : end + _SYLLABLE]
+    return end - start == 1 and all(len(side) == _SYLLABLE and side.isalpha() for side in sides)
 
 
 def _is_shredded(text: str, start: int) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from holdfast.text import credentials, intents, invisible, leaning, orders
+from holdfast.text import alphabets, credentials, encodings, intents, invisible, leaning, markers, orders
 from holdfast.text.fold import INVISIBLE, Folded, fold, foreign, has_lookalikes, unleet, unmask, unspace
 from holdfast.text.intents import Sentence
 from holdfast.text.orders import Order
@@ -23,9 +24,10 @@ from holdfast.types import Finding
 if TYPE_CHECKING:
     from holdfast.text.forest import Forest
 
-_SURE = 0.89  # how likely what is stopped must be an order to the model
+_SURE = 0.9  # how likely what is stopped must be an order to the model
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
 _CLOSELY = 50_000  # characters of different passages of one text that are judged, at 20 µs each; no text needs as many
+_DEEPEST = 2  # encodings within each other that are read
 _WORD = re.compile(r"[^\W_]+")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
@@ -47,13 +49,50 @@ def find_threats(text: str, *, closely: bool) -> list[Finding]:
     found: list[Finding] = []
     if len(lower) > _LONGEST or not leaning.is_quiet(lower, words, closely=closely):
         found += _instructions(text, view, lower, closely=closely)
+    if markers.may_have_markers(lower, words):
+        found += _found(text, view, lower, markers.find_markers(lower))
+    if encodings.may_be_encoded(folded.text, words):
+        found += _encoded(folded, words)
     if view is not folded:
         words = _words(folded.text.lower())
+        if not text.isascii():
+            mixed = alphabets.find_mixed(text)
+            found += (Finding("disguise", *span, "high", "a word of two alphabets") for span in mixed)
     for secret in credentials.find_secrets(folded.text, words):
         found.append(Finding("secret", *folded.span(secret.start, secret.end), "high", secret.what))
     if not text.isascii() and INVISIBLE.search(text):
         found += invisible.find_invisible(text)
     return found
+
+
+def _encoded(folded: Folded, words: AbstractSet[str], deep: int = 1) -> Iterator[Finding]:
+    """Find the orders in what a text says when it is decoded, each where its encoding stands."""
+    for reading in encodings.readings(folded.text, words):
+        message = _said(reading.text, deep)
+        if message:
+            yield Finding("disguise", *folded.span(reading.start, reading.end), "high", f"{message}, encoded")
+
+
+def _said(text: str, deep: int) -> str:
+    """Return what the first grave order in a decoded text is; "" for none."""
+    folded = fold(text)
+    view = undisguised(text, folded)
+    lower = view.text.lower()
+    words = _words(lower)
+    found = [*_instructions(text, view, lower, closely=True)]
+    if markers.may_have_markers(lower, words):
+        found += _found(text, view, lower, markers.find_markers(lower))
+    if deep < _DEEPEST and encodings.may_be_encoded(folded.text, words):
+        found += _encoded(folded, words, deep + 1)
+    return next((one.message for one in found if one.severity == "high"), "")
+
+
+def _found(text: str, view: Folded, lower: str, orders_found: Iterable[Order]) -> Iterator[Finding]:
+    """Lead orders back to the text that they were found in."""
+    for order in orders_found:
+        span = view.span(order.start, order.end)
+        kind = _kind(text[slice(*span)], lower[order.start : order.end])
+        yield Finding(kind, *span, order.severity, order.message)
 
 
 def undisguised(text: str, folded: Folded) -> Folded:

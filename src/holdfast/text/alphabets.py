@@ -1,0 +1,45 @@
+"""Words of two alphabets that look alike, which nobody writes who does not want to be misread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_WORD = re.compile("[A-Za-z\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff\ua4d0-\ua4ff]{4,}")
+_PART = re.compile("[A-Za-z]+|[^A-Za-z]+")
+_CYRILLIC = re.compile("[\u0400-\u052f]")
+_GREEK = re.compile("[\u0370-\u03ff]")
+# Letters that nobody can tell from a Latin one.
+_ALIKE = frozenset("асеорхуіјѕһԁԛԝАВЕКМНОРСТХУЅІЈԚԜονΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսհոցᎪᎬᎢᎥᏚᏢꓮꓐꓚꓓꓰꓲꓳꓑꓡ")
+_ENDING = 3  # letters that a language puts to a foreign name, at most
+
+
+def find_mixed(text: str) -> Iterator[tuple[int, int]]:
+    """Find the words that look like words of one alphabet and are made of two.
+
+    Not "TNFα", nor a Latin name with a Cyrillic ending. In a Cyrillic text one slip of the keyboard is none either.
+    """
+    found = [(word.span(), parts) for word in _WORD.finditer(text) if (parts := _mixed(word.group()))]
+    is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
+    if is_cyrillic and sum(parts - 1 for _, parts in found) < 2:
+        return
+    yield from (span for span, _ in found)
+
+
+def _mixed(word: str) -> int:
+    """Count the parts of a word that is made to be misread, each of one alphabet; 0 for another word."""
+    if word.isascii():
+        return 0
+    parts = _PART.findall(word)
+    if len(parts) == 1:
+        return 0
+    strange = "".join(part for part in parts if not part.isascii())
+    if len(parts) > 2:
+        return (
+            len(parts) if not _GREEK.match(strange) or _ALIKE.intersection(strange) or len(strange) > 1 else 0
+        )
+    if not parts[1].isascii():  # a name with an ending, or a protein with its letter
+        return len(parts) if len(strange) > _ENDING and _ALIKE.issuperset(strange) else 0
+    if _GREEK.match(strange):
+        return len(parts) if _ALIKE.issuperset(strange) or (strange in "αε" and len(word) > 4) else 0
+    return len(parts) if _ALIKE.issuperset(strange) else 0

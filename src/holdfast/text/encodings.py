@@ -1,0 +1,172 @@
+"""What a text says in another writing: encoded, escaped, turned around, or one word a line. Bounded, and linear."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from html import unescape
+from typing import NamedTuple
+
+LONGEST = 200_000  # characters of all readings of a text together; beyond that it is read as it stands only
+_RUN = 20  # characters that hide an order, at least
+_CODE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_TO_RUNS = bytes(97 if code in _CODE else 32 for code in range(256))
+_LONG = b"a" * _RUN
+_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_RUN},}}(?:\r?\n[A-Za-z0-9+/_-]{{4,}})*")
+_STANDARD = str.maketrans("-_", "+/", "\r\n")
+_HEX = re.compile(r"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
+_BITS = re.compile(r"(?:[01]{8}[\s,]{0,3}){6,}")
+_READABLE = re.compile("[^\ufffd\x00-\x08\x0b-\x1f\x7f]{12,}")
+_PARTED = re.compile(r"[^\x00-\x7f]|[ \n\t<{]|^[A-Za-z0-9+/=_-]{24,}$")  # or encoded once more
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_OCTETS = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_ENTITY = re.compile(
+    r"&(?:#\d{2,7}|#[xX][0-9A-Fa-f]{2,6}|lt|gt|quot|lbrack|rbrack|vert|colon|NewLine|Tab|shy|zwnj);"
+)
+_ESCAPE = re.compile(r"\\(?:u\{?([0-9A-Fa-f]{4,6})\}?|x([0-9A-Fa-f]{2}))")
+_LINE = re.compile(r"[^\W_][\w'’-]*")
+_LINES = 4  # with a word each
+_WIDEST = 80  # characters of such a line
+_BESIDE = 600  # characters before and after what is escaped that belong to it, on its line
+# What English is full of, and what orders are made of, turned around and moved by 13 letters.
+_BACKWARDS = frozenset(
+    "eht ruoy uoy lla htiw siht taht erongi suoiverp roirp snoitcurtsni tpmorp metsys selur tegrof drageresid drowssap "
+    "sdrowssap terces sterces dnes laever resu tnatsissa egassem dna yek nekot eteled edirrevo wollof".split()
+)
+_ROTATED = frozenset(
+    "gur lbhe lbh nyy jvgu guvf gung vtaber cerivbhf cevbe vafgehpgvbaf cebzcg flfgrz ehyrf sbetrg qvfertneq cnffjbeq "
+    "cnffjbeqf frperg frpergf fraq erirny hfre nffvfgnag zrffntr naq xrl gbxra qryrgr bireevqr sbyybj".split()
+)
+_TURNED = _BACKWARDS | _ROTATED
+
+
+class Reading(NamedTuple):
+    """What a part of a text says when it is decoded."""
+
+    start: int
+    end: int
+    text: str
+
+
+def may_be_encoded(text: str, words: AbstractSet[str]) -> bool:
+    """Return whether a text, with these words in lower case, has what every encoding leaves. Cheap: most have not."""
+    return (
+        _has_run(text)
+        or not _TURNED.isdisjoint(words)
+        or "%" in text
+        or "&" in text
+        or "\\" in text
+        or "011" in text
+        or text.count("\n") >= _LINES - 1
+    )
+
+
+def _has_run(text: str) -> bool:
+    return _LONG in text.encode("ascii", "replace").translate(_TO_RUNS)
+
+
+def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
+    """Read the parts of a text that are encoded, up to `LONGEST` characters in all."""
+    left = LONGEST
+    for reading in _readings(text, words):
+        yield reading._replace(text=reading.text[:left])
+        left -= len(reading.text)
+        if left <= 0:
+            return
+
+
+def _readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
+    yield from _escaped(text)
+    for run in _BASE64.finditer(text) if _has_run(text) else ():
+        for said in _of_run(run.group()):
+            yield Reading(*run.span(), said)
+    for run in _BITS.finditer(text) if "011" in text else ():
+        octets = re.findall("[01]{8}", run.group())
+        yield from (Reading(*run.span(), said) for said in _said(bytes(int(octet, 2) for octet in octets)))
+    if not _TURNED.isdisjoint(words):
+        if len(_BACKWARDS & words) > 1:
+            yield Reading(0, len(text), text[::-1])
+        if len(_ROTATED & words) > 1:
+            yield Reading(0, len(text), codecs.encode(text, "rot13"))
+    if text.count("\n") >= _LINES - 1:
+        yield from _one_a_line(text)
+
+
+def _escaped(text: str) -> Iterator[Reading]:
+    """Read percent signs, entities and backslashes, each from the first to the last."""
+    if span := _span(_PERCENT, text, "%", 3):
+        yield Reading(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
+    if span := _span(_ENTITY, text, "&", 1):
+        yield Reading(*span, unescape(text[slice(*span)]))
+    if span := _span(_ESCAPE, text, "\\", 3):
+        yield Reading(*span, _ESCAPE.sub(_char, text[slice(*span)]))
+
+
+def _span(pattern: re.Pattern[str], text: str, sign: str, least: int) -> tuple[int, int] | None:
+    """Find where what is escaped begins and ends, with the words around it; None where there is less than `least`."""
+    if text.count(sign) < least:
+        return None
+    found = [match.span() for match in pattern.finditer(text)]
+    if len(found) < least:
+        return None
+    first, last = found[0][0], found[-1][1]
+    start = max(text.rfind("\n", 0, first) + 1, first - _BESIDE)
+    stop = text.find("\n", last)
+    return start, min(len(text) if stop < 0 else stop, last + _BESIDE)
+
+
+def _decoded(match: re.Match[str]) -> str:
+    return bytes.fromhex(match.group().replace("%", "")).decode("utf-8", "replace")
+
+
+def _char(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
+
+
+def _of_run(run: str) -> Iterator[str]:
+    """Decode a run of letters and digits as hexadecimal and as base64, which may begin after some other letters."""
+    if _HEX.fullmatch(run):
+        yield from _said(bytes.fromhex(run))
+        return
+    plain = run.translate(_STANDARD)
+    for skipped in range(4):
+        body = plain[skipped:]
+        found = list(_said(b64decode(body[: len(body) // 4 * 4] + _tail(body))))
+        yield from found
+        if found:
+            return
+
+
+def _tail(body: str) -> str:
+    """Fill up what is left over after groups of four."""
+    rest = body[len(body) // 4 * 4 :]
+    return f"{rest}{'=' * (4 - len(rest))}" if len(rest) > 1 else ""
+
+
+def _said(raw: bytes) -> Iterator[str]:
+    """Find what can be read in bytes; noise has nothing that long."""
+    for piece in _READABLE.findall(raw.decode("utf-8", "replace")):
+        if _PARTED.search(piece):
+            yield piece
+
+
+def _one_a_line(text: str) -> Iterator[Reading]:
+    """Join lines of one word each."""
+    words: list[str] = []
+    start = end = at = 0
+    for line in (*text.split("\n"), "- - -"):
+        parts = len(line) < _WIDEST and line.split(None, 2)
+        found = _LINE.findall(line) if parts and len(parts) < 3 else ()
+        if len(found) == 1:
+            start = start if words else at
+            words.append(found[0])
+            end = at + len(line)
+        elif parts != []:  # another line, not a blank one
+            if len(words) >= _LINES:
+                yield Reading(start, end, " ".join(words))
+            words = []
+        at += len(line) + 1
