@@ -298,6 +298,11 @@ class _Beside(_Same):
             row["version"] = self._at(row["version"])
         elif table == "watermarks" and not chat:
             row["seq"] = self._at(row["seq"])
+        elif table == "verdicts" and not chat:  # of a version of a record
+            if self._at(row["seq"], bisect_left) == self._at(row["seq"]):
+                self.done.present[table] += 1  # which was there
+                return
+            row["seq"] = self._at(row["seq"])
         elif table == "erasures":
             row |= {"docs": "[]", "versions": "[]"}  # the numbers here have no gaps
         if not self.add(table, row) and table == "pads" and not self._is_same(table, row):
