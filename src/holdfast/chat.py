@@ -494,10 +494,12 @@ class Chat(Digest):
             InvalidInput: the other one is no chat.
 
         """
-        given: object = other
-        if not isinstance(given, Chat):
-            raise InvalidInput(f"{shown(given)} is no chat.", "Pass a handle that Memory.chat made.")
-        return self._id == other.id and self._memory.scope.space == other._memory.scope.space
+        try:  # a traced one is none of this class
+            return self._id == other.id and self._memory.scope.space == other._memory.scope.space
+        except AttributeError as error:
+            raise InvalidInput(
+                f"{shown(other)} is no chat.", "Pass a handle that Memory.chat made."
+            ) from error
 
     @repeated
     def end(self) -> list[Job]:

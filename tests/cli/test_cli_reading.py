@@ -140,6 +140,7 @@ def test_recall_as_json(cli: Cli) -> None:
     (hit,) = answer["hits"]
     assert set(hit) == {
         "source", "text", "score", "id", "chat", "seq", "last", "role", "name", "at", "why", "title", "kind", "flags",
+        "wordings",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
     assert set(hit["why"]) == {"shares", "words"}
@@ -289,7 +290,7 @@ def test_window_with_a_query_shows_the_prompt(cli: Cli) -> None:
     assert "Prompt: " in text
     answer = cli.json("window", "retry-bug", "--budget", "500", "--query", "what was ERR_4312?")
     assert set(answer) == {"chat", "query", "prompt"}
-    assert set(answer["prompt"]) == {"system", "messages", "window", "hits", "tokens"}
+    assert set(answer["prompt"]) == {"system", "messages", "window", "hits", "tokens", "omitted"}
     assert answer["prompt"]["tokens"]["total"] <= 500
 
 

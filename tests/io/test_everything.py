@@ -120,7 +120,26 @@ def test_everything_comes_back_equal(memory: Memory, tmp_path: Path) -> None:
 def test_every_table_is_filled_by_what_is_compared(quick: Memory) -> None:
     fill(quick)
     counted = Counter(table for table, _ in whole.read(quick._open.database, quick.scope.space))
-    assert counted.keys() >= set(tables()) - {"segments", "spend", "uses"}
+    assert counted.keys() >= set(tables()) - {"segments", "spend", "uses", "verdicts"}
+
+
+def test_what_a_guard_said_comes_back_to_the_same_message_and_record(tmp_path: Path) -> None:
+    with (
+        Memory(":memory:", user="ada", guard=lambda text: "kettle" in text) as asked,
+        Memory(":memory:", user="eve") as copy,
+    ):
+        asked.chat("monday").append(role="user", content="Put the kettle on.")
+        asked.remember("The kettle is blue", "finding")
+        asked.remember("The cup is red", "finding")
+        asked.work()
+        assert [one.text for one in asked.quarantine()] == ["The kettle is blue"]
+        path = written(asked, tmp_path / "all.jsonl")
+        copy.remember("Lives in Kiel")
+        for added in (True, False):
+            assert (import_paths(copy, path).rows.get("verdicts", 0) > 0) is added
+        assert copy.chat("monday").history()[0].flags == asked.chat("monday").history()[0].flags != ()
+        assert [one.text for one in copy.quarantine()] == ["The kettle is blue"]
+        assert copy.verify().ok
 
 
 def test_from_sqlite_to_postgresql_and_back(quick: Memory, postgres_url: str, tmp_path: Path) -> None:

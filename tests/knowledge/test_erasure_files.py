@@ -52,7 +52,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ada(own_postgres_url: str) -> Iterator[Memory]:
-    with Memory(own_postgres_url, user="ada") as memory:
+    with Memory(own_postgres_url, user="ada", admin=True) as memory:
         yield memory
 
 

@@ -31,7 +31,7 @@ def known(memory: Memory) -> str:
 @pytest.fixture
 def capped(location: str) -> Iterator[Memory]:
     """Open a memory whose facts are limited in what is stored of them."""
-    with Memory(location, user="ada", kinds=[CAPPED]) as memory:
+    with Memory(location, user="ada", kinds=[CAPPED], admin=True) as memory:
         yield memory
 
 

@@ -97,6 +97,7 @@ def test_the_prompts_of_a_chat_are_equal_to_the_byte(location: str) -> None:
     with Memory(location, user="ada") as memory:
         know(memory, range(60))
         chat = memory.chat("monday")
+        chat.append(role="user", content="Hello.")
         first = chat.prompt()
         know(memory, range(60, 70))
         memory.remember(fact(2))

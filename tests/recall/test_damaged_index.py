@@ -398,9 +398,9 @@ def test_a_lost_session_does_not_hinder_a_search(indexed: Memory) -> None:
     damage(
         indexed, lambda tx, space: tx.all("DELETE FROM sessions WHERE space = :s AND chat = 'lost'", s=space)
     )
-    assert indexed.recall("lantern") == []
+    assert {hit.chat for hit in indexed.recall("lantern")} == {"lost"}
     tell(indexed, [Said("new", "a lantern")])
-    assert found(indexed.recall("lantern")) == ["a lantern"]
+    assert {hit.chat for hit in indexed.recall("lantern")} == {"lost", "new"}
 
 
 def test_tool_calls_that_are_no_json_do_not_hinder_a_search(space: Memory) -> None:

@@ -18,7 +18,7 @@ from programs import run
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
     path = tmp_path / "memory.db"
-    with Memory(path, tenant="acme", user="ada") as memory:
+    with Memory(path, tenant="acme", user="ada", admin=True) as memory:
         memory.chat("a").append([{"role": "user", "content": f"word {n}"} for n in range(200)])
         memory.remember("Lives in Kiel", kind="fact")
         memory.scoped(user="bob").remember("Lives in Bremen", kind="fact")
@@ -32,7 +32,7 @@ def test_a_backup_is_a_database_with_everything_of_everybody(filled: Path, tmp_p
         assert found.ok
         assert (found.checked["spaces"], found.checked["checksums"]) == (2, 203)
         expected = memory.chat("a").history(), [hit.text for hit in memory.recall("word 7")]
-    with Memory(tmp_path / "copy.db", tenant="acme", user="ada") as copy:
+    with Memory(tmp_path / "copy.db", tenant="acme", user="ada", admin=True) as copy:
         assert (copy.chat("a").history(), [hit.text for hit in copy.recall("word 7")]) == expected
         assert [record.text for record in copy.scoped(user="bob").records()] == ["Lives in Bremen"]
         assert copy.verify().ok

@@ -83,12 +83,12 @@ def older(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_it_answers_the_same(older: str) -> None:
     expected = json.loads((DATA / f"schema_{VERSION}.json").read_text("utf-8"))
-    with Memory(older, tenant="acme", user="ada") as memory:
+    with Memory(older, tenant="acme", user="ada", admin=True) as memory:
         assert json.loads(json.dumps(answers(memory))) == expected
 
 
 def test_its_rows_are_unproven_which_is_no_problem(older: str) -> None:
-    with Memory(older, tenant="acme", user="ada") as memory:
+    with Memory(older, tenant="acme", user="ada", admin=True) as memory:
         verified = memory.verify()
         assert (verified.problems, verified.unproven, verified.checked["checksums"]) == ((), 54, 0)
         memory.chat("wednesday").append(role="user", content="And now with a checksum.")

@@ -177,10 +177,11 @@ def test_damage_is_called_damage(sound: Path, tmp_path: Path) -> None:
     for page in range(10, len(content) // PAGE):
         noise(content, page, dice)
     (tmp_path / "memory.db").write_bytes(content)
-    with Memory(tmp_path / "memory.db", tenant="acme", user="ada") as memory:
-        chats = [memory.chat(f"chat{n}") for n in range(6)]
-        with pytest.raises(Damaged, match=r"is damaged.*salvage"):
-            [chat.history() for chat in chats]
+    with (
+        pytest.raises(Damaged, match=r"is damaged.*salvage"),
+        Memory(tmp_path / "memory.db", tenant="acme", user="ada") as memory,
+    ):
+        [memory.chat(f"chat{n}").history() for n in range(6)]
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"Dear diary" * 1000, bytes(100_000)])

@@ -30,7 +30,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from holdfast.payload import parse, to_openai
+from holdfast.payload import cleaned, parse, to_openai
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
@@ -238,14 +238,14 @@ def _original(message: Message) -> _Original | None:
         return None
     try:
         (found,) = ModelMessagesTypeAdapter.validate_python([json.loads(text)])
-        same = write(found, number)
+        same, there = cleaned(write(found, number)), cleaned(message)
     except (ValueError, RecursionError):
         return None  # of another version: its words are there all the same
     if (same.role, same.content, same.calls, same.call_id) != (
-        message.role,
-        message.content,
-        message.calls,
-        message.call_id,
+        there.role,
+        there.content,
+        there.calls,
+        there.call_id,
     ):
         return None
     return _Original(found, number)

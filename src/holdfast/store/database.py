@@ -15,6 +15,7 @@ from functools import cache, wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from holdfast.errors import Closed, InvalidInput, NewerSchema, Unavailable
+from holdfast.text.shorten import shown
 
 Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]
@@ -245,5 +246,5 @@ def check_location(location: object) -> str:
     with suppress(UnicodeEncodeError):
         if isinstance(text, str) and text and b"\x00" not in os.fsencode(text):
             return text
-    shown = "A URL that has a NUL in it" if isinstance(text, str) and "://" in text else repr(location)
-    raise InvalidInput(f"{shown} is not a place for a database.", "Give a path or a postgresql:// URL.")
+    named = "A URL that has a NUL in it" if isinstance(text, str) and "://" in text else shown(location)
+    raise InvalidInput(f"{named} is not a place for a database.", "Give a path or a postgresql:// URL.")
