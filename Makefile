@@ -21,8 +21,10 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-dev   ## the numbers of the README; DATA=folder adds recall
+bench: $(VENV)/.installed-dev   ## the numbers of the README and the how-tos; DATA=folder adds recall
 	$(BIN)/holdfast bench speed --full
+	$(BIN)/holdfast bench records
+	$(BIN)/holdfast bench agents
 	$(if $(DATA),$(BIN)/holdfast bench recall $(DATA),)
 
 reference: $(VENV)/.installed-dev  ## the pages of docs/reference, from the docstrings

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -74,8 +75,14 @@ def test_what_is_of_no_type_is_refused(
 
 @pytest.mark.parametrize(("handle", "name", "parameter"), list(parameters()))
 def test_no_value_gives_a_raw_error(
-    handles: dict[type, object], handle: type, name: str, parameter: str
+    handles: dict[type, object],
+    handle: type,
+    name: str,
+    parameter: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where a value is a path
     for value in VALUES:
         with suppress(HoldfastError):
             call(getattr(handles[handle], name), parameter, value, handles[handle])()
