@@ -138,6 +138,12 @@ def test_every_row_that_is_not_on_a_damaged_page_is_saved(sound: Path, tmp_path:
         assert memory.verify().problems == ()
 
 
+def test_no_row_is_made_of_what_is_not_ours(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", user="ada") as memory:
+        memory.remember("The cup is red", "finding")
+    assert salvage(tmp_path / "memory.db", tmp_path / "new.db").rows == {"spaces": 1, "records": 1}
+
+
 def test_a_changed_byte_is_saved_as_it_is_and_named_by_verify(sound: Path, tmp_path: Path) -> None:
     content = bytearray(sound.read_bytes())
     at = content.index(b"Chat 3, message 17:")

@@ -17,6 +17,7 @@ from holdfast.store.database import open_database
 from holdfast.store.log import call_key
 from holdfast.store.newfile import new_file
 from holdfast.store.pages import Cell, Found, Lost, Pages
+from holdfast.store.receipts import FILE
 from holdfast.store.tables import Column, Table, tables
 from holdfast.store.whole import put
 from holdfast.types import MAX_COUNT
@@ -224,7 +225,9 @@ def _match(found: Found) -> tuple[Table, _Row] | None:
             continue
         columns = _as_stored(table) if found.is_index else table.columns
         row = _fit(columns, found.values)
-        if row is not None:
+        if row is not None and (
+            row["space"] == FILE or row["space"].count("/") == 1
+        ):  # as `Scope.space` is written
             return table, row
     return None
 
