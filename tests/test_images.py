@@ -162,7 +162,11 @@ def test_images_stored_before_they_were_counted_are_counted_when_shown(shared_lo
         database = open_database(shared_location)
         with database.writing() as tx:  # what the version before would have stored
             space = memory.scope.space
-            tx.all("UPDATE messages SET tokens = :tokens WHERE space = :space", tokens=words, space=space)
+            tx.all(
+                "UPDATE messages SET tokens = :tokens, checksum = NULL WHERE space = :space",
+                tokens=words,
+                space=space,
+            )
             tx.all(
                 "UPDATE sessions SET tokens = :tokens WHERE space = :space", tokens=10 * words, space=space
             )
