@@ -202,6 +202,22 @@ def test_what_it_takes_from_nobody_stays_a_placeholder(
     assert turns(memory, user(LOOK, part)) == (user(LOOK, {"type": "text", "text": placeholder}),)
 
 
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": [], "text": "x"},
+        {"type": "image", "source": 5},
+        {"type": "file", "file": {"file_data": 7}},
+        {"type": "document", "title": 7, "source": {"type": "url", "url": "https://x.org/a"}},
+        {"type": "document", "source": {"type": "content", "content": [5, {"type": "text", "text": 7}, {}]}},
+        {"type": "thinking", "thinking": "x", "signature": "y"},
+    ],
+)
+def test_parts_of_any_shape_are_accepted(memory: Memory, role: str, part: object) -> None:
+    assert turns(memory, {"role": role, "content": [LOOK, part]})
+
+
 def test_models_that_read_text_only_get_placeholders(memory: Memory) -> None:
     sent = (user(LOOK, CAT, PLAN), model(SEE), user(result(content=[OWN])))
     first, _, last = turns(memory, *sent, images="placeholder")

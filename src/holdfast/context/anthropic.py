@@ -40,13 +40,14 @@ def to_anthropic(message: Message, *, images: bool = True, thinking: bool = Fals
         results = [_result(call, given.get(call), whole, images=images) for call in message.answers]
         beside = _blocks(content, images=images) if given else []
         return [item for blocks in (*([one] for one in results), beside) for item in _item("user", blocks)]
+    is_model = message.role == "assistant"
     if content:
-        blocks = _blocks(content, images=images and message.role != "assistant", thinking=thinking)
+        blocks = _blocks(content, images=not is_model and images, thinking=is_model and thinking)
     else:
         blocks = _texts("" if message.content == REASONING else message.content)
     if message.role == "tool":  # without the id of a call, it is accepted only as something that was said
         blocks = [*_texts(f"[result of {message.name or 'a tool'}]"), *blocks]
-    return _item("assistant" if message.role == "assistant" else "user", [*blocks, *_calls(message, content)])
+    return _item("assistant" if is_model else "user", [*blocks, *_calls(message, content)])
 
 
 def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
@@ -96,9 +97,9 @@ def _blocks(content: Sequence[object], *, images: bool, thinking: bool = False) 
     """Write the parts of a message, but for calls and results."""
     blocks: list[Block] = []
     for part in content:
-        kind = part.get("type") if isinstance(part, Mapping) else "text"
+        kind = str(part.get("type")) if isinstance(part, Mapping) else "text"
         if thinking and isinstance(part, Mapping) and kind in _THOUGHTS:
-            thought = {key: part.get(key) for key in ("type", *_THOUGHTS[str(kind)])}
+            thought = {key: part.get(key) for key in ("type", *_THOUGHTS[kind])}
             blocks += [thought] if all(isinstance(value, str) for value in thought.values()) else []
         elif kind not in _APART:
             blocks += _shown(each_text(part, clean), images=images)

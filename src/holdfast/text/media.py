@@ -39,7 +39,7 @@ def media(content: Sequence[object]) -> Iterator[Part]:
         if isinstance(part, Mapping):
             inner = part.get("content") if part.get("type") == "tool_result" else None
             for one in inner if isinstance(inner, list) else (part,):
-                if isinstance(one, Mapping) and one.get("type") in _MEDIA:
+                if isinstance(one, Mapping) and str(one.get("type")) in _MEDIA:
                     yield one
 
 
@@ -165,9 +165,8 @@ def to_anthropic(part: Part) -> dict[str, object] | None:
     source = _kept(part) or _written(part) or _source(address, {"application/pdf"})
     title = file.get("title") or file.get("filename")
     beside = {"title": title, "context": part.get("context"), "citations": part.get("citations")}
-    return (
-        {"type": "document", "source": source, **{k: v for k, v in beside.items() if v}} if source else None
-    )
+    kept = {key: value for key, value in beside.items() if value and isinstance(value, str | Mapping)}
+    return {"type": "document", "source": source, **kept} if source else None
 
 
 def _kept(part: Part) -> dict[str, object] | None:
@@ -188,16 +187,19 @@ def _written(part: Part) -> dict[str, object] | None:
     content = source.get("content") if isinstance(source, Mapping) else None
     if isinstance(content, list):
         blocks = [
-            {"type": "text", "text": one["text"]} if one.get("type") == "text" else to_anthropic(one)
+            to_anthropic(one) if str(one.get("type")) in IMAGE_PARTS else _plain(one.get("text"))
             for one in content
             if isinstance(one, Mapping)
-            and (one.get("type") in IMAGE_PARTS or str(one.get("text") or "").strip())
         ]
         kept = [block for block in blocks if block]
         return {"type": "content", "content": kept} if kept else None
     if text is None or not text.strip():
         return None
     return {"type": "text", "media_type": "text/plain", "data": text}
+
+
+def _plain(text: object) -> dict[str, object] | None:
+    return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
 
 
 def _source(address: object, kinds: Container[str]) -> dict[str, object] | None:
