@@ -68,6 +68,8 @@ if TYPE_CHECKING:
 
 Images = Literal["keep", "placeholder"]
 IMAGES: tuple[Images, ...] = get_args(Images)
+Format = Literal["openai", "anthropic"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 class Chat(Digest):
@@ -248,6 +250,7 @@ class Chat(Digest):
         policy: Policy | None = None,
         images: Images = "keep",
         secrets: Secrets = "mask",
+        format: Format = "openai",  # noqa: A002 - what it is called everywhere
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -268,19 +271,32 @@ class Chat(Digest):
             system: your own instructions, which stand first.
             limit: at most so many recalled messages and records; None for as many as fit.
             policy: how to choose the window, within what is left of the budget.
-            images: "keep" sends the images, files and sound of the window as they came in, in the form that OpenAI takes;
+            images: "keep" sends the images, files and sound of the window as they came in, in the form that the `format` takes;
                 "placeholder" is for models that read text only, and a line such as `[image: cat.png]` stands for each.
             secrets: "mask" puts what it is in place of each credential in what was recalled and in summaries; "show" shows
                 them as they were said. The messages of this chat itself are always shown as they were said.
+            format: the form of `messages`, whatever they came in. "openai" is that of its chat completions, "anthropic" that
+                of its Messages API: blocks, as they came in where that takes them, from turns that alternate and begin
+                with the user (with "[…]" where the window begins with the assistant). Results begin the turn after their
+                calls, with their images; the system messages of the window end `system`, names are left out, and signed
+                reasoning is sent back in the turn that goes on, as it demands. `tokens` are the same in both.
 
         Raises:
-            InvalidInput: a negative budget or limit, a query or a system that is not text, an unknown policy, or no such
-                way to show images or secrets.
+            InvalidInput: a negative budget or limit, a query or a system that is not text, an unknown policy, no such
+                way to show images or secrets, or no such format.
 
         """
         run = current_run(self)
         return self._prompt(
-            run, budget, query, system=system, limit=limit, policy=policy, images=images, secrets=secrets
+            run,
+            budget,
+            query,
+            system=system,
+            limit=limit,
+            policy=policy,
+            images=images,
+            secrets=secrets,
+            format=format,
         )
 
     def _prompt(
@@ -294,6 +310,7 @@ class Chat(Digest):
         policy: Policy | None,
         images: Images,
         secrets: Secrets,
+        format: Format,  # noqa: A002 - as above
     ) -> Prompt:
         masked = is_masked(secrets)
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
@@ -307,6 +324,8 @@ class Chat(Digest):
             check_count(limit, "limit")
         if images not in IMAGES:
             raise InvalidInput(f"`images` is {shown(images)}.", f"Use one of {', '.join(IMAGES)}.")
+        if format not in FORMATS:
+            raise InvalidInput(f"`format` is {shown(format)}.", f"Use one of {', '.join(FORMATS)}.")
         policy = within(policy or Lossless(budget), budget)
         # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
         snapshots.freeze(opened.database, scope, self._id, opened.now())
@@ -333,6 +352,7 @@ class Chat(Digest):
                 masked=masked,
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
                 images=images == "keep",
+                anthropic=format == "anthropic",
             )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
         return replace(prompt, omitted=frozen.omitted)

@@ -215,7 +215,7 @@ def _shown_parts(message: Message) -> list[dict[str, object]]:
         return []
     content = media.content_of(message.raw)
     sent = [written for part in media.media(content) if (written := media.to_openai(part))]
-    if not sent or clean("\n".join(_read_parts(content)[0])) != message.content:
+    if not sent or texts_of(content) != message.content:
         return []
     if message.role == "tool":
         return sent
@@ -225,6 +225,16 @@ def _shown_parts(message: Message) -> list[dict[str, object]]:
         texts = _read_parts([part])[0] if written is None else []
         parts += [written] if written else [_text(clean(text)) for text in texts]
     return parts
+
+
+def texts_of(content: object) -> str:
+    """Return the text that content becomes in a message, with placeholders for what is not text.
+
+    Raises:
+        InvalidInput: parts of a shape that no format has.
+
+    """
+    return clean("\n".join(_read_parts(content)[0]))
 
 
 def _text(text: str) -> dict[str, object]:
@@ -240,7 +250,7 @@ def _results(message: Message) -> dict[str, str]:
     content = inner.get("content") if isinstance(inner, Mapping) else message.raw.get("content")
     for part in _blocks(content):
         if part.get("type") == "tool_result":
-            found[clean(str(part.get("tool_use_id")))] = clean("\n".join(_read_parts(part.get("content"))[0]))
+            found[clean(str(part.get("tool_use_id")))] = texts_of(part.get("content"))
     return found
 
 
@@ -249,7 +259,7 @@ def _said_beside_results(message: Message) -> str:
     if len(message.answers) == 1 or message.raw is None:
         return ""
     parts = [part for part in _blocks(message.raw.get("content")) if part.get("type") != "tool_result"]
-    return clean("\n".join(_read_parts(parts)[0]))
+    return texts_of(parts)
 
 
 def _role(value: object) -> Role:

@@ -14,7 +14,7 @@ from holdfast.store.records import NOW, Wanted
 from holdfast.types import Record, Writer, check_name
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat, Images
+    from holdfast.chat import Chat, Format, Images
     from holdfast.context.window import Policy
     from holdfast.text.masking import Secrets
     from holdfast.types import Prompt
@@ -109,10 +109,19 @@ class Run:
         policy: Policy | None = None,
         images: Images = "keep",
         secrets: Secrets = "mask",
+        format: Format = "openai",  # noqa: A002 - as in Chat
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
         return self._chat._prompt(  # noqa: SLF001 - as above
-            self, budget, query, system=system, limit=limit, policy=policy, images=images, secrets=secrets
+            self,
+            budget,
+            query,
+            system=system,
+            limit=limit,
+            policy=policy,
+            images=images,
+            secrets=secrets,
+            format=format,
         )
 
     def end(self) -> None:

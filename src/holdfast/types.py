@@ -590,7 +590,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Hold a prompt ready to be sent: system text, messages in the OpenAI chat format, and an account of its tokens.
+    """Hold a prompt ready to be sent: system text, messages in a model's chat format, and an account of its tokens.
 
     `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `room` to what is
     left of the budget to the session and to what was recalled, which is the budget to compact for; and `unchanged` to

@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.context.anthropic import INSTRUCTIONS, alternate, to_anthropic
 from holdfast.context.reach import NO_RESULT, UNKNOWN_CALL
 from holdfast.context.recalled import fit, write
 from holdfast.context.rendered import summary_message
@@ -43,6 +44,21 @@ class Part(NamedTuple):
     role: str
 
 
+class _Shape(NamedTuple):
+    """Say how messages are written."""
+
+    images: bool = True
+    anthropic: bool = False
+
+    def write(self, message: Message, *, thinking: bool) -> list[dict[str, object]]:
+        """Write a message; `thinking` where it belongs to the turn that goes on, of which Anthropic wants its reasoning back."""
+        if not self.anthropic:
+            return to_openai(message, images=self.images)
+        if message.role in INSTRUCTIONS:
+            return []
+        return to_anthropic(message, images=self.images, thinking=thinking)
+
+
 def build(
     select: Callable[[int], Window],
     hits: Sequence[Hit],
@@ -56,6 +72,7 @@ def build(
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
     images: bool = True,
+    anthropic: bool = False,
 ) -> Prompt:
     """Make the prompt for the next turn of `chat`.
 
@@ -68,7 +85,8 @@ def build(
 
     `tokens["known"]` and `tokens["recalled"]` are the cost of these two parts and `tokens["system"]` that of all other
     system text, and `tokens["room"]` what those leave to the session and to what was recalled. `unchanged` is given the fingerprint of the prompt, and its answer is `tokens["unchanged"]`. Calls
-    `select` a few times. Without `images`, placeholders stand for all that is not text.
+    `select` a few times. Without `images`, placeholders stand for all that is not text. The messages have OpenAI's form,
+    or with `anthropic` that of Anthropic, in which the system messages of the window end the system text.
 
     Raises:
         InvalidInput: `budget` is not an int of 0 or more, or `share` is not between 0 and 1.
@@ -83,8 +101,12 @@ def build(
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
     shown = min(_cost(known, count), reserved)  # parts are rounded up, and together must be the whole
     total = reserved + spent + window.tokens
-    parts = _with_recalled(_parts(window, masked=masked, images=images), recalled, spent)
-    fingerprint = ((hash(text), reserved), *((part.identity, part.tokens) for part in parts))
+    told = [one for one in window.messages if anthropic and one.role in INSTRUCTIONS]
+    text = "\n\n".join(part for part in (text, *(one.content for one in told)) if part)
+    shape = _Shape(images, anthropic)
+    parts = _with_recalled(_parts(window, shape, masked=masked), recalled, spent)
+    first = (hash((text, anthropic)), reserved + sum(one.tokens for one in told))
+    fingerprint = (first, *((part.identity, part.tokens) for part in parts))
     account = {
         "system": reserved - shown,
         "known": shown,
@@ -97,7 +119,8 @@ def build(
         "free": max(0, budget - total),
     }
     found = tuple(entry.hit for entry in entries)
-    return Prompt(text, tuple(part.item for part in parts), window, found, account)
+    items = (part.item for part in parts)
+    return Prompt(text, alternate(items) if anthropic else tuple(items), window, found, account)
 
 
 # How the budget is split ----------------------------------------------------------------------------------------------
@@ -230,30 +253,40 @@ def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
     Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a user who
     writes while a tool runs.
     """
-    return tuple(part.item for part in _written(messages))
+    return tuple(part.item for part in _written(tuple(messages), _Shape()))
 
 
-def _written(messages: Iterable[Message], *, images: bool = True) -> Iterable[Part]:
+def _written(messages: Sequence[Message], shape: _Shape) -> Iterable[Part]:
     blocks: list[list[Part]] = []
     calls: dict[object, list[Part]] = {}
-    for message in messages:
+    newest_user = max((place for place, one in enumerate(messages) if one.role == "user"), default=-1)
+    for place, message in enumerate(messages):
         tokens = message.tokens
-        for number, item in enumerate(to_openai(message, images=images)):
-            joined = calls.get(item.get("tool_call_id"))
+        for number, item in enumerate(shape.write(message, thinking=place > newest_user)):
+            joined = calls.get(_answered(item))
             if joined is None:
                 blocks.append(joined := [])
-            joined.append(Part(hash((message.seq, message.id, number)), tokens, item, message.role))
+            blocks_in_it = len(content) if isinstance(content := item["content"], list) else 0
+            identity = hash((message.seq, message.id, number, blocks_in_it))
+            joined.append(Part(identity, tokens, item, message.role))
             calls.update((call.id, joined) for call in message.calls)
             tokens = 0  # all that it costs is counted with the first
     return chain.from_iterable(blocks)
 
 
-def _parts(window: Window, *, masked: bool, images: bool) -> list[Part]:
+def _answered(item: dict[str, object]) -> object:
+    """Return the id of the call that an item answers."""
+    content = item["content"]
+    block = content[0] if isinstance(content, list) else item
+    return item.get("tool_call_id") or block.get("tool_use_id")
+
+
+def _parts(window: Window, shape: _Shape, *, masked: bool) -> list[Part]:
     summaries = [
         Part(hash((one.id, one.last, one.tokens)), one.tokens, summary_message(one, masked=masked), "summary")
         for one in window.summaries
     ]
-    return [*summaries, *_written(window.messages, images=images)]
+    return [*summaries, *_written(window.messages, shape)]
 
 
 def _with_recalled(parts: list[Part], recalled: str, tokens: int) -> list[Part]:

@@ -1,9 +1,9 @@
-"""Parts of a message that are not text: images, files and sound, what they cost a model, and how OpenAI takes them."""
+"""Parts of a message that are not text: images, files and sound, what they cost a model, and how OpenAI and Anthropic take them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from holdfast.text.clean import clean
 
@@ -17,6 +17,7 @@ LOW_DETAIL_TOKENS = 85
 PAGE_TOKENS = 3_000
 _PAGE_BYTES = 50_000  # of a PDF, taken for one page
 _SOUND_BYTES = 1_600  # a tenth of a second at 128 kbit/s, which is one token
+_IMAGE_TYPES = {f"image/{kind}" for kind in ("jpeg", "png", "gif", "webp")}
 _BASE64 = 3 / 4  # of its characters are the bytes of what is encoded
 
 Part = Mapping[str, object]
@@ -38,7 +39,7 @@ def media(content: Sequence[object]) -> Iterator[Part]:
         if isinstance(part, Mapping):
             inner = part.get("content") if part.get("type") == "tool_result" else None
             for one in inner if isinstance(inner, list) else (part,):
-                if isinstance(one, Mapping) and one.get("type") in _MEDIA:
+                if isinstance(one, Mapping) and str(one.get("type")) in _MEDIA:
                     yield one
 
 
@@ -144,3 +145,77 @@ def _address(part: Part) -> str | None:
     kind = next((one for one in kinds if isinstance(one, str)), None)
     data = source.get("data")
     return f"data:{kind};base64,{data}" if kind and isinstance(data, str) and data else None
+
+
+def to_anthropic(part: Part) -> dict[str, object] | None:
+    """Write a part as a block that Anthropic takes; None for one that it cannot read, such as sound."""
+    kind = part.get("type")
+    if kind in IMAGE_PARTS:
+        written = _image(part)
+        image = written["image_url"] if written else None
+        source = _kept(part) or _source(
+            image.get("url") if isinstance(image, Mapping) else None, _IMAGE_TYPES
+        )
+        return {"type": "image", "source": source} if source else None
+    if kind in _SOUND_PARTS:
+        return None
+    inner = part.get("file")
+    file = inner if isinstance(inner, Mapping) else part
+    address = file.get("file_data") or file.get("file_url") or _address(part)
+    source = _kept(part) or _written(part) or _source(address, {"application/pdf"})
+    title = file.get("title") or file.get("filename")
+    beside = {"title": title, "context": part.get("context"), "citations": part.get("citations")}
+    kept = {key: value for key, value in beside.items() if value and isinstance(value, str | Mapping)}
+    return {"type": "document", "source": source, **kept} if source else None
+
+
+def _kept(part: Part) -> dict[str, object] | None:
+    """Return the source of what is kept with Anthropic."""
+    source = part.get("source")
+    if (
+        isinstance(source, Mapping)
+        and source.get("type") == "file"
+        and isinstance(source.get("file_id"), str)
+    ):
+        return {"type": "file", "file_id": source["file_id"]}
+    return None
+
+
+def _written(part: Part) -> dict[str, object] | None:
+    """Return the source of a document whose text is in the message, as text or as parts, which may be images."""
+    source, text = part.get("source"), _text_of(part)
+    content = source.get("content") if isinstance(source, Mapping) else None
+    if isinstance(content, list):
+        blocks = [
+            to_anthropic(one) if str(one.get("type")) in IMAGE_PARTS else _plain(one.get("text"))
+            for one in content
+            if isinstance(one, Mapping)
+        ]
+        kept = [block for block in blocks if block]
+        return {"type": "content", "content": kept} if kept else None
+    if text is None or not text.strip():
+        return None
+    return {"type": "text", "media_type": "text/plain", "data": text}
+
+
+def _plain(text: object) -> dict[str, object] | None:
+    return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
+
+
+def _source(address: object, kinds: Container[str]) -> dict[str, object] | None:
+    """Return where something is to be read: at an address of the web, or in a data URL of one of these kinds."""
+    if not isinstance(address, str):
+        return None
+    if address.startswith(("https://", "http://")):
+        return {"type": "url", "url": address}
+    head, _, data = address.partition(",")
+    kind = (
+        head.removeprefix("data:")
+        .removesuffix(";base64")
+        .split(";")[0]
+        .lower()
+        .replace("image/jpg", "image/jpeg")
+    )
+    if data and head.startswith("data:") and head.endswith(";base64") and kind in kinds:
+        return {"type": "base64", "media_type": kind, "data": data}
+    return None
