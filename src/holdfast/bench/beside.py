@@ -87,7 +87,7 @@ def _race(path: Path, plan: Plan) -> dict[str, Taken]:
     taken = {name: Taken() for name in contenders}
     texts = Words().messages(plan.settling + plan.rounds * len(contenders) * (plan.block + plan.calm))
     names = iter(users(plan))
-    with Memory(path, user="ada") as memory:
+    with Memory(path, user="ada", admin=True) as memory:
         chat = memory.chat("monday")
         _append(chat, islice(texts, plan.settling))
         for _ in range(plan.rounds):
