@@ -41,7 +41,8 @@ _FEWEST_WORDS = (
 )
 _FREE, _PER = 5, 100  # a part may have this many observations, and one more for each so many characters of it
 _SHORTEST_QUOTE = 6  # characters of two or three words; fewer are in every text
-_CUT = 4  # words from which on a quote may begin and end within a word, as what was cut off does
+# From so many words, or characters of several, a quote may begin and end within a word, as what was cut off does.
+_CUT, _LONG_CUT = 4, 20
 _ANSWER = 1_500  # tokens, about
 _USE = 100  # characters of a call or a result: what for and how it went, which is what is said about it
 _CALL = "calls "  # begins the line of a call
@@ -359,10 +360,15 @@ def _flaw(text: str, found: Mapping[str, Observation]) -> str:
         return "blank"
     if len(text) > LONGEST:
         return "too long"
-    words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
-    if len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words):
+    if says_too_little(text):
         return "too short"
     return "repeated" if text.casefold() in found else ""
+
+
+def says_too_little(text: str) -> bool:
+    """Return whether a text has fewer than two words, or only letters: what a model writes that found nothing."""
+    words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
+    return len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words)
 
 
 def _observation(
@@ -466,10 +472,11 @@ def _is_in(quote: str, text: str) -> bool:
     most = max((len(words.split()) for words in pieces), default=0)
     if len(quote) > LONGEST or most < _FEWEST_WORDS or (most < _CUT and len(quote) < _SHORTEST_QUOTE):
         return False
+    may_be_cut = len(" ".join(pieces).split()) >= _CUT or len(quote) >= _LONG_CUT
     end = 0
     for words in pieces:
         start = text.find(words, end)
-        if start < 0 and len(words.split()) >= _CUT:
+        if start < 0 and may_be_cut and words in (pieces[0], pieces[-1]):
             start = text.find(words.strip(), end)
         if start < 0:
             return False
