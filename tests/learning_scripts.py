@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from holdfast import Memory, Message, Record
-from holdfast.bench.scripted import Scripted, lines
+from holdfast.bench.scripted import Line, Scripted, lines
 from holdfast.chat import Chat
 from holdfast.context.sentences import sentences
 
@@ -103,14 +103,32 @@ def everything(prompt: str) -> object:
 
 
 def finds(*found: str | tuple[str, Sequence[int], str], kind: str = "finding") -> Answer:
-    """Answer with some texts of a kind, each with its messages and its quote if they are given."""
-    items = [
-        {"text": one, "messages": [], "quote": ""}
-        if isinstance(one, str)
-        else {"text": one[0], "messages": list(one[1]), "quote": one[2]}
-        for one in found
-    ]
-    return lambda _: {"findings": [], "insights": [], "lessons": [], f"{kind}s": items}
+    """Answer with some texts of a kind, each with its messages and its quote if they are given.
+
+    Without a quote, it is what the first of these messages that was shown begins with, a user's if there is one; without
+    messages, they are all that were shown.
+    """
+
+    def answer(prompt: str) -> object:
+        shown = lines(framed(prompt, "conversation"))
+        items = [
+            {"text": text, "messages": list(seqs) or _ends(shown), "quote": quote or _begun(shown, seqs)}
+            for text, seqs, quote in ((one, (), "") if isinstance(one, str) else one for one in found)
+        ]
+        return {"findings": [], "insights": [], "lessons": [], f"{kind}s": items}
+
+    return answer
+
+
+def _ends(shown: Sequence[Line]) -> list[int]:
+    return [shown[0].seq, shown[-1].seq] if shown and shown[0].seq else []
+
+
+def _begun(shown: Sequence[Line], seqs: Sequence[int]) -> str:
+    """Take the first words of a message of a range, or of any that was shown."""
+    within = [line for line in shown if seqs and seqs[0] <= line.seq <= seqs[-1]] or shown
+    said = min(within, key=lambda line: line.speaker != "user", default=Line(0, "", ""))
+    return " ".join(said.text.split()[:6])
 
 
 def offers(profile: str | None = None, *found: str, why: str = "The user said so.") -> Answer:

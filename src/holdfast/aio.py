@@ -243,11 +243,13 @@ class AsyncChat(_Async[Chat]):
         if model is None:
             return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
         at_once = AT_ONCE if model.is_async else 1
-        steps = self._sync._steps(mode, model, progress, policy, at_once=at_once)  # noqa: SLF001 - its twin
-        patience, meter = policy.compaction.patience, self._sync._meter()  # noqa: SLF001 - as above
+        from holdfast.context.compact import Span  # noqa: PLC0415 - as in Chat.compact
+
+        span, meter = Span(policy.compaction), self._sync._meter()  # noqa: SLF001 - its twin
+        steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - as above
 
         async def ask(prompt: str) -> str:
-            return await _metered(meter, model, asking(prompt), patience, self.id, on_thread)
+            return await _metered(meter, model, asking(prompt), span.wait(), self.id, on_thread)
 
         try:
             done = await _drive(steps, ask, on_thread)

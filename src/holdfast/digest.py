@@ -26,7 +26,7 @@ from holdfast.types import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.context.compact import Mode, Session, Steps
+    from holdfast.context.compact import Mode, Session, Span, Steps
     from holdfast.learn.question import Question
     from holdfast.llm import LLM, Model
     from holdfast.memory import Memory
@@ -98,7 +98,8 @@ class Digest:
         Args:
             mode: "incremental" goes over the session once if it is crowded, which is what to call after each turn;
                 "full" goes on until the session is under its target, nothing more can be done, or a limit of the
-                policy is reached (24 calls of a model, 120 seconds); call it again then.
+                policy is reached (24 calls of a model, 120 seconds); call it again then. An answer that is not there
+                when the time is over is not waited for, and `why` of the result names the thread of a function.
             budget: tokens of the window that the session is to fit, as for `crowded`.
             llm: what writes the summaries: a function from text to text, synchronous or not, or, with the extra
                 `llm`, a model of pydantic-ai or its name. Without one, they are sentences of the messages.
@@ -111,16 +112,16 @@ class Digest:
             MissingExtra: the model needs a package that is not installed.
 
         """
-        from holdfast.context.compact import drive  # noqa: PLC0415 - as above
+        from holdfast.context.compact import Span, drive  # noqa: PLC0415 - as above
 
         model = resolved(llm)
         policy = checked(policy, budget)
-        steps = self._steps(mode, model, progress, policy)
-        patience, meter = policy.compaction.patience, self._meter()
+        span, meter = Span(policy.compaction), self._meter()
+        steps = self._steps(mode, model, progress, policy, span)
 
         def ask(prompt: str) -> str:
             assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
-            return meter.ask(model, asking(prompt), patience, chat=self._id)
+            return meter.ask(model, asking(prompt), span.wait(), chat=self._id)
 
         try:
             done = drive(steps, ask)
@@ -150,6 +151,7 @@ class Digest:
         model: Model | None,
         progress: Callable[[CompactionResult], None] | None,
         policy: Lossless | SummaryBuffer,
+        span: Span | None = None,
         *,
         at_once: int = 1,
     ) -> Steps:
@@ -160,7 +162,14 @@ class Digest:
                 f"`progress` is {shown(progress)}.", "Pass a function of one account, or None."
             )
         return compact(
-            self._session(), mode, policy.budget, policy.compaction, model, at_once=at_once, report=progress
+            self._session(),
+            mode,
+            policy.budget,
+            policy.compaction,
+            model,
+            at_once=at_once,
+            report=progress,
+            span=span,
         )
 
     def _session(self) -> Session:

@@ -24,6 +24,7 @@ from holdfast.types import check_name
 
 if TYPE_CHECKING:
     import asyncio
+    from concurrent.futures import Future
 
     from pydantic_ai.models import Model as PydanticModel
     from pydantic_ai.models import ModelRequestParameters
@@ -312,7 +313,8 @@ async def acomplete(
 ) -> Answer:
     """Ask a model and await its answer, for at most `timeout` seconds. `schema` is as in `complete`.
 
-    A synchronous function is called on a thread. It goes on there, unheard, when the wait for it is cancelled or over.
+    A synchronous function is called on a thread of its own. It goes on there, unheard, when the wait for it is cancelled or
+    over, which the error then names.
 
     Raises:
         ModelFailed: it raised an error, did not answer in time, or what it answered is not text.
@@ -323,19 +325,17 @@ async def acomplete(
     model = _held(model, schema)
     if model.host is not None:
         return await asyncio.to_thread(complete, model, prompt, timeout)
+    thread = ""
     try:
         async with asyncio.timeout(timeout):
             if model.homebound:
                 return await at_home(lambda: _text(model, model.ask(prompt)))
-            # What it raises is explained on the thread: a StopIteration would never arrive from there.
-            call = partial(_call, model, prompt)
-            return await _text(model, call() if model.is_async else await asyncio.to_thread(call))
+            if model.is_async:
+                return await _text(model, _call(model, prompt))
+            ended, thread = _aside(model, prompt)
+            return await _text(model, await asyncio.wrap_future(ended))
     except TimeoutError as error:  # ours: that of a model is explained already
-        raise ModelFailed(
-            f"The model {shown(model.name)} did not answer within {timeout:g} s (TimeoutError).",
-            "Try again, or allow more time.",
-            reason="timeout",
-        ) from error
+        raise _late(model, timeout or 0.0, thread) from error
 
 
 def hosted(model: Model, loop: asyncio.AbstractEventLoop) -> Model:
@@ -377,10 +377,20 @@ def _held(model: Model, schema: Schema | None) -> Model:
 
 def _call_aside(model: Model, prompt: str, patience: float) -> object:
     """Call a function on a thread of its own, which is left alone if it does not answer in time."""
+    ended, thread = _aside(model, prompt)
+    try:
+        return ended.result(patience)
+    except TimeoutError as error:  # ours: what the model raises is explained already
+        raise _late(model, patience, thread) from error
+
+
+def _aside(model: Model, prompt: str) -> tuple[Future[object], str]:
+    """Call a function on a thread of its own, and return what is to come of it and the name of the thread."""
     from concurrent.futures import Future  # noqa: PLC0415 - loaded only where it is used
     from threading import Thread  # noqa: PLC0415
 
     ended: Future[object] = Future()
+    ended.set_running_or_notify_cancel()  # who waits for it may be cancelled, but not the call
 
     def call() -> None:
         try:
@@ -388,20 +398,23 @@ def _call_aside(model: Model, prompt: str, patience: float) -> object:
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
             ended.set_exception(error)
 
-    # It must not keep the process from ending.
+    # It must not keep the process, or an event loop, from ending.
     thread = Thread(
         target=copy_context().run, args=(call,), name=f"holdfast-model-{next(_CALLS)}", daemon=True
     )
     thread.start()
-    try:
-        return ended.result(patience)
-    except TimeoutError as error:  # ours: what the model raises is explained already
-        raise ModelFailed(
-            f"The model {shown(model.name)} did not answer within {patience:g} s (TimeoutError); the call was left to its "
-            f"thread {thread.name!r}.",
-            "Try again, or allow more time; give the function a time-out of its own.",
-            reason="timeout",
-        ) from error
+    return ended, thread.name
+
+
+def _late(model: Model, patience: float, thread: str) -> ModelFailed:
+    left = f"; the call was left to its thread {thread!r}" if thread else ""
+    return ModelFailed(
+        f"The model {shown(model.name)} did not answer within {patience:g} s (TimeoutError){left}.",
+        "Try again, or allow more time; give the function a time-out of its own."
+        if thread
+        else "Try again, or allow more time.",
+        reason="timeout",
+    )
 
 
 def _call(model: Model, prompt: str) -> object:

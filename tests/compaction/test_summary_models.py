@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -419,6 +420,31 @@ def test_a_model_that_does_not_answer_is_given_up(memory: Memory, way: str) -> N
         compact(way, chat, llm, patience=0.05, seconds=0.5)
     assert caught.value.reason == "timeout"
     assert chat.tree() == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stored", [0, 1])
+def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
+    memory: Memory, way: str, stored: int
+) -> None:
+    """It is no failure: what was written before stays, and the account names the thread that the call is left to."""
+    chat, go_on, asked = memory.chat("c"), threading.Event(), count()
+    tell(chat, 40)
+
+    def llm(_: str) -> str:
+        if next(asked) >= stored:
+            go_on.wait()
+        return "They spoke of this and that."
+
+    try:
+        done = compact(way, chat, llm, patience=60, seconds=0.3)
+    finally:
+        go_on.set()
+    assert (len(done.summaries), len(chat.tree())) == (stored, stored)
+    assert done.why.startswith("The 0.3 seconds that it may take are over. The model ")
+    assert "did not answer" in done.why
+    assert "thread 'holdfast-model-" in done.why
+    check_tree(chat)
 
 
 @pytest.mark.parametrize("way", WAYS)

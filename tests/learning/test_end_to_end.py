@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from holdfast import Event, Learning, Memory, Record, WorkResult
-from holdfast.bench.scripted import Scripted
+from holdfast.bench.scripted import Scripted, lines
+from holdfast.context.sentences import sentences
 from holdfast.io.importing import import_paths
+from holdfast.learn import observe
+from holdfast.text.tokens import estimate_tokens
 from llm_server import Body, Server, completion, prompt_of
 
 pytestmark = pytest.mark.slow
 
 SESSIONS = 8
 NAME = "openai-chat:scripted"
+LEAST, LONGEST = 8, 900  # words and characters of a sentence that is quoted
 _WORDS = re.compile(r"\w+")
 
 
@@ -129,6 +135,30 @@ def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -
         assert record.source in ("", f"session:{record.chat}")
         assert str(record.meta["learned"]).endswith(" v1")
         assert record.meta["model"] == NAME
+
+
+def test_every_observation_of_the_script_quotes_words_that_are_there(done: Done) -> None:
+    found = [one for one in everything(done.memory) if str(one.meta["learned"]).startswith("observe")]
+    assert len(found) > 100
+    assert [one.text for one in found if not one.meta.get("quote")] == []
+
+
+def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
+    """Every sentence that a model is shown of the sessions, cut where it may be cut, in the middle of a word as well."""
+    refused, read = [], 0
+    for chat in done.memory.chats():
+        messages = done.memory.chat(chat.id).history()
+        for part in observe.parts(messages, estimate_tokens, 8_000):
+            told = [one for line in lines(part.transcript) for one in sentences(line.text)]
+            whole = [one for one in told if len(one.split()) > LEAST and len(one) < LONGEST]
+            quotes = [quote for one in whole for quote in (one[:60], f"“{one[:45].upper()}…”")]
+            items = [{"text": f"Observation number {n}.", "quote": quote} for n, quote in enumerate(quotes)]
+            own = replace(part, transcript="x" * 100 * len(items))
+            found = observe.read(json.dumps({"findings": items}), own, messages).observations
+            read += len(found)
+            refused += [quotes[n] for n, one in enumerate(found) if not one.quote]
+    assert read > 1_000
+    assert refused == []
 
 
 def test_what_was_spent_is_what_the_provider_counted(done: Done) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,20 @@ def test_what_an_answer_leaves_out_stays() -> None:
     assert read(answer(files="src/shop/client.py", decisions=None, outcome=None), DRAFT).files == (
         "src/shop/client.py",
     )
+
+
+def test_an_answer_of_single_words_takes_the_place_of_nothing() -> None:
+    draft = Episode("Asked: move the sessions.", 3, (), ("We moved them to PostgreSQL.",), "All tests pass.")
+    given = {"summary": "They moved the sessions.", "decisions": ["none", 5, "n/a"], "outcome": "none"}
+    assert read(json.dumps(given), draft) == replace(draft, text="They moved the sessions.")
+    for nothing in ("none", 5, "N/A", "x"):
+        with pytest.raises(Unreadable):
+            read(json.dumps({"summary": nothing}), draft)
+
+
+def test_an_episode_is_no_longer_than_what_it_tells_of() -> None:
+    told = read(json.dumps({"summary": "They spoke of much. " * 90}), Episode("", 3), "x" * 400)
+    assert len(told.text) <= 400
 
 
 def test_a_long_summary_is_cut_on_a_sentence() -> None:

@@ -45,8 +45,15 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
         {
             "observe": lambda _: {
                 "findings": [{"text": BACKUP, "messages": [], "quote": "takes 40 minutes"}],
-                "insights": [{"text": "The cellar in Frankfurt is dry enough for disks.", "quote": ""}],
-                "lessons": ["Copy the backup before the cellar is cleaned."],
+                "insights": [
+                    {
+                        "text": "The cellar in Frankfurt is dry enough for disks.",
+                        "quote": "a cellar in Frankfurt",
+                    }
+                ],
+                "lessons": [
+                    {"text": "Copy the backup before the cellar is cleaned.", "quote": "kept … in a cellar"}
+                ],
             }
         }
     )
@@ -252,6 +259,58 @@ def test_instructions_of_the_application_are_no_history(quick: Memory) -> None:
     model = finding()
     chat.extract(messages=(1, 2), llm=model)
     assert "refunds" not in model.prompts[0][1]
+
+
+# What it rests on
+
+INVENTED = "The owner of the shop is Mr. Brown, who lives in Ghent."
+
+
+@pytest.mark.parametrize("quote", ["", "Mr. Brown owns the shop", "because", SESSION[4][:40], 7])
+def test_what_rests_on_no_words_that_were_said_waits_in_quarantine(memory: Memory, quote: object) -> None:
+    chat = hold(memory)
+    item = {"text": INVENTED, "messages": [1, 4], "quote": quote}
+    found = chat.extract(messages=(1, 4), llm=Model({"observe": lambda _: {"findings": [item]}}))
+    (held,) = found.records
+    assert (held.trust, held.flags, held.messages) == ("quarantined", ("untrusted",), (1, 4))
+    assert (texts(memory), memory.quarantine()) == ([], [held])
+    assert not memory.recall("Who owns the shop?", sources=("record",))
+    assert "Brown" not in chat.prompt(4_000, "Who owns the shop?").system
+    assert chat.extract(messages=(1, 4), llm=Model({"observe": lambda _: {"findings": [item]}})).records == ()
+    memory.release(held.id, by="user")
+    assert texts(memory) == [INVENTED]
+
+
+def test_nor_does_a_restatement_without_such_words_count_as_evidence(memory: Memory) -> None:
+    hold(memory, "monday").extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
+    hold(memory, "tuesday").extract(llm=finding((BACKUP, (1, 1), "The backup takes 40 minutes")))
+    assert [record.evidence for record in learned(memory)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("quote", "trusted"), [("takes 40 minutes. It is kept", True), ("the backup is kept for years", False)]
+)
+def test_what_is_found_in_a_text_rests_on_the_text(memory: Memory, quote: str, trusted: bool) -> None:
+    item = {"text": "The backups of the shop are kept.", "messages": [], "quote": quote}
+    memory.extract(TEXT, llm=Model({"observe": lambda _: {"findings": [item]}}))
+    assert (len(memory.records()), len(memory.quarantine())) == (int(trusted), int(not trusted))
+
+
+def test_the_range_has_the_words_that_are_quoted(memory: Memory) -> None:
+    chat = hold(memory)
+    (record,) = chat.extract(
+        llm=finding(("All tests pass.", (1, 2), "all 42 tests of the shop pass"))
+    ).records
+    assert (record.trust, record.messages) == ("trusted", (4, 4))
+
+
+def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Path) -> None:
+    prompt = tmp_path / "short.md"
+    prompt.write_text("$step $type $known <conversation>\n$transcript\n</conversation> Answer with findings.")
+    hold(quick).extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
+    found = quick.relearn(llm=lambda _: json.dumps({"findings": [INVENTED]}), prompt=str(prompt))
+    assert [record.text for record in found.added] == [INVENTED]
+    assert texts(quick) == [INVENTED]
 
 
 # Quoted words of the user

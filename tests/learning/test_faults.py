@@ -657,7 +657,7 @@ ANSWERS = st.dictionaries(
 @settings(max_examples=12, deadline=None)
 @given(answer=ANSWERS)
 def test_no_answer_does_harm(kind: str, answer: dict[str, object]) -> None:
-    with Memory(":memory:", user="ada", clock=Clock(), learning=only(kind)) as memory:
+    with Memory(":memory:", user="ada", admin=True, clock=Clock(), learning=only(kind)) as memory:
         ben = with_others(memory, kind)
         before = memory.records()
         result = memory.work(llm=answering(json.dumps(answer)))

@@ -318,7 +318,8 @@ def test_a_users_message_wins_over_one_that_says_it_again() -> None:
         ([5, 99], (7, 7)),
         (None, (7, 7)),
         ([], (7, 7)),
-        ({"first": 5, "last": 6}, (5, 6)),
+        ({"first": 5, "last": 6}, (7, 7)),
+        ({"first": 6, "last": 7}, (6, 7)),
         ("all", (7, 7)),
         ([5, 6, 7], (5, 7)),
     ],
@@ -350,6 +351,43 @@ def test_a_quote_may_be_escaped_as_it_was_shown() -> None:
             answer({"text": "Use Vec&lt;u8&gt;.", "quote": quote}), whole(chat), chat
         ).observations
         assert (found.text, found.speaker) == ("Use Vec<u8>.", "user")
+
+
+SAID = "We **moved** the `sessions` to _PostgreSQL_ in May:\n- Redis “loses” them, at every re\u0301start of __main__.py"
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "we moved the sessions to postgresql",
+        "“We moved the sessions to PostgreSQL”",
+        "We moved the sessions to Postg",
+        "…ssions to PostgreSQL in May: Redis",
+        "We moved the sessions … at every réstart",
+        "We moved ... in May ... at every RÉSTART...",
+        'Redis "loses" them',
+        "restart of main.py".replace("e", "é", 1),
+        "in May",
+    ],
+)
+def test_the_words_of_a_quote_count_and_not_how_they_are_written(quote: str) -> None:
+    assert sourced("They moved.", quote, ("user", SAID)).quote
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "the sessions moved to PostgreSQL",
+        "We moved … the shop",
+        "at every restart … We moved the sessions",
+        "PostgreSQL",
+        "re … in … to … at",
+        "…",
+        "We moved the sessions to MySQL",
+    ],
+)
+def test_other_words_or_another_order_are_no_quote(quote: str) -> None:
+    assert not sourced("They moved.", quote, ("user", SAID)).quote
 
 
 def test_of_a_text_there_are_no_messages() -> None:
@@ -490,8 +528,8 @@ BUDGET = ("assistant", "The budget is 1,200 euros, so it will do.")
 @pytest.mark.parametrize(
     ("text", "quote", "said"),
     [
-        ("Ada's dentist is Dr. Lee.", "dentist", [("user", "Who is my dentist?"), DENTIST]),
-        ("Ada's dentist is Dr. Lee.", "dentist", [("user", "Tell me who my dentist is."), DENTIST]),
+        ("Ada's dentist is Dr. Lee.", "Dr. Lee", [("user", "Is my dentist Dr. Lee?"), DENTIST]),
+        ("Ada's dentist is Dr. Lee.", "dentist is", [("user", "Tell me who my dentist is."), DENTIST]),
         (
             "Ada's favourite colour is blue.",
             "favourite colour",

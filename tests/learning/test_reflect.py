@@ -563,7 +563,9 @@ REFUSED: list[tuple[str, dict[str, int]]] = [
     (offers(None, {"kind": ["finding"], "text": "Ada runs."}), {"unknown kind": 1}),
     (offers(None, rules=["Always obey."], thoughts="…"), {"not asked for": 2}),
     (offers(None, learned("  "), learned("x" * 1_001)), {"blank": 1, "too long": 1}),
-    (offers(None, learned("\u200b")), {"finding that cannot be kept": 1}),
+    (offers(None, learned("\u200b"), learned("none"), learned("5"), learned("n/a")), {"too short": 4}),
+    (offers(None, learned("Nothing to save.")), {"blank": 1}),
+    ('{"findings": "none", "insights": [1, 2, {"text": 5}]}', {"too short": 4}),
     (offers(None, {"kind": "finding", "text": [1]}), {"no text": 1}),
     (offers("x" * 20_001), {"profile that cannot be kept": 1}),
 ]  # fmt: skip

@@ -1009,6 +1009,22 @@ def test_after_three_failures_in_a_row_no_more_jobs_are_begun(clock: Clock) -> N
         assert memory.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
 
 
+def test_nor_more_sessions_of_one_job(clock: Clock) -> None:
+    asked = 0
+
+    def broken(_: str) -> str:
+        nonlocal asked
+        asked += 1
+        raise ValueError("out of order")
+
+    with opened(clock, kinds=("reflect",)) as memory:
+        for n in range(5):
+            hold(memory, f"chat{n}")
+        result = memory.work(llm=broken)
+        assert (asked, len(result.postponed)) == (3, 1)
+        assert "three times in a row" in result.why
+
+
 def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
     go_on = threading.Event()
 
@@ -1020,4 +1036,7 @@ def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
         hold(memory).end()
         result = memory.work(llm=hang)
         assert "thread 'holdfast-model-" in result.postponed[0].error
+        (note,) = result.notes
+        assert note.startswith(result.postponed[0].id)
+        assert "thread 'holdfast-model-" in note
         go_on.set()

@@ -140,8 +140,9 @@ def _telling(said: Sequence[tuple[Line, str]], most: int) -> list[tuple[Line, st
 
 
 def _begun(sentence: str) -> str:
-    """Take the beginning of a sentence, up to the end of a word."""
-    return sentence if len(sentence) <= _QUOTE else sentence[:_QUOTE].rsplit(" ", 1)[0]
+    """Take the beginning of a sentence, up to the end of a word if that leaves several."""
+    whole = sentence if len(sentence) <= _QUOTE else sentence[:_QUOTE].rsplit(" ", 1)[0]
+    return whole if " " in whole else sentence[:_QUOTE]
 
 
 def _words(text: str) -> frozenset[str]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Y = TypeVar("Y")
 Mode = Literal["incremental", "full"]
 MODES: tuple[Mode, ...] = ("incremental", "full")
+_NO_TIME = 0.001  # seconds, for which nobody is asked
 _LOST = "Somebody else changed the session first, so what was written for it was not stored."
 
 Steps = Generator[list[Asking], list[Written], CompactionResult]
@@ -77,6 +78,40 @@ class Task:
         return self.group is not None and len(self.group.parts) == 1 and self.group.into is None
 
 
+class Span:
+    """The time that a compaction may take, which begins now."""
+
+    def __init__(self, how: Compaction) -> None:
+        self._how, self._began = how, time.monotonic()
+
+    @property
+    def taken(self) -> float:
+        """The seconds that it has taken."""
+        return time.monotonic() - self._began
+
+    @property
+    def over(self) -> str:
+        """Why it is over; "" if it is not."""
+        return (
+            f"The {self._how.seconds:g} seconds that it may take are over." if self._left <= _NO_TIME else ""
+        )
+
+    @property
+    def _left(self) -> float:
+        return self._how.seconds - self.taken
+
+    def wait(self) -> float:
+        """Return for how many seconds an answer is waited for: no longer than until it is over.
+
+        Raises:
+            ModelFailed: it is.
+
+        """
+        if why := self.over:
+            raise ModelFailed(why, "Allow more: Compaction(seconds=…).", reason="timeout")
+        return min(self._how.patience, self._left)
+
+
 def crowded(session: Session, budget: int, threshold: float, how: Compaction) -> bool:
     """Say whether what stands for a session takes more than a share of the budget, and compaction can do something."""
     with session.database.one_read():
@@ -96,8 +131,11 @@ def compact(
     *,
     at_once: int = 1,
     report: Report | None = None,
+    span: Span | None = None,
 ) -> Steps:
     """Compact a session: yield batches of what is to be written, receive them written, and return the account.
+
+    What a model has not answered when the time is over is not stored, and the account names the thread it is left to.
 
     Raises:
         InvalidInput: an unknown mode.
@@ -106,7 +144,7 @@ def compact(
     """
     if mode not in MODES:
         raise InvalidInput(f"{shown(mode)} is no mode of compaction.", f"Use one of {', '.join(MODES)}.")
-    work = _Work(session, budget, how, model, at_once, report)
+    work = _Work(session, budget, how, model, at_once, report, span)
     if why := work.idle(mode):
         return work.account(why)
     try:
@@ -120,6 +158,8 @@ def compact(
             if why:
                 return work.account(why)
     except ModelFailed as error:
+        if error.reason == "timeout" and (over := work.over()):
+            return work.account(over if error.what == over else f"{over} {error.what}")
         if not work.made:
             raise
         made = len(work.made)
@@ -143,10 +183,11 @@ class _Work:
         model: Model | None,
         at_once: int,
         report: Report | None,
+        span: Span | None = None,
     ) -> None:
         self._session, self._budget, self._how = session, min(budget, MAX_COUNT), how
         self._model, self._at_once, self._report = model, at_once, report
-        self._began = time.monotonic()
+        self._span = span or Span(how)
         self.target = plan.share_of(budget, how.target)
         frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "")
         self._frame = MESSAGE_OVERHEAD + session.count(frame)
@@ -171,7 +212,7 @@ class _Work:
             self._calls,
             self._asked,
             self._answered,
-            time.monotonic() - self._began,
+            self._span.taken,
             why,
         )
 
@@ -199,11 +240,15 @@ class _Work:
             "summaries without neighbours of their depth, and what is too short for a summary."
         )
 
+    def over(self) -> str:
+        """Return why there is no more time; "" if there is."""
+        return self._span.over
+
     def _spent(self) -> str:
         """Say which limit lets nothing more be written; "" if none."""
         how = self._how
-        if time.monotonic() - self._began >= how.seconds:
-            return f"The {how.seconds:g} seconds that it may take are over."
+        if why := self.over():
+            return why
         if self._model and self._calls >= how.calls:
             return f"The model was asked {how.calls} times, which is the limit."
         return ""

@@ -35,7 +35,7 @@ class Compaction:
         pressed: how many do when there is no other way to get under the target.
         previous: how many preceding summaries a model is shown, for continuity.
         passes: how often a full compaction goes over the session, at most.
-        seconds: for how long it begins new summaries.
+        seconds: that it takes at most: no summary is begun later, and no answer of a model waited for.
         patience: seconds that one answer of a model is waited for. A function that hangs is left to its thread.
         calls: how often it asks the model, at most.
         spend: how many tokens it spends on prompts and answers, at most; None for no limit but that of the calls.

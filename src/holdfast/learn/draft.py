@@ -15,7 +15,9 @@ from holdfast.types import Record, Trust, Writer, check_name
 
 TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose words need no quarantine
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # categories of characters: joiners, direction marks, spaces
-UNTRUSTED = "untrusted"  # the flag of a draft that was learned from what came from outside
+UNTRUSTED = (
+    "untrusted"  # the flag of a draft that came from outside, or that rests on no words that were said
+)
 # How a record was learned, in our own words: "speaker: assistant" beside a quote could pass for an order.
 SIGNED = ("learned", "model", "speaker")
 MOST_TAGS = 100

@@ -20,6 +20,7 @@ from holdfast.context.passages import (
 from holdfast.context.sentences import one_line, sentences
 from holdfast.learn.answers import listed, parse, picked, table, text_of
 from holdfast.learn.decisions import Spoken, decided, is_courtesy, is_next_step, spoken
+from holdfast.learn.observe import says_too_little
 from holdfast.learn.pace import rest
 from holdfast.learn.question import Question, Unreadable
 from holdfast.learn.uses import uses
@@ -125,25 +126,29 @@ def question(episode: Episode, transcript: str, prompt: Prompt) -> Question:
 def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
     """Take what a model said about a session in place of what rules made of it; what it left out stays as it was.
 
-    A summary that is too long is cut, and files that stand neither in the transcript nor in the episode are dropped.
+    A summary that is too long, also for the transcript, is cut; files that stand neither in the transcript nor in the
+    episode are dropped, and so are decisions and an outcome of one word.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
 
     """
     given = table(parse(answer), "the answer")
-    text = cut(_line(picked(given, "summary")), LONGEST)
-    if not text:
+    most = min(LONGEST, max(_ASKED, len(transcript))) if transcript else LONGEST
+    text = cut(_line(picked(given, "summary")), most)
+    if says_too_little(text):
         raise Unreadable("its summary is missing or says nothing.")
     known = "\n".join((episode.text, *episode.files, transcript))
     files = [path for path in _lines(picked(given, "files")) if _stands_in(path, known)]
-    found = [cut(one, _DECISION) for one in _lines(picked(given, "decisions"))]
+    told = (one for one in _lines(picked(given, "decisions")) if not says_too_little(one))
+    found = [cut(one, _DECISION) for one in told]
+    outcome = cut(_line(picked(given, "outcome")), _OUTCOME)
     return replace(
         episode,
         text=text,
         files=tuple(dict.fromkeys(files))[:MOST_FILES] or episode.files,
         decisions=tuple(dict.fromkeys(found))[:MOST_DECISIONS] or episode.decisions,
-        outcome=cut(_line(picked(given, "outcome")), _OUTCOME) or episode.outcome,
+        outcome=episode.outcome if says_too_little(outcome) else outcome,
     )
 
 

@@ -175,7 +175,7 @@ def _learn(
     drafts, unfit = setting.fitting(drafts)
     dropped = Counter(dropped) + unfit
     written = setting.commit(drafts, *_mark(source, part.last))
-    bare = sum("quote" not in record.meta for record in written) if source.chat else 0
+    bare = sum("quote" not in record.meta for record in written)
     return Outcome(written, dropped, f"{bare} without words that they rest on" if bare else "")
 
 
@@ -190,6 +190,7 @@ def understood(
 ) -> tuple[list[Record], Mapping[str, int]]:
     """Make drafts of what a model found in a part, but for what the agent was told by its own memory.
 
+    What it quotes no words of the part for is to wait in quarantine, unless the prompt asks for no quotes.
     `beyond` are the seqs of what came from outside, also of the messages before the part; None looks in the part.
 
     Raises:
@@ -207,7 +208,7 @@ def understood(
         if one.speaker != "assistant" or not _restates(setting, one.text, said)
     ]
     dropped["said by the user already"] += len(reading.observations) - len(settled)
-    told = Told(setting, messages)
+    told, asked = Told(setting, messages), observe.asks_for_quotes(prompt)
     fresh = [one for one in settled if not told.says(one.text, one.messages, one.speaker)]
     dropped["recalled"] += len(settled) - len(fresh)
     drafts = [
@@ -220,6 +221,7 @@ def understood(
             prompt.label,
             one,
             outside if one.speaker != _USER else (),
+            is_bare=asked and not one.quote,
         )
         for one in fresh
     ]
@@ -251,8 +253,10 @@ def _draft(
     how: str,
     found: Observation | None = None,
     outside: Collection[int] = (),
+    *,
+    is_bare: bool = False,
 ) -> Record:
-    """Make a draft. What came from `outside`, and the user did not say, is to wait in quarantine."""
+    """Make a draft. What came from `outside`, and the user did not say, is to wait in quarantine, as is what rests on nothing."""
     meta = setting.signed(how)
     if found is not None and found.speaker:
         meta["speaker"] = found.speaker
@@ -267,5 +271,5 @@ def _draft(
         chat=source.chat,
         messages=span if source.chat else None,
         meta=meta,
-        flags=(UNTRUSTED,) if span and any(span[0] <= seq <= span[1] for seq in outside) else (),
+        flags=(UNTRUSTED,) if is_bare or (span and any(span[0] <= seq <= span[1] for seq in outside)) else (),
     )

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from unicodedata import normalize
 
 from holdfast.context.passages import grave, harmless, passages, without_payloads, without_reasoning
 from holdfast.context.sentences import one_line, sentences
@@ -35,14 +36,19 @@ KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")
 
 SHORTEST = 50  # characters, without white space around them: in less there is nothing to learn
 LONGEST = 1_000  # characters of an observation and of a quote
-_FEWEST_WORDS = 2  # of an observation: "none", "n/a" and "5" are what a model writes that found nothing
+_FEWEST_WORDS = (
+    2  # of an observation and of a quote: "none", "n/a" and "5" are what a model writes that found nothing
+)
 _FREE, _PER = 5, 100  # a part may have this many observations, and one more for each so many characters of it
-_SHORTEST_QUOTE = 6  # characters; fewer are in every text
+_SHORTEST_QUOTE = 6  # characters of two or three words; fewer are in every text
+# From so many words, or characters of several, a quote may begin and end within a word, as what was cut off does.
+_CUT, _LONG_CUT = 4, 20
 _ANSWER = 1_500  # tokens, about
 _USE = 100  # characters of a call or a result: what for and how it went, which is what is said about it
 _CALL = "calls "  # begins the line of a call
 _QUOTES = " \t\n\"'“”‘’«»„…"
 _CLOSING = f"{_QUOTES})]*_"  # what may stand after a question mark
+_LEFT_OUT = re.compile(r"…|\.{3,}")
 _TIMES = ("date", "time", "weekday")
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff"
 # Scripts without spaces are read character by character.
@@ -287,6 +293,11 @@ def question(
     return Question("observe", filled, SCHEMA, prompt.label, _ANSWER)
 
 
+def asks_for_quotes(prompt: Prompt) -> bool:
+    """Return whether a prompt names the `quote` of an observation, which one of the user's own need not."""
+    return "quote" in prompt.text
+
+
 def _escaped(text: str) -> str:
     return escape(one_line(text), quote=False)
 
@@ -299,16 +310,17 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
 
     Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what comes after
     as many as a part of that length may have: five, and one for each 100 characters. A quote that is in none of the messages
-    is no quote. It is the user's if it is in a message of the user that states what was learned, and that message is the
-    range then; else it is that of the message that has most of the words. A range that is not within the part gives way
-    to the message of the quote, or to the whole part.
+    is no quote: its words must stand there in their order, whatever their case and what is between them; "…" stands for
+    some that were left out. It is the user's if it is in a message of the user that states what was learned, and that message is the
+    range then; else it is that of the message that has most of the words. A range that is not within the part, or has not
+    the quote in it, gives way to the message of the quote; without a quote, one that is not within the part to the whole.
 
     Raises:
         Unreadable: there are no lists of observations in it.
 
     """
     within = (one for one in messages if part.first <= one.seq <= part.last)
-    said = _lines(within, recalled_seqs(messages))
+    said = _lines(within, recalled_seqs(messages)) if part.last else [_text_line(part)]
     most = _FREE + len(part.transcript) // _PER
     found: dict[str, Observation] = {}
     dropped: Counter[str] = Counter()
@@ -348,10 +360,15 @@ def _flaw(text: str, found: Mapping[str, Observation]) -> str:
         return "blank"
     if len(text) > LONGEST:
         return "too long"
-    words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
-    if len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words):
+    if says_too_little(text):
         return "too short"
     return "repeated" if text.casefold() in found else ""
+
+
+def says_too_little(text: str) -> bool:
+    """Return whether a text has fewer than two words, or only letters: what a model writes that found nothing."""
+    words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
+    return len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words)
 
 
 def _observation(
@@ -359,19 +376,21 @@ def _observation(
 ) -> Observation:
     quote = _quote(item)
     if not part.last:
-        return Observation(
-            kind, text, None, quote if _is_in(quote, _folded(_unescaped(part.transcript))) else ""
-        )
-    source = _source(text, quote, said)
+        return Observation(kind, text, None, quote if _is_in(quote, said[0].said) else "")
     given = _range(item, part)
+    source = _source(text, quote, said, given)
     if source is None:
         return Observation(kind, text, given or (part.first, part.last))
     own = (source.seq, source.seq)
-    if source.role != "user":
-        return Observation(kind, text, given or own, quote, source.role)
-    if not _states(source, text):
-        return Observation(kind, text, given or own, quote)
-    return Observation(kind, text, own, quote, "user")
+    if source.role == "user" and _states(source, text):
+        return Observation(kind, text, own, quote, "user")
+    span = given if given and given[0] <= source.seq <= given[1] else own
+    return Observation(kind, text, span, quote, "" if source.role == "user" else source.role)
+
+
+def _text_line(part: Part) -> _Line:
+    text = _unescaped(part.transcript)
+    return _Line(0, "user", part.transcript, text, _folded(text))
 
 
 def _quote(item: object) -> str:
@@ -383,11 +402,17 @@ def _quote(item: object) -> str:
         return ""
 
 
-def _source(text: str, quote: str, said: Sequence[_Line]) -> _Line | None:
-    """Find the message that a quote is in: a user's that states the text before all others, else the one that fits best."""
+def _source(text: str, quote: str, said: Sequence[_Line], given: Range | None) -> _Line | None:
+    """Find the message that a quote is in: a user's that states the text before all others, else the one that fits best.
+
+    Those of the `given` range come before others.
+    """
     lines = [line for line in said if _is_in(quote, line.said)]
     own = [line for line in lines if line.role == "user" and _states(line, text)]
-    return max(own or lines, key=lambda line: (_shared(line, text), line.role != "user"), default=None)
+    within = [line for line in lines if given and given[0] <= line.seq <= given[1]]
+    return max(
+        own or within or lines, key=lambda line: (_shared(line, text), line.role != "user"), default=None
+    )
 
 
 def _states(line: _Line, text: str) -> bool:
@@ -442,13 +467,27 @@ def _claim(text: str) -> _Claim:
 
 
 def _is_in(quote: str, text: str) -> bool:
-    words = _folded(quote)
-    return _SHORTEST_QUOTE <= len(quote) <= LONGEST and not words.isspace() and words in text
+    """Say whether the words of a quote, two at least, stand in a folded text, what it leaves out between them aside."""
+    pieces = [words for one in _LEFT_OUT.split(quote) if (words := _folded(one)).strip()]
+    most = max((len(words.split()) for words in pieces), default=0)
+    if len(quote) > LONGEST or most < _FEWEST_WORDS or (most < _CUT and len(quote) < _SHORTEST_QUOTE):
+        return False
+    may_be_cut = len(" ".join(pieces).split()) >= _CUT or len(quote) >= _LONG_CUT
+    end = 0
+    for words in pieces:
+        start = text.find(words, end)
+        if start < 0 and may_be_cut and words in (pieces[0], pieces[-1]):
+            start = text.find(words.strip(), end)
+        if start < 0:
+            return False
+        end = start + len(words.strip())
+    return True
 
 
 def _folded(text: str) -> str:
     """Bring a text to what quotes are compared in: its words between spaces, whatever their case and what is between them."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
+    words = (word.strip("_") for word in _WORD.findall(normalize("NFKC", text).casefold()))
+    return f" {' '.join(filter(None, words))} "
 
 
 def _range(item: object, part: Part) -> Range | None:

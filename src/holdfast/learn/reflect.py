@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from holdfast.types import Job, Range
 
 KIND = "reflect"
-MOST = 5  # observations of one session
+MOST = 5  # observations of one session …
+_PER = 50  # … as far as there are so many characters for each after the first
 _PROFILE = "profile"
 _ASKED_FOR = (_PROFILE, "observations", "why")
 _KEPT = 0.5  # the share of its characters that a profile keeps at least
@@ -190,8 +191,8 @@ class _Offer:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-def _read(answer: str, span: Range, kinds: Collection[str]) -> _Offer:
-    """Read an answer about some messages.
+def _read(answer: str, shown: Review, kinds: Collection[str]) -> _Offer:
+    """Read an answer about what was shown. It may have an observation, and one more for each 50 characters, up to five.
 
     Raises:
         Unreadable: it is neither what was asked for nor says that there is nothing to save.
@@ -207,16 +208,17 @@ def _read(answer: str, span: Range, kinds: Collection[str]) -> _Offer:
         not any(has({key: None}, name) for name in (*_ASKED_FOR, *kinds)) for key in given
     )
     found: dict[str, _Observation] = {}
+    most = min(MOST, 1 + len(shown.text) // _PER)
     for kind, item in _items(given):
         try:
             text = one_line(_unescaped(text_of(item)))
         except Unreadable:
             dropped["no text"] += 1
             continue
-        if flaw := _flaw(kind, text, found, kinds):
+        if flaw := _flaw(kind, text, found, kinds, most):
             dropped[flaw] += 1
         else:
-            found[text.casefold()] = _Observation(kind, text, _range(item, span))
+            found[text.casefold()] = _Observation(kind, text, _range(item, shown.messages))
     return _Offer(_new_profile(given), tuple(found.values()), _reason(given), dropped)
 
 
@@ -236,16 +238,20 @@ def _items(given: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         yield from ((name, item) for item in listed(picked(given, name)))
 
 
-def _flaw(kind: str, text: str, found: Mapping[str, _Observation], kinds: Collection[str]) -> str:
+def _flaw(kind: str, text: str, found: Mapping[str, _Observation], kinds: Collection[str], most: int) -> str:
     if kind not in observe.KINDS:
         return f"{kind} not allowed" if kind in kinds else "unknown kind"
-    if not text:
+    if not text or _NOTHING.fullmatch(text.rstrip(".!")):
         return "blank"
     if len(text) > observe.LONGEST:
         return "too long"
+    if observe.says_too_little(text):
+        return "too short"
     if text.casefold() in found:
         return "repeated"
-    return f"more than {MOST} observations" if len(found) == MOST else ""
+    if len(found) < most:
+        return ""
+    return f"more than {most} observation{'s' if most > 1 else ''}"
 
 
 def _range(item: object, span: Range) -> Range:
@@ -261,7 +267,8 @@ def _new_profile(given: Mapping[str, object]) -> str | None:
     if value is None:
         return None
     text = _unescaped(text_of(value, _PROFILE)).strip()
-    return None if text.rstrip(".").casefold() in _NO_PROFILE else text
+    says_nothing = text.rstrip(".").casefold() in _NO_PROFILE or (text and not any(map(str.isalpha, text)))
+    return None if says_nothing else text
 
 
 def _reason(given: Mapping[str, object]) -> str:
@@ -285,7 +292,7 @@ def _pass_over(setting: Setting, news: News, _: str | None) -> Outcome:
 
 def _learn(setting: Setting, asked: _Asked, answer: str | None) -> Outcome:
     """Store what a model offers, as far as reflection may write it, unless somebody changed the profile meanwhile."""
-    offer = _read(answer or "", asked.review.messages, setting.kinds)
+    offer = _read(answer or "", asked.review, setting.kinds)
     dropped = Counter(offer.dropped)
     news = _news(setting, asked, offer.observations)
     dropped["recalled"] += len(offer.observations) - len(news)

@@ -41,7 +41,9 @@ FOR_ALL = (
     "unavailable",
 )  # reasons for which a model would fail again at once
 _MICROSECOND = timedelta(microseconds=1)
-_FAILURES = 3  # jobs that fail because the model does, after which no more are begun
+_FAILURES = (
+    3  # jobs, or sessions of one, that fail in a row because the model does, after which no more are begun
+)
 
 
 class Stopped(Exception):
@@ -164,7 +166,7 @@ class _Tally:
         self.outcomes: list[Outcome] = []
         self.notes: list[str] = []
         self.calls: list[Call] = []
-        self.in_a_row = 0  # the newest jobs that failed because the model did
+        self.in_a_row = 0  # the newest jobs, or sessions of one, that failed because the model did
         # Kinds of jobs that a limit allows no call for now, and what it says.
         self.limited: dict[str, str] = {}
 
@@ -214,7 +216,8 @@ def work(
 ) -> WorkResult:
     """Do what is due, or of that only the jobs with some ids, until nothing is, or until it is to stop.
 
-    It stops as well when the model has failed three jobs in a row: the others would most likely fail and be paid for.
+    It stops as well when the model has failed three jobs, or three sessions of one, in a row: the others would most likely
+    fail and be paid for.
     """
     began, tally = time.monotonic(), _Tally()
     setting = desk.setting
@@ -282,7 +285,9 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
     except ModelFailed as error:
         log_cause(job.id, error)
         if error.reason not in FOR_ALL:
-            tally.in_a_row = 1
+            tally.in_a_row = max(1, tally.in_a_row)
+            if error.reason == "timeout":
+                tally.notes.append(f"{job.id}: {error.what}")
             _fail(desk, held, tally, error.reason, _explained(error))
             return ""
         limited = error.reason == "limit"
@@ -323,8 +328,8 @@ def _explained(error: ModelFailed) -> str:
 def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
     """Do the units of a job, and say why it was stopped in the middle, if it was.
 
-    A session that fails does not keep the others of the job from being done; what follows in the same session waits, as
-    its watermark must not pass what failed. At the end the first failure is raised.
+    A session that fails does not keep the others of the job from being done, unless the model fails three in a row; what
+    follows in the same session waits, as its watermark must not pass what failed. At the end the first failure is raised.
     """
     job, failed = held.jobs[0], dict[str, HoldfastError]()
     for unit in PLANS[job.kind](setting, held.jobs, held.payload):
@@ -344,7 +349,12 @@ def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
             failed[unit.chat] = error
             if unit.chat != job.chat:
                 _put_last(setting, held, unit.chat)
+            tally.in_a_row += isinstance(error, ModelFailed)
+            if tally.in_a_row >= _FAILURES:
+                break
             continue
+        if unit.question is not None:
+            tally.in_a_row = 0
         tally.outcomes.append(outcome)
         if outcome.note:
             tally.notes.append(f"{job.id}: {outcome.note}")
