@@ -187,6 +187,9 @@ auth_type = trust
 auth_file = {folder}/users.txt
 pool_mode = transaction
 default_pool_size = {size}
+; tests end connections of the server, and make more than it takes
+server_check_delay = 0
+server_login_retry = 1
 """
 
 

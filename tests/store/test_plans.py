@@ -59,7 +59,7 @@ def work(memory: Memory) -> None:
     memory.changes(limit=5)
     memory.changes(id=fact.id)
     memory.at(version=3).recall("training")
-    memory.undo()
+    memory.undo(by="user")
     memory.get(fact.id)
     chat.end()
     memory.work(limit=4)

@@ -43,7 +43,7 @@ class TestMemoryBehindAPooler(Conformance):
             memory.close()
 
     def make(self) -> Memory:
-        self._opened.append(Memory(self._url, user="ada"))
+        self._opened.append(Memory(self._url, user="ada", admin=True))
         return self._opened[-1]
 
 
