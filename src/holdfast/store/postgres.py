@@ -60,8 +60,6 @@ class PostgreSQL(Database):
             }
             options = " ".join(f"-c {name}={value}" for name, value in (settings | isolation).items())
             for_session = {"options": options}
-        names = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
-        self._for_query = f"SELECT {names}" if self._pooled else None
         self._pool = ConnectionPool(
             url,
             kwargs={"autocommit": True, "client_encoding": "utf8", **for_session},
@@ -116,7 +114,7 @@ class PostgreSQL(Database):
             yield held
             return
         with self._connection() as connection:
-            yield _Reader(connection, self.key, self._for_query)
+            yield _Reader(connection, self.key, self._begin if self._pooled else None)
 
     @contextmanager
     def one_read(self) -> Iterator[None]:
@@ -275,11 +273,11 @@ class _Connection:
 
 
 class _Reader(_Connection):
-    """Run queries, each on its own. Behind a pooler each brings its settings, in the same message to the server."""
+    """Run queries, each on its own. Behind a pooler each is a transaction, which brings its settings along."""
 
-    def __init__(self, connection: psycopg.Connection, key: bytes, settings: str | None) -> None:
+    def __init__(self, connection: psycopg.Connection, key: bytes, begin: str | None) -> None:
         super().__init__(connection, key)
-        self._settings = settings
+        self._begin = begin
 
     def all(self, sql: str, **values: Value) -> list[Row]:
         """See `Connection.all`. A query that clashes with others is run again."""
@@ -291,14 +289,13 @@ class _Reader(_Connection):
         return self._all(sql, **values)
 
     def _all(self, sql: str, **values: Value) -> list[Row]:
-        if self._settings is None:
+        if self._begin is None:
             return super().all(sql, **values)
-        with self._connection.pipeline():
-            self._connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            self._connection.execute(_constant(self._settings))
-            cursor = self._connection.execute(_pyformat(sql), values, binary=True)
-            self._connection.execute("COMMIT")
-        return _rows(cursor)
+        # One after the other: of what is sent at once, a pooler may miss the end, and keep the session of the server.
+        self._connection.execute(_constant(self._begin))
+        rows = super().all(sql, **values)
+        self._connection.execute("COMMIT")
+        return rows
 
 
 def _rows(cursor: psycopg.Cursor) -> list[Row]:
