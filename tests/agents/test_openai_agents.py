@@ -391,6 +391,7 @@ def test_items_that_a_version_before_took_back_stay_so(
 late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "clear", "erase"]), max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(late_steps)
 @example(["add", "begin", "add", "end", "add", "pop", "pop"])

@@ -148,6 +148,7 @@ def many_small_bombs(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_zip_of_many_bombs_is_refused_with_the_limit(many_small_bombs: Path) -> None:
     with (
         Memory(":memory:") as memory,
@@ -156,6 +157,7 @@ def test_a_zip_of_many_bombs_is_refused_with_the_limit(many_small_bombs: Path) -
         import_paths(memory, many_small_bombs)
 
 
+@pytest.mark.slow
 def test_a_zip_of_many_bombs_in_a_folder_is_reported_and_the_others_are_read(many_small_bombs: Path) -> None:
     write_lines(many_small_bombs.parent / "talk.jsonl", TALK)
     with Memory(":memory:") as memory:

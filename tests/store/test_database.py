@@ -599,6 +599,7 @@ def test_a_database_without_a_table_is_damaged_whatever_the_language_of_the_serv
 # The write-ahead log
 
 
+@pytest.mark.slow
 def test_the_log_shrinks_when_no_reader_holds_it_any_more(file: Path) -> None:
     log = file.with_name("memory.db-wal")
     with Memory(file, user="ada", durability="normal") as memory:

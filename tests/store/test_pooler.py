@@ -16,6 +16,8 @@ from holdfast.store.database import open_database
 from holdfast.testing import Conformance
 from programs import run_together
 
+pytestmark = pytest.mark.slow  # a program of its own, and several databases
+
 SHOWN = """
     SELECT current_setting('search_path'), current_setting('synchronous_commit'), current_setting('lock_timeout'),
         current_setting('transaction_isolation')"""
@@ -30,7 +32,6 @@ def bare_pooled_url(
     return f"postgresql://postgres@{pooler(1)}{urlsplit(own_postgres_url).path}"
 
 
-@pytest.mark.slow
 class TestMemoryBehindAPooler(Conformance):
     """The whole suite."""
 
@@ -136,7 +137,6 @@ def test_an_erasure_writes_the_files_anew(pooled_url: str) -> None:
         assert memory.verify().ok
 
 
-@pytest.mark.slow
 def test_a_lock_that_another_holds_for_long_is_reported(
     postgres_url: str, pooled_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +160,6 @@ with Memory(sys.argv[1], user="ada") as memory:
 """
 
 
-@pytest.mark.slow
 def test_processes_that_append_to_one_chat_take_every_number_once(pooled_url: str) -> None:
     run_together(APPEND, [(pooled_url, "one"), (pooled_url, "two"), (pooled_url, "three")])
     with Memory(pooled_url, user="ada") as memory:

@@ -199,8 +199,12 @@ def _argument(value: object) -> str:
 
 
 def harmless(text: str) -> str:
-    """Drop the sentences of a text in which the guard finds something grave, alone or beside the others."""
-    kept = [sentence for sentence in sentences(text) if not grave(sentence)]
+    """Drop the sentences of a text in which the guard finds something grave, beside the others or alone."""
+    alone = [sentence for sentence in _harmless_together(sentences(text)) if not grave(sentence)]
+    return "\n".join(_harmless_together(alone))  # without one between them, two may say what none does
+
+
+def _harmless_together(kept: Sequence[str]) -> Sequence[str]:
     while spans := grave("\n".join(kept)):
         bad, start = set(), 0
         for number, sentence in enumerate(kept):
@@ -208,9 +212,9 @@ def harmless(text: str) -> str:
                 bad.add(number)
             start += len(sentence) + 1
         if not bad:
-            return ""
+            return []
         kept = [sentence for number, sentence in enumerate(kept) if number not in bad]
-    return "\n".join(kept)
+    return kept
 
 
 def grave(text: str) -> list[tuple[int, int]]:
