@@ -24,6 +24,8 @@ LINEAR: dict[str, str] = {
     r"SELECT version, id, replaces, kind, meta FROM records": _ERASES,
     r"SELECT version, source, sources FROM records": _ERASES,
     r"UPDATE records SET why = ''": _ERASES,
+    r"SELECT version, wordings FROM records": _ERASES,
+    r"SELECT .* FROM records WHERE .* writer = 'reflect' AND why <> ''": _ERASES,
 }
 
 
