@@ -11,7 +11,8 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -385,15 +386,28 @@ def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> N
     assert done == {f"{kind}:{chat}" for kind in ("observe", "episode") for chat in ("queue", "later")}
 
 
+def read_all(terminal: int) -> bytes:
+    """Read what is written to a terminal until its other end is closed."""
+    parts = []
+    with suppress(OSError):  # which is how a terminal ends
+        while part := os.read(terminal, 10_000):
+            parts.append(part)
+    return b"".join(parts)
+
+
 @pytest.mark.slow
 def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> None:
     ours, theirs = os.openpty()
-    done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "extract", "--chat", "queue", *MODEL],
-        stdout=subprocess.PIPE, stderr=theirs, env={**environment(), "TERM": "xterm"}, check=True,
-    )  # fmt: skip
-    os.close(theirs)
-    assert b"waiting for openai-chat:served" in os.read(ours, 10_000)
+    with ThreadPoolExecutor(1) as reader:  # a terminal that nobody reads lets a program wait
+        told = reader.submit(read_all, ours)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "holdfast", "extract", "--chat", "queue", *MODEL],
+                stdout=subprocess.PIPE, stderr=theirs, env={**environment(), "TERM": "xterm"}, check=True,
+            )  # fmt: skip
+        finally:
+            os.close(theirs)
+        assert b"waiting for openai-chat:served" in told.result()
     os.close(ours)
     assert done.stdout.startswith(b"Learned 1 record:\n")
 
