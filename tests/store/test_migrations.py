@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib import resources
+from itertools import chain
 from threading import Barrier, local
 from typing import Any
 
@@ -19,7 +20,6 @@ from holdfast.store.database import migrations, open_database, split_statements
 from programs import run_together
 
 STORE = resources.files("holdfast.store")
-SCHEMA = (STORE / "schema.sql").read_text("utf-8")
 
 
 def query(location: str, sql: str, *, schema: str = "holdfast") -> list[tuple[Any, ...]]:
@@ -92,21 +92,22 @@ def postgres_catalog(location: str, schema: str) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def test_the_migrations_make_what_schema_sql_says_on_sqlite(tmp_path: Any) -> None:
+def test_a_new_database_on_sqlite_is_what_the_migrations_make(tmp_path: Any) -> None:
     with (
-        closing(open_database(tmp_path / "memory.db")) as db,
-        closing(sqlite3.connect(tmp_path / "schema.db")) as connection,
+        closing(open_database(tmp_path / "new.db")) as db,
+        closing(sqlite3.connect(tmp_path / "migrated.db", isolation_level=None)) as connection,
     ):
-        for statement in split_statements(SCHEMA):
+        for statement in [database.VERSIONS, *chain(*migrations())]:
             connection.execute(db.dialect(statement))
-    assert sqlite_catalog(str(tmp_path / "memory.db")) == sqlite_catalog(str(tmp_path / "schema.db"))
+    assert sqlite_catalog(str(tmp_path / "new.db")) == sqlite_catalog(str(tmp_path / "migrated.db"))
 
 
-def test_the_migrations_make_what_schema_sql_says_on_postgresql(own_postgres_url: str) -> None:
-    query(own_postgres_url, "CREATE SCHEMA expected")
-    query(own_postgres_url, SCHEMA, schema="expected")
+def test_a_new_database_on_postgresql_is_what_the_migrations_make(own_postgres_url: str) -> None:
+    query(own_postgres_url, "CREATE SCHEMA migrated")
+    for statement in [database.VERSIONS, *chain(*migrations())]:
+        query(own_postgres_url, statement, schema="migrated")
     Memory(own_postgres_url).close()
-    assert postgres_catalog(own_postgres_url, "holdfast") == postgres_catalog(own_postgres_url, "expected")
+    assert postgres_catalog(own_postgres_url, "holdfast") == postgres_catalog(own_postgres_url, "migrated")
 
 
 def test_the_tables_on_postgresql_stand_in_a_schema_of_their_own(own_postgres_url: str) -> None:
@@ -181,13 +182,29 @@ def test_a_migration_that_fails_leaves_nothing_behind(filled: str, monkeypatch: 
     assert (version(filled), columns(filled, "moods")) == (len(migrations()), [])
 
 
-def test_the_migrations_before_one_that_fails_stay(
+def test_the_migrations_before_one_that_fails_stay(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = [*migrations(), ["ALTER TABLE messages ADD COLUMN mood TEXT"], BROKEN]
+    monkeypatch.setattr(database, "migrations", lambda: more)
+    with pytest.raises((HoldfastError, sqlite3.Error)):
+        Memory(filled)
+    assert (version(filled), columns(filled, "messages")[-1], columns(filled, "moods")) == (
+        len(migrations()) + 1,
+        "mood",
+        [],
+    )
+
+
+def test_a_new_database_that_cannot_be_made_is_left_empty(
     shared_location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_migration(monkeypatch, *BROKEN)
-    with pytest.raises((HoldfastError, sqlite3.Error)):
-        Memory(shared_location)
-    assert (version(shared_location), columns(shared_location, "moods")) == (len(migrations()), [])
+    with monkeypatch.context() as patch:
+        made = [*database.schema(), *BROKEN]
+        patch.setattr(database, "schema", lambda: made)
+        with pytest.raises((HoldfastError, sqlite3.Error)):
+            Memory(shared_location)
+    assert columns(shared_location, "messages") == []
+    Memory(shared_location).close()
+    assert version(shared_location) == len(migrations())
 
 
 def test_after_a_migration_that_failed_the_database_opens(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ def older(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> str:
     with monkeypatch.context() as patch:
         known = migrations()[:VERSION]
         patch.setattr(database, "migrations", lambda: known)
+        patch.setattr(database, "schema", lambda: list(chain(*known)))
         opened = open_database(shared_location)
     with opened.writing() as tx:
         for statement in split_statements((DATA / f"schema_{VERSION}.sql").read_text("utf-8")):

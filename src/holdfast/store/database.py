@@ -138,13 +138,15 @@ class Database(ABC):
         return statement
 
     def migrate(self) -> None:
-        """Bring the schema up to date, each migration in a transaction of its own.
+        """Make the schema of a new database at once; bring an older one up to date, each migration in a transaction of its own.
 
         Raises:
             NewerSchema: the database was written by a newer Holdfast.
 
         """
         known = migrations()
+        if self._schema_version() == 0:
+            self._make(len(known))
         while (version := self._schema_version()) < len(known):
             with self.writing() as tx:
                 tx.all(VERSIONS)
@@ -157,6 +159,15 @@ class Database(ABC):
                 f"The database has schema version {version}; this Holdfast knows versions up to {len(known)}.",
                 "Upgrade the package: pip install --upgrade holdfast.",
             )
+
+    def _make(self, newest: int) -> None:
+        with self.writing() as tx:
+            tx.all(VERSIONS)
+            if tx.all(_TAKE_VERSION, version=1):  # else another process was faster
+                for statement in schema():
+                    tx.all(self.dialect(statement))
+                for version in range(2, newest + 1):
+                    tx.all(_TAKE_VERSION, version=version)
 
     def _schema_version(self) -> int:
         with self.reading() as connection:
@@ -179,6 +190,15 @@ def migrations() -> list[list[str]]:
         (file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name
     )
     return [split_statements(file.read_text("utf-8")) for file in files]
+
+
+@cache
+def schema() -> list[str]:
+    """Read the statements that make what all migrations together make, in a fifth of the time."""
+    from importlib import resources  # noqa: PLC0415 - as above
+
+    script = (resources.files("holdfast.store") / "schema.sql").read_text("utf-8")
+    return [made for made in split_statements(script) if "CREATE TABLE schema_version" not in made]
 
 
 def split_statements(script: str) -> list[str]:
