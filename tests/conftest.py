@@ -23,6 +23,16 @@ from learning_scripts import Clock
 ROOT = Path(__file__).parent.parent
 
 
+MEMORY = Path("/dev/shm")
+ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
+
+
+def pytest_configure() -> None:
+    """Keep temporary files in memory where there is room: most of what tests of a database wait for is the disk."""
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Find the real conversations; without them a test is skipped at one's desk and fails in CI."""

@@ -54,6 +54,7 @@ def test_a_page_that_was_changed_is_noticed(reference: ModuleType, pages: dict[s
     assert reference.stale({name: text for name, text in pages.items() if name != "null.md"}) == ["null.md"]
 
 
+@pytest.mark.slow
 def test_what_is_undocumented_is_noticed(reference: ModuleType, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "holdfast", tmp_path / "holdfast", ignore=shutil.ignore_patterns("*.npz"))
     with (tmp_path / "holdfast" / "kinds.py").open("a", encoding="utf-8") as file:
@@ -108,6 +109,7 @@ def test_the_pages_are_markdown_that_links_to_what_is_there(pages: dict[str, str
     assert pages["README.md"].count("](") == len(pages) - 1
 
 
+@pytest.mark.slow
 def test_the_command_checks_all_of_it(
     reference: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,6 +141,7 @@ entries = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(entries)
 def test_any_json_comes_back_equal(given_: list[Entry]) -> None:

@@ -60,6 +60,7 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_part_can_be_left_out(tmp_path: Path) -> None:
     numbers: Any = agents.run(plan=TINY, folder=tmp_path, only=["tools"]).to_json()
     assert {one["unit"] for one in numbers["measurements"]} == {"tokens"}

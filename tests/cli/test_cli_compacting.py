@@ -194,6 +194,7 @@ def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch)
 _AS_AT_A_TERMINAL = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from holdfast.cli import main; main()"
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_valid_tree(cli: Cli, server: Server) -> None:
     reached, over = Event(), Event()
 

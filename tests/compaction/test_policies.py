@@ -334,6 +334,7 @@ def test_tool_use_counts_and_is_not_split_in_a_buffer(chat: Chat) -> None:
 # From one policy to another
 
 
+@pytest.mark.slow
 def test_a_tree_becomes_one_summary_when_the_policy_changes(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 120)
@@ -464,6 +465,7 @@ def test_a_budget_that_is_none_is_refused() -> None:
             make(budget)
 
 
+@pytest.mark.slow
 def test_a_window_while_more_is_appended_stays_true(memory: Memory) -> None:
     chat = memory.chat("c")
     how = policy(1_000)

@@ -143,6 +143,7 @@ def test_wrong_parts_of_a_policy_are_refused() -> None:
         memory.chat("c").compact(progress=5)  # type: ignore[arg-type]  # what is tested
 
 
+@pytest.mark.slow
 def test_with_a_query_nothing_is_missing_of_a_session_that_is_compacted_for_its_room(memory: Memory) -> None:
     chat = memory.chat("c")
     system = "Be careful. " * 500

@@ -287,6 +287,7 @@ def test_summaries_of_a_time_are_found(memory: Memory) -> None:
     assert later
 
 
+@pytest.mark.slow
 def test_condensed_summaries_are_found(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 120)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from transcripts import claude, contents, messages, only_source, read, result, skips, use, write_lines
 
 from holdfast import Memory
@@ -300,6 +301,7 @@ def test_circles_and_strange_values_do_no_harm(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_long_chain_and_a_wide_fork_are_read_in_linear_time(tmp_path: Path) -> None:
     chain = [claude("user", f"u{n}", f"u{n - 1}" if n else None, f"message {n}") for n in range(20_000)]
     fork = [claude("user", f"f{n}", "u19999", f"fork {n}") for n in range(20_000)]

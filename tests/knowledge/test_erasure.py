@@ -303,6 +303,7 @@ def test_undo_and_rollback_bring_no_erased_word_back(ada: Memory) -> None:
     assert ada.verify().problems == ()
 
 
+@pytest.mark.slow
 def test_words_are_gone_from_the_file_after_many_other_writes(ada: Memory, shared_location: str) -> None:
     mark, kept = Marks("p"), Marks("k")
     for n in range(60):  # pages split, rows move, and texts too long for a page
@@ -344,6 +345,7 @@ def unused(text: str) -> str:
     return re.sub(r", uses=\d+, used=(?:None|datetime\.datetime\(.*?timezone\.utc\))", "", text)
 
 
+@pytest.mark.slow
 def test_other_chats_records_pads_and_users_stay_untouched(ada: Memory) -> None:
     mark, kept = Marks("a"), Marks("k")
     others = (ada, ada.scoped(user="bob"), ada.scoped(tenant="acme"), ada.scoped(user=""))
@@ -574,6 +576,7 @@ while input() == "again":
 """
 
 
+@pytest.mark.slow
 def test_another_process_that_had_the_index_in_memory_finds_none_of_it(
     ada: Memory, shared_location: str
 ) -> None:

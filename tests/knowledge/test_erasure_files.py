@@ -56,6 +56,7 @@ def ada(own_postgres_url: str) -> Iterator[Memory]:
         yield memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everything", [True, False])
 def test_a_rewriting_erasure_leaves_no_byte_in_the_files_of_postgresql(
     ada: Memory, own_postgres_url: str, everything: bool
@@ -78,6 +79,7 @@ def test_a_rewriting_erasure_leaves_no_byte_in_the_files_of_postgresql(
     assert (ada.verify().problems, ada.scoped(user="bob").verify().problems) == ((), ())
 
 
+@pytest.mark.slow
 def test_a_plain_erasure_says_that_postgresql_keeps_the_bytes_and_a_rewrite_alone_removes_them(
     ada: Memory, own_postgres_url: str
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_plain_erasure_says_that_postgresql_keeps_the_bytes_and_a_rewrite_alon
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewrite", [True, False])
 def test_an_older_transaction_that_is_open_is_named_and_the_next_erasure_ends_it(
     no_patience: None, own_postgres_url: str, rewrite: bool
@@ -148,6 +151,7 @@ def test_a_read_of_another_that_ends_soon_is_waited_for(own_postgres_url: str) -
             assert ada.erase(chat="secret").counts["messages"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewrite", [True, False])
 def test_a_role_that_does_not_own_the_tables_is_told(
     no_patience: None, own_postgres_url: str, rewrite: bool

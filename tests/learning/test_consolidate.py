@@ -269,6 +269,7 @@ ANSWERS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(FACTS, ANSWERS, st.booleans())
 def test_whatever_is_answered_no_value_is_lost_and_the_facts_do_not_grow(
     facts: list[str], changes: list[dict[str, object]], quoting: bool

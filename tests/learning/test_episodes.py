@@ -587,6 +587,7 @@ def test_what_is_retracted_can_be_had_again(memory: Memory) -> None:
     assert len(episodes(memory)) == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(order=st.permutations(range(5)), most=st.integers(1, 5))
 def test_the_newest_are_kept_in_whatever_order_they_come(order: list[int], most: int) -> None:

@@ -294,6 +294,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(MESSAGES, max_size=8))
 def test_an_episode_is_bounded_one_line_and_the_same_each_time(messages: list[Message]) -> None:
     episode = compose(messages)

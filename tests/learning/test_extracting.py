@@ -445,6 +445,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 """
 
 
+@pytest.mark.slow
 def test_nor_does_one_of_another_process(tmp_path: Path) -> None:
     place = tmp_path / "memory.db"
     with Memory(place, user="ada") as memory:
@@ -509,6 +510,7 @@ def test_two_wordings_of_what_is_known_leave_one_record(memory: Memory) -> None:
     assert memory.verify().problems == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=6))
 def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]) -> None:

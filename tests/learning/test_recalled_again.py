@@ -103,6 +103,7 @@ def test_a_loop_of_recall_answer_and_extraction_does_not_grow(
     assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
 
 
+@pytest.mark.slow
 @MODELS
 def test_nor_does_it_when_a_tool_recalls(quick: Memory, clock: Clock, llm: Model | None) -> None:
     sizes = grown(quick, clock, by_tool(quick), llm)
@@ -126,6 +127,7 @@ def test_nor_when_what_every_prompt_shows_is_said_again(
     assert sizes[len(QUESTIONS) :] == sizes[-1:] * (TURNS - len(QUESTIONS)), sizes
 
 
+@pytest.mark.slow
 @MODELS
 def test_nor_over_many_sessions(quick: Memory, clock: Clock, llm: Model | None) -> None:
     """Each turn is a session of its own, which the worker finds when it is over."""

@@ -309,6 +309,7 @@ def test_an_answer_that_cannot_be_read_keeps_the_watermark(quick: Memory, answer
     assert (seen(quick, "monday"), quick.version()) == (0, 0)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(max_size=200) | JSON.map(json.dumps))
 def test_any_answer_is_read_or_refused(answer: str) -> None:

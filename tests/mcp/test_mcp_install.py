@@ -182,6 +182,7 @@ def test_the_folders_are_those_that_the_clients_document(home: Home) -> None:
     assert json.loads(elsewhere.stdout)["path"] == str(home.folder / "c" / ".claude.json")
 
 
+@pytest.mark.slow
 def test_what_is_installed_starts(home: Home) -> None:
     home.run("--install", "cursor", "--user", "ada", "--read-only", "--yes")
     server = json.loads((home.folder / ".cursor" / "mcp.json").read_text())["mcpServers"][NAME]

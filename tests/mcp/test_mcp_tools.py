@@ -317,6 +317,7 @@ def test_bad_input_is_a_result_that_says_so(
     assert ada.version() == before
 
 
+@pytest.mark.slow
 def test_what_belongs_to_others_is_not_found(ada: Memory) -> None:
     person = Person()
     for other in (ada.scoped(user="bob"), ada.scoped(tenant="acme")):
@@ -352,6 +353,7 @@ ARGUMENTS = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

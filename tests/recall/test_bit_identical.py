@@ -26,6 +26,7 @@ LONG = [
 LONG_QUERIES = (*QUERIES, "word7 marathon", "When did Ada run in Berlin in July 2022?", "ERR_3 タワー cafe2")
 
 
+@pytest.mark.slow
 def test_all_databases_give_the_same_hits_with_the_same_scores(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,6 +43,7 @@ def test_all_databases_give_the_same_hits_with_the_same_scores(
     assert sum(map(len, results[0])) > 500
 
 
+@pytest.mark.slow
 def test_rebuild_gives_the_same_hits_with_the_same_scores(
     space: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +88,7 @@ def test_asking_twice_gives_the_same(space: Memory) -> None:
     assert ask_all(space, LONG_QUERIES) == ask_all(space, LONG_QUERIES)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     said=conversations(),

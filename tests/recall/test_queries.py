@@ -89,6 +89,7 @@ def test_operators_are_words(told: Memory) -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(query=st.text())
 def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
@@ -102,6 +103,7 @@ def test_any_text_is_answered_or_refused_as_blank(query: str) -> None:
             assert has_words(query)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(text=st.text(min_size=1))
 def test_a_message_is_found_by_its_own_words(text: str) -> None:

@@ -161,6 +161,7 @@ def test_common_and_rare_words_are_scored_alike_to_the_last_bit(
 # The best possible score
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     chats=sessions(),
@@ -325,6 +326,7 @@ def test_top_of_equal_scores_takes_the_first() -> None:
 # What a score is made of
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     chats=sessions(),

@@ -206,6 +206,7 @@ def rows(table: str) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", checksums.CHANGING)
 @given(data=st.data())
 def test_another_row_has_another_checksum(table: str, data: st.DataObject) -> None:

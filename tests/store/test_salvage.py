@@ -127,7 +127,7 @@ def test_every_row_that_is_not_on_a_damaged_page_is_saved(sound: Path, tmp_path:
             assert after["records"][version] == record
     assert all(before["messages"][key] == row for key, row in after["messages"].items())
     missing = len(before["messages"]) - len(after["messages"])
-    assert saved.lost
+    assert saved.lost or after == before  # an index is no loss
     with Memory(tmp_path / "new.db", tenant="acme", user="ada") as memory:
         assert memory.verify().problems == ()
         assert sum(memory.chat(info.id).stats().messages for info in memory.chats()) == len(after["messages"])

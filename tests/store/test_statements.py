@@ -172,6 +172,7 @@ def imported(file: Path) -> set[str]:
     return names | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
 
+@pytest.mark.slow
 def test_only_the_files_of_the_databases_know_the_drivers() -> None:
     files = [
         file.relative_to(ROOT)

@@ -272,6 +272,7 @@ _PARTS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(_PARTS, st.text(max_size=8)), max_size=24).map("".join))
 @settings(max_examples=400, deadline=None)
 def test_findings_are_sorted_within_the_text_and_redacting_removes_the_secrets(text: str) -> None:
