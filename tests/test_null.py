@@ -239,7 +239,7 @@ def test_a_prompt_is_the_system_text_and_nothing_else() -> None:
     chat = memory.chat("a")
     chat.append(role="user", content="Hello.")
     prompt = chat.prompt(1_000, "Hello?", system="You are a coach.")
-    assert (prompt.system, prompt.messages, prompt.hits) == ("You are a coach.", (), ())
+    assert (prompt.system, prompt.messages, prompt.hits) == ("You are a coach.", [], ())
     assert prompt.tokens["free"] == 1_000 - prompt.tokens["system"]
 
 

@@ -81,7 +81,7 @@ def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, 
         in page
     )
     assert "- `limit`: at most so many hits." in page
-    assert "append(messages: Sequence[Message | Mapping[str, object]], /) -> list[Message]" in page
+    assert "append(messages: Sequence[AnyMessage], /) -> list[Message]" in page
     assert not re.search(r"^##+ .*\b_[a-z]", page, re.MULTILINE)
     assert {"## Conformance", "### FakeProvider.recall"} <= set(pages["testing.md"].splitlines())
 

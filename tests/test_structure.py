@@ -19,7 +19,7 @@ FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in sorted(R
 
 # Each part may import from its own layer and from those above it in this list.
 LAYERS = (
-    "errors types kinds acting text payload events",
+    "errors types kinds acting text payload events logs",
     "store",
     "recall context learn llm failures loop meter",
     "memory chat digest incoming knowledge standing learner view opened pad run",
@@ -116,7 +116,7 @@ def test_a_library_is_imported_only_where_it_belongs(file: Path) -> None:
 
 # What is exported
 
-NAMES = """Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied Description Erasure Event Expansion
+NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied Description Erasure Event Expansion
     Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed
     NewerSchema Omission Pad Prompt Ranking Record Relearning Role Run Scope Spend Summary Tool ToolCall Unavailable UnknownFormat
     Verification View Why Window Wording WorkResult Writer acting""".split()

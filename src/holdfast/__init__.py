@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from holdfast.acting import acting
 from holdfast.chat import Chat
 from holdfast.errors import (
+    BudgetExceeded,
     Closed,
     Conflict,
     Damaged,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from holdfast.learn.results import Extraction, Relearning, Spend, WorkResult
 
 __all__ = [
+    "BudgetExceeded",
     "Change",
     "Chat",
     "ChatInfo",

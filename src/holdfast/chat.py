@@ -26,8 +26,9 @@ from holdfast.context.window import (
     within,
 )
 from holdfast.digest import Digest, resolved
-from holdfast.errors import InvalidInput
+from holdfast.errors import BudgetExceeded, InvalidInput
 from holdfast.incoming import check_list, ready
+from holdfast.logs import logged
 from holdfast.pad import Pad
 from holdfast.run import Run, current_run
 from holdfast.store import jobs, log, records, sessions, snapshots, summaries
@@ -41,6 +42,7 @@ from holdfast.text.media import has_media
 from holdfast.text.shorten import shown
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
+    AnyMessage,
     ChatStats,
     Hit,
     Job,
@@ -85,9 +87,9 @@ class Chat(Digest):
         return self._id
 
     @overload
-    def append(self, messages: Sequence[Message | Mapping[str, object]], /) -> list[Message]: ...
+    def append(self, messages: Sequence[AnyMessage], /) -> list[Message]: ...
     @overload
-    def append(self, message: Message | Mapping[str, object], /) -> Message: ...
+    def append(self, message: AnyMessage, /) -> Message: ...
     @overload
     def append(
         self,
@@ -104,9 +106,10 @@ class Chat(Digest):
         raw: Mapping[str, object] | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> Message: ...
+    @logged
     def append(
         self,
-        messages: Sequence[Message | Mapping[str, object]] | Message | Mapping[str, object] | None = None,
+        messages: Sequence[AnyMessage] | AnyMessage | None = None,
         /,
         *,
         role: Role | None = None,
@@ -122,7 +125,8 @@ class Chat(Digest):
         """Store one message, or many in one transaction, and return them as stored.
 
         When the call returns they are durable, readable and recallable. Give the fields of one message by name; or a
-        `Message` or a dict in the OpenAI or Anthropic chat format; or a list of these. The same `id` twice in one chat
+        `Message`, a dict in the OpenAI or Anthropic chat format, or the message of a client's response, such as
+        `response.choices[0].message` (whatever has `model_dump`); or a list of these. The same `id` twice in one chat
         is one message. Calls to one chat from many threads and processes are put in a line; an empty list does nothing.
 
         Raises:
@@ -151,11 +155,11 @@ class Chat(Digest):
             raise InvalidInput(
                 "A message was given, and fields of a message beside it.", "Put the fields into the message."
             )
-        if isinstance(messages, Message | Mapping):
+        if isinstance(messages, Message | Mapping) or hasattr(messages, "model_dump"):
             return self._store([messages])[0]
         return self._store(messages) if check_list(messages) else []
 
-    def _store(self, messages: Sequence[Message | Mapping[str, object]]) -> list[Message]:
+    def _store(self, messages: Sequence[AnyMessage]) -> list[Message]:
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
         opened.appended = time.monotonic()  # workers give way
         drafts = [ready(item) for item in messages]
@@ -171,6 +175,7 @@ class Chat(Digest):
         now = to_micros(opened.clock())
         return log.append(opened.database, self._memory.scope, self._id, drafts, tokens, now)
 
+    @logged
     def history(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
     ) -> list[Message]:
@@ -196,6 +201,7 @@ class Chat(Digest):
         """Count messages and tokens; all zero for an unknown chat."""
         return sessions.stats(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
+    @logged
     def window(self, budget: int = 8_000, *, tail: int | None = None, policy: Policy | None = None) -> Window:
         """Choose what a model will see of the session: summaries of the older part, then the newest messages.
 
@@ -240,6 +246,7 @@ class Chat(Digest):
             return []
         return summaries.frontier(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
+    @logged
     def prompt(
         self,
         budget: int = 8_000,
@@ -251,6 +258,7 @@ class Chat(Digest):
         images: Images = "keep",
         secrets: Secrets = "mask",
         format: Format = "openai",  # noqa: A002 - what it is called everywhere
+        strict: bool = False,
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -280,8 +288,10 @@ class Chat(Digest):
                 with the user (with "[…]" where the window begins with the assistant). Results begin the turn after their
                 calls, with their images; the system messages of the window end `system`, names are left out, and signed
                 reasoning is sent back in the turn that goes on, as it demands. `tokens` are the same in both.
+            strict: raise where what is always shown takes more than the budget, in place of saying so in `tokens["over"]`.
 
         Raises:
+            BudgetExceeded: with `strict`, where that is so.
             InvalidInput: a negative budget or limit, a query or a system that is not text, an unknown policy, no such
                 way to show images or secrets, or no such format.
 
@@ -297,6 +307,7 @@ class Chat(Digest):
             images=images,
             secrets=secrets,
             format=format,
+            strict=strict,
         )
 
     def _prompt(
@@ -311,8 +322,10 @@ class Chat(Digest):
         images: Images,
         secrets: Secrets,
         format: Format,  # noqa: A002 - as above
+        strict: bool,
     ) -> Prompt:
         masked = is_masked(secrets)
+        check_flag(strict, "strict")
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         budget = check_count(budget, "budget")
         for text, what in ((system, "`system`"), ("" if query is None else query, "A query")):
@@ -353,6 +366,11 @@ class Chat(Digest):
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
                 images=images == "keep",
                 anthropic=format == "anthropic",
+            )
+        if strict and prompt.tokens["over"]:
+            raise BudgetExceeded(
+                f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
+                "Raise the budget, shorten `system`, or choose a policy that keeps less.",
             )
         opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
         return replace(prompt, omitted=frozen.omitted)

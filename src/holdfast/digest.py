@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from holdfast.context.plan import DEFAULTS, is_share
 from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
 from holdfast.errors import InvalidInput, ModelFailed
+from holdfast.logs import logged
 from holdfast.store import log, sessions, summaries
 from holdfast.text.masking import Secrets, is_masked, mask_name
 from holdfast.text.shorten import shown
@@ -80,6 +81,7 @@ class Digest:
 
         return crowded(self._session(), policy.budget, share, policy.compaction)
 
+    @logged
     def compact(
         self,
         mode: Mode = "incremental",
@@ -192,6 +194,7 @@ class Digest:
             above = summaries.ancestors(database, space, summary)
         return Description(summary, tuple(above), tuple(part.id for part in parts))
 
+    @logged
     def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - the field
         """Read what stands behind a summary: the original messages of a leaf, the children of a condensed one.
 
@@ -233,6 +236,7 @@ class Digest:
         """List all summaries of the session, leaves first, each level in the order of the messages."""
         return summaries.all_of(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
+    @logged
     def search(
         self, query: str, scope: Found = "both", limit: int = 20, *, secrets: Secrets = "mask"
     ) -> list[Hit]:

@@ -48,6 +48,10 @@ class InvalidInput(HoldfastError, ValueError):
     """An argument, a message or a query cannot be accepted; nothing was stored. Correct it and call again."""
 
 
+class BudgetExceeded(HoldfastError, ValueError):
+    """What a prompt always shows takes more than its budget. Raise the budget, or let less be kept."""
+
+
 class Conflict(HoldfastError):
     """What is stored is not what the caller took it for; nothing was changed. Read it again, then decide."""
 

@@ -11,10 +11,10 @@ from holdfast.store.rows import dump
 from holdfast.text.clean import clean
 from holdfast.text.masking import FLAG, holds_secret
 from holdfast.text.shorten import shown
-from holdfast.types import Message, ToolCall, check_name
+from holdfast.types import AnyMessage, Message, ToolCall, check_name
 
 
-def check_list(messages: object) -> Sequence[Message | Mapping[str, object]]:
+def check_list(messages: object) -> Sequence[AnyMessage]:
     """Return `messages` if it is a list of what may be messages, or raise InvalidInput."""
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise InvalidInput(
@@ -24,7 +24,7 @@ def check_list(messages: object) -> Sequence[Message | Mapping[str, object]]:
     return messages
 
 
-def ready(item: Message | Mapping[str, object]) -> Message:
+def ready(item: AnyMessage) -> Message:
     """Make a message that can be stored of one in any of the formats that `Chat.append` takes.
 
     Raises:

@@ -10,6 +10,7 @@ from holdfast.acting import check_writer, current
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
+from holdfast.logs import logged
 from holdfast.store import erasure, receipts, records, sessions
 from holdfast.store.records import NOW, Wanted
 from holdfast.store.rows import dump
@@ -50,6 +51,7 @@ class Knowledge(View):
             "Use a handle that names no user, or open one for such work: Memory(…, admin=True).",
         )
 
+    @logged
     def remember(
         self,
         text: str,
@@ -148,6 +150,7 @@ class Knowledge(View):
             drafts += [self._draft(text, kind, source=source, chat=chat) for text in texts]
         return self._write(drafts, by, merge=merge) if drafts else []
 
+    @logged
     def replace(
         self,
         what: str,
@@ -204,6 +207,7 @@ class Knowledge(View):
         self._open.events.tell_of(self.scope, [record])
         return record
 
+    @logged
     def retract(
         self,
         what: str,
@@ -273,6 +277,7 @@ class Knowledge(View):
         """
         return View(self._open, self.scope, place(self._open, self.scope, version))
 
+    @logged
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
         """Write again, as new versions, what a record or all records of a kind were at a version.
 
@@ -293,6 +298,7 @@ class Knowledge(View):
 
         return revision.rollback(self._intake(by, "user", self._chat(None)), what, version)
 
+    @logged
     def undo(self, *, by: Writer | None = None) -> list[Record]:
         """Take back what the newest call changed that was not taken back yet, whoever made it.
 
@@ -341,6 +347,7 @@ class Knowledge(View):
             self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
         )
 
+    @logged
     def erase(
         self,
         *,

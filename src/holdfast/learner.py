@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.digest import resolved
 from holdfast.errors import Damaged, InvalidInput
+from holdfast.logs import logged
 from holdfast.standing import Standing
 from holdfast.store import jobs, spend
 from holdfast.store.database import repeated
@@ -47,6 +48,7 @@ SHORTEST = 50  # characters of what is worth extracting from
 class Learner(Standing):
     """Learn from what was said. A part of `Memory`."""
 
+    @logged
     def work(
         self,
         *,
@@ -196,6 +198,7 @@ class Learner(Standing):
     def _meter(self) -> Meter:
         return self._open.meter(self.scope)
 
+    @logged
     def extract(
         self,
         text: str,

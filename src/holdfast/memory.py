@@ -13,6 +13,7 @@ from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.learner import Learner
+from holdfast.logs import logged
 from holdfast.opened import Opened
 from holdfast.pad import Pad
 from holdfast.store import sessions
@@ -172,17 +173,21 @@ class Memory(Learner):
         """Open a session by its id. It comes into being with its first message.
 
         The chat stays with the user and the agent that it was opened for, whoever acts later. Without an id it is the
-        one that `acting` names.
+        one that `acting` names, or else a new one with an id of its own.
 
         Raises:
             InvalidInput: the id is blank, longer than 512 bytes in UTF-8, has control characters, or holds a credential.
 
         """
-        name = id if id is not None else current().chat
+        name = self._chat_id(id)
         opened = Chat(self._handle(self.scope, pinned=True), name)
         self._check_chat(name)
         return opened
 
+    def _chat_id(self, id: str | None) -> str:  # noqa: A002 - as above
+        return (current().chat or os.urandom(8).hex()) if id is None else id
+
+    @logged
     def chats(
         self,
         *,
@@ -226,6 +231,7 @@ class Memory(Learner):
         """
         return self._open.search.rebuild(self.scope.space)
 
+    @logged
     def verify(self, *, key: bytes | None = None) -> Verification:
         """Check that every message of this space is reachable, every row as it was written, and its index true.
 
@@ -245,6 +251,7 @@ class Memory(Learner):
         with database.one_read():
             return verify(database, self.scope.space, database.key if key is None else check_key(key))
 
+    @logged
     def backup(self, path: str | os.PathLike[str]) -> Verification:
         """Copy the whole database, all its users, into a new file while others read and write, and check the copy.
 

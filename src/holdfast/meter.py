@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Closed, ModelFailed, Unavailable
 from holdfast.events import Call, Event
 from holdfast.learn.policy import ALL, Limit
+from holdfast.logs import debug
 from holdfast.store import spend
 from holdfast.store.spend import Asked, Bound
 
@@ -128,6 +129,15 @@ class Meter:
             asked.purpose, asked.model, prompt_tokens, answer_tokens, seconds, outcome, asked.chat, asked.job
         )
         self.calls.append(told)
+        debug(
+            "call of the model %s for %s: %d + %d tokens, %s in %.1f ms",
+            told.model,
+            told.purpose,
+            told.prompt_tokens,
+            told.answer_tokens,
+            told.outcome,
+            seconds * 1_000,
+        )
         self.events.tell(Event("spent", self.scope, call=told, chat=asked.chat))
 
     @staticmethod

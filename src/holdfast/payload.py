@@ -13,20 +13,21 @@ from holdfast.text import media
 from holdfast.text.clean import clean, each_text, whole
 from holdfast.text.media import FILE_PARTS, IMAGE_PARTS
 from holdfast.text.shorten import shown
-from holdfast.types import Message, Role, ToolCall
+from holdfast.types import Dumpable, Message, Role, ToolCall
 
 REASONING = (
     "[reasoning]"  # stands for a message that only reasons: the thoughts stay in `raw`, out of prompts
 )
+_TIMES = ("at", "timestamp", "created_at")
 _TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
 _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 
-def parse(payload: Mapping[str, object]) -> Message:
+def parse(payload: Mapping[str, object] | Dumpable) -> Message:
     """Make a message of a dict in the OpenAI or Anthropic chat format, or with the field names of `Message`.
 
-    The dict itself becomes `raw`, except where it has a field `raw`: that is an exported message. Content parts
+    What has `model_dump`, such as the message in a client's response, is a dict by that. The dict itself becomes `raw`, except where it has a field `raw`: that is an exported message. Content parts
     become text, with `[image: …]` and `[file: …]` in place of what is not text; reasoning stays in `raw` only. The
     keys `at`, `timestamp` and `created_at` give the time.
 
@@ -34,10 +35,7 @@ def parse(payload: Mapping[str, object]) -> Message:
         InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
 
     """
-    if not isinstance(payload, Mapping):
-        raise InvalidInput(
-            f"A message must be a Message or a dict, not {type(payload).__name__}.", "Pass one of these."
-        )
+    payload = _with_text_for_times(_dumped(payload))
     item = _from_response_item(payload)
     role = _role(item.get("role"))
     try:
@@ -69,13 +67,35 @@ def parse(payload: Mapping[str, object]) -> Message:
         clean("\n".join(texts)),
         id=clean(identity) if isinstance(identity, str) else _numbered(identity),
         name=clean(name) if isinstance(name, str) and name else None,
-        at=read_time(next((item[key] for key in ("at", "timestamp", "created_at") if item.get(key)), None)),
+        at=read_time(next((item[key] for key in _TIMES if item.get(key)), None)),
         calls=tuple(calls),
         call_id=clean(call_id) if isinstance(call_id, str) else None,
         answers=tuple(clean(answer) for answer in answers),
         raw=cast("Mapping[str, object] | None", raw),
         meta=cast("Mapping[str, object]", meta),
     )
+
+
+def _dumped(given: Mapping[str, object] | Dumpable) -> Mapping[str, object]:
+    dump = getattr(given, "model_dump", None)
+    if callable(dump):
+        try:
+            given = dump(mode="json")
+        except Exception as error:
+            raise InvalidInput(
+                f"The `model_dump` of {type(given).__name__} failed: {error}.", "Pass a dict."
+            ) from error
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"A message must be a Message or a dict, not {type(given).__name__}.", "Pass one of these."
+        )
+    return given
+
+
+def _with_text_for_times(payload: Mapping[str, object]) -> Mapping[str, object]:
+    """Write the time of a message as text, where it is a datetime: JSON has none."""
+    times = {key: time.isoformat() for key in _TIMES if isinstance(time := payload.get(key), datetime)}
+    return {**payload, **times} if times else payload
 
 
 def _numbered(identity: object) -> str:

@@ -110,6 +110,7 @@ class Run:
         images: Images = "keep",
         secrets: Secrets = "mask",
         format: Format = "openai",  # noqa: A002 - as in Chat
+        strict: bool = False,
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
         return self._chat._prompt(  # noqa: SLF001 - as above
@@ -122,6 +123,7 @@ class Run:
             images=images,
             secrets=secrets,
             format=format,
+            strict=strict,
         )
 
     def end(self) -> None:

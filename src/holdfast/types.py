@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal, Protocol, TypeAlias
 
 from holdfast.errors import InvalidInput
 from holdfast.text.shorten import shown
@@ -588,18 +588,31 @@ class Window:
         return self.budget is not None and self.tokens > self.budget
 
 
+class Dumpable(Protocol):
+    """What `model_dump` makes a dict of, as the models of pydantic do: what the clients of model providers return."""
+
+    def model_dump(self, *, mode: str) -> Mapping[str, object]:
+        """Return a dict of JSON values for `mode="json"`."""
+        ...
+
+
+AnyMessage: TypeAlias = Message | Mapping[str, object] | Dumpable
+"""What `append` takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """Hold a prompt ready to be sent: system text, messages in a model's chat format, and an account of its tokens.
 
-    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `room` to what is
+    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `over` to what the total exceeds the budget by; `room` to what is
     left of the budget to the session and to what was recalled, which is the budget to compact for; and `unchanged` to
     those that it begins with as the last prompt of this chat through the same open memory did. `omitted` counts the records
     that a prompt had no room for, by kind and target, such as "fact/user": recall finds them.
     """
 
     system: str
-    messages: tuple[dict[str, object], ...]
+    # Any: each client has typed dicts of its own for messages, and no other type passes for all of them.
+    messages: list[Any] = field(hash=False)
     window: Window
     hits: tuple[Hit, ...]
     tokens: Mapping[str, int] = field(hash=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.learn.draft import check_tags, no_version, policy
+from holdfast.logs import logged
 from holdfast.store import records
 from holdfast.store.records import NOW, Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
@@ -62,8 +63,9 @@ class View:
         return (self.scope.agent, "") if self.scope.agent else None
 
     def _known_kinds(self, kinds: Iterable[str]) -> list[str]:
-        if isinstance(kinds, str) or not isinstance(kinds, Iterable):
-            raise InvalidInput(f"`kinds` is {shown(kinds)}.", "Pass a list of kinds.")
+        if not isinstance(kinds, Iterable):
+            raise InvalidInput(f"`kinds` is {shown(kinds)}.", "Pass a kind, or a list of kinds.")
+        kinds = [kinds] if isinstance(kinds, str) else kinds
         return [policy(self._open.kinds, kind).name for kind in kinds]
 
     def version(self) -> int:
@@ -71,6 +73,7 @@ class View:
         newest = records.version(self._open.database, self.scope.space)
         return min(newest, self._moment().version)
 
+    @logged
     def get(self, what: str) -> Record | None:
         """Read a record by its id, or the one of a kind of which there is one, such as "profile"; None if there is none.
 
@@ -93,6 +96,7 @@ class View:
             found = self._open.used(scope, found)
         return found[0] if found else None
 
+    @logged
     def records(
         self,
         *,
@@ -141,6 +145,7 @@ class View:
         found = records.read(self._open.database, self.scope.space, self._moment().version, wanted)
         return [record for record in found if passes(record)][first:last]
 
+    @logged
     def recall(
         self,
         query: str,
@@ -236,6 +241,7 @@ class View:
         found = {record.agent: record.text for record in self.records(kind=kind)}
         return found.get(self.scope.agent, found.get("", ""))
 
+    @logged
     def changes(
         self,
         *,

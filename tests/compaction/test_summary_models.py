@@ -436,12 +436,13 @@ def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
             go_on.wait()
         return "They spoke of this and that."
 
+    seconds = 1.2 if stored else 0.3  # on a busy machine, what is stored takes its time as well
     try:
-        done = compact(way, chat, llm, patience=60, seconds=0.3)
+        done = compact(way, chat, llm, patience=60, seconds=seconds)
     finally:
         go_on.set()
     assert (len(done.summaries), len(chat.tree())) == (stored, stored)
-    assert done.why.startswith("The 0.3 seconds that it may take are over. The model ")
+    assert done.why.startswith(f"The {seconds} seconds that it may take are over. The model ")
     assert "did not answer" in done.why
     assert "thread 'holdfast-model-" in done.why
     check_tree(chat)

@@ -164,7 +164,7 @@ def test_blocks_of_its_own_form_go_out_as_they_came_in(memory: Memory) -> None:
     text = {"type": "document", "title": "Notes", "source": {"type": "text", "media_type": "text/plain", "data": "the plan"}}  # fmt: skip
     kept = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
     inside = result(content=[LOOK, OWN, PLAN], **MARK)
-    sent = (user(LOOK, {**OWN, **MARK}, PLAN, text, kept), model(THOUGHT, LOOK, SEE), user(inside))
+    sent = [user(LOOK, {**OWN, **MARK}, PLAN, text, kept), model(THOUGHT, LOOK, SEE), user(inside)]
     assert turns(memory, *sent) == sent
 
 
@@ -181,7 +181,7 @@ def test_blocks_of_its_own_form_go_out_as_they_came_in(memory: Memory) -> None:
     ],
 )  # fmt: skip
 def test_what_came_in_another_form_is_converted(memory: Memory, part: object, written: object) -> None:
-    assert turns(memory, user(LOOK, part)) == (user(LOOK, written),)
+    assert turns(memory, user(LOOK, part)) == [user(LOOK, written)]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_came_in_another_form_is_converted(memory: Memory, part: object, wr
 def test_what_it_takes_from_nobody_stays_a_placeholder(
     memory: Memory, part: object, placeholder: str
 ) -> None:
-    assert turns(memory, user(LOOK, part)) == (user(LOOK, {"type": "text", "text": placeholder}),)
+    assert turns(memory, user(LOOK, part)) == [user(LOOK, {"type": "text", "text": placeholder})]
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
@@ -255,7 +255,7 @@ def test_reasoning_is_sent_back_in_the_turn_that_goes_on_only(memory: Memory) ->
     unsigned = {"type": "thinking", "thinking": "Hm."}
     running = (user(LOOK), model(THOUGHT, unsigned, SEE), user(result(content="a cat")))
     assert turns(memory, *running)[1] == model(THOUGHT, SEE)
-    assert turns(memory, model(THOUGHT, LOOK), user(LOOK))[1::2] == (model(SEE), model(LOOK))
+    assert turns(memory, model(THOUGHT, LOOK), user(LOOK))[1::2] == [model(SEE), model(LOOK)]
 
 
 def test_reasoning_that_came_as_a_message_of_its_own_begins_its_turn(memory: Memory) -> None:

@@ -67,7 +67,7 @@ def seqs(prompt: Prompt) -> list[int]:
 def test_without_hits_there_is_no_block() -> None:
     prompt = ask(parse("u a u"), [])
     assert prompt.system == ""
-    assert prompt.messages == tuple({"role": r, "content": r} for r in ("user", "assistant", "user"))
+    assert prompt.messages == [{"role": r, "content": r} for r in ("user", "assistant", "user")]
     assert prompt.tokens == {
         "system": 0,
         "known": 0,
@@ -78,13 +78,14 @@ def test_without_hits_there_is_no_block() -> None:
         "budget": 8_000,
         "room": 8_000,
         "free": 7_970,
+        "over": 0,
     }
     assert ask(parse("u"), [], system="Be brief.").system == "Be brief."
 
 
 def test_an_unknown_chat_makes_an_empty_prompt() -> None:
     prompt = ask([], [])
-    assert (prompt.system, prompt.messages, prompt.hits, prompt.tokens["total"]) == ("", (), (), 0)
+    assert (prompt.system, prompt.messages, prompt.hits, prompt.tokens["total"]) == ("", [], (), 0)
 
 
 def test_recalled_turns_are_dated_named_and_in_order_of_time() -> None:

@@ -218,7 +218,7 @@ def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
     memory.chat("monday").pad["marathon"] = "marathon in May"
     assert (memory.version(), memory.records(), memory.recall("marathon")) == (0, [], [])
     prompt = memory.chat("monday").prompt(query="marathon")
-    assert (prompt.system, prompt.messages) == ("", ())
+    assert (prompt.system, prompt.messages) == ("", [])
 
 
 # What is kept, and what never is

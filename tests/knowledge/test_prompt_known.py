@@ -105,7 +105,7 @@ def test_the_text_of_a_full_prompt(fixed: Memory) -> None:
         assert (same.system, same.messages, same.hits) == (prompt.system, prompt.messages, prompt.hits)
         assert same.tokens == {**prompt.tokens, "unchanged": prompt.tokens["total"]}
     assert prompt.system == FULL
-    assert prompt.messages == ({"role": "user", "content": RECALLED}, {"role": "user", "content": "hello"})
+    assert prompt.messages == [{"role": "user", "content": RECALLED}, {"role": "user", "content": "hello"}]
 
 
 def test_parts_without_anything_are_absent(fixed: Memory) -> None:
@@ -113,7 +113,7 @@ def test_parts_without_anything_are_absent(fixed: Memory) -> None:
     assert chat.prompt().system == ""
     with chat.run():
         prompt = chat.prompt(query=QUESTION)
-        assert (prompt.system, prompt.messages) == ("", ())
+        assert (prompt.system, prompt.messages) == ("", [])
     fixed.remember("Ada runs", merge=False)
     chat.advance()
     prompt = chat.prompt(query=QUESTION, system="Be brief.")
@@ -132,7 +132,7 @@ def test_what_is_given_on_request_is_in_no_prompt_unless_recalled(memory: Memory
     memory.remember("the marathon is in May", kind, chat="tuesday")
     chat = memory.chat("monday")
     assert chat.prompt().system == chat.prompt(query="something else").system == ""
-    assert chat.prompt().messages == chat.prompt(query="something else").messages == ()
+    assert chat.prompt().messages == chat.prompt(query="something else").messages == []
     prompt = chat.prompt(query=QUESTION)
     assert prompt.system == ""
     assert f", {kind}]\n- the marathon is in May\n" in recalled(prompt)
@@ -157,7 +157,7 @@ def test_what_is_in_quarantine_is_in_no_prompt_and_marked_when_released(memory: 
     assert held.action == "quarantine"
     chat = memory.chat("monday")
     prompt = chat.prompt(query=QUESTION)
-    assert (prompt.system, prompt.messages) == ("", ())
+    assert (prompt.system, prompt.messages) == ("", [])
     memory.release(held.id)
     chat.advance()
     assert "    [released from quarantine] Ignore all previous" in chat.prompt().system
@@ -299,7 +299,18 @@ def test_the_account_of_tokens_adds_up(fixed: Memory) -> None:
         for query in (None, QUESTION):
             prompt = chat.prompt(query=query, system=system)
             tokens = prompt.tokens
-            keys = {"system", "known", "recalled", "window", "total", "unchanged", "budget", "room", "free"}
+            keys = {
+                "system",
+                "known",
+                "recalled",
+                "window",
+                "total",
+                "unchanged",
+                "budget",
+                "room",
+                "free",
+                "over",
+            }
             assert set(tokens) == keys
             parts = tokens["system"] + tokens["known"] + tokens["recalled"] + tokens["window"]
             assert parts == tokens["total"] == 8_000 - tokens["free"]
@@ -338,7 +349,7 @@ def test_what_is_known_is_shown_whole_in_whatever_budget(memory: Memory, budget:
     prompt = chat.prompt(budget, QUESTION)
     assert prompt.system == chat.prompt(100_000).system
     assert prompt.hits == ()
-    assert prompt.messages == ({"role": "user", "content": "newest"},)
+    assert prompt.messages == [{"role": "user", "content": "newest"}]
     assert (prompt.tokens["free"], prompt.tokens["budget"]) == (0, budget)
     assert prompt.tokens["total"] > budget
 

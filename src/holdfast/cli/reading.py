@@ -151,7 +151,7 @@ def _masked_window(found: Window) -> Window:
 
 def _masked_prompt(prompt: Prompt, selected: Window) -> Prompt:
     """Mask the messages of a prompt, which are those of the chat itself."""
-    messages = tuple(cast("dict[str, object]", mask_values(message)) for message in prompt.messages)
+    messages = [mask_values(message) for message in prompt.messages]
     return replace(prompt, messages=messages, window=selected)
 
 

@@ -117,10 +117,11 @@ def build(
         "budget": budget,
         "room": max(0, budget - reserved),
         "free": max(0, budget - total),
+        "over": max(0, total - budget),
     }
     found = tuple(entry.hit for entry in entries)
     items = (part.item for part in parts)
-    return Prompt(text, alternate(items) if anthropic else tuple(items), window, found, account)
+    return Prompt(text, list(alternate(items) if anthropic else items), window, found, account)
 
 
 # How the budget is split ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ memory would, with lists that have nothing in them, windows without messages, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, wraps
@@ -26,6 +26,7 @@ from holdfast.pad import Pad
 from holdfast.run import Run
 from holdfast.text.tokens import message_tokens
 from holdfast.types import (
+    AnyMessage,
     ChatStats,
     CompactionResult,
     Erasure,
@@ -281,7 +282,7 @@ class NullRun(Run):
 class NullChat(Chat):
     """Keep nothing of a session. Made by `NullMemory.chat`."""
 
-    def _store(self, messages: Sequence[Message | Mapping[str, object]]) -> list[Message]:
+    def _store(self, messages: Sequence[AnyMessage]) -> list[Message]:
         """Check messages and number them, as the first of a chat, without storing them."""
         now = datetime.now(UTC)
         return [
@@ -375,7 +376,7 @@ class NullMemory(NullView, Memory):
 
     def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - as in Memory
         """Open a session of which nothing is kept."""
-        return NullChat(self._handle(self.scope, pinned=True), current().chat if id is None else id)
+        return NullChat(self._handle(self.scope, pinned=True), self._chat_id(id))
 
     @property
     def pad(self) -> Pad:

@@ -230,9 +230,10 @@ class FakeChat:
         tokens |= {
             "budget": budget,
             "free": max(0, budget - total),
+            "over": max(0, total - budget),
             "room": max(0, budget - estimate_tokens(always)),
         }
-        return Prompt(always, tuple(messages), window, tuple(hits), {**tokens, "unchanged": 0})
+        return Prompt(always, messages, window, tuple(hits), {**tokens, "unchanged": 0})
 
     def snapshot(self) -> int | None:
         """Give the version that the prompts of the chat show; None before the first."""

@@ -1,0 +1,127 @@
+"""What a program hands over as it has it: answers of clients, times, names, prompts for a client; and what is logged of it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+
+import pytest
+from anthropic.types import Message as AnthropicMessage
+from openai import OpenAI
+from pydantic import BaseModel
+
+from holdfast import BudgetExceeded, InvalidInput, Memory, acting
+from holdfast.null import NullMemory
+from llm_server import Server, completion
+
+
+def test_a_prompt_is_sent_by_openais_client_and_its_answer_appended(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(role="user", content="Where does Ada live?")
+    prompt = chat.prompt(system="Answer briefly.")
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"who": "Ada"}'}}
+    with Server(lambda _: (200, completion("I look it up.", tool_calls=[call]))) as server:
+        client = OpenAI(base_url=server.url, api_key="none")
+        messages = [{"role": "system", "content": prompt.system}, *prompt.messages]
+        response = client.chat.completions.create(model="served", messages=messages)
+        client.chat.completions.create(model="served", messages=prompt.messages)
+        client.close()
+    assert server.requests[1]["messages"] == [{"role": "user", "content": "Where does Ada live?"}]
+    stored = chat.append(response.choices[0].message)
+    assert (stored.role, stored.content, stored.calls[0].id) == ("assistant", "I look it up.", "c1")
+    assert chat.history() == [chat.history(1, before=2)[0], stored]
+    assert stored.raw == response.choices[0].message.model_dump(mode="json")
+
+
+def test_an_answer_of_anthropics_client_is_appended(memory: Memory) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    content = [{"type": "text", "text": "In Porto."}]
+    answer = AnthropicMessage.model_validate(
+        {"id": "m1", "type": "message", "role": "assistant", "model": "served", "content": content, "usage": usage}
+        | {"stop_reason": "end_turn", "stop_sequence": None}
+    )  # fmt: skip
+    [stored] = memory.chat("monday").append([answer])
+    assert (stored.role, stored.content, stored.id) == ("assistant", "In Porto.", "m1")
+
+
+class Unwritable(BaseModel):
+    """A model whose dict cannot be JSON."""
+
+    role: str = "user"
+    content: object = object()
+
+
+def test_a_model_that_cannot_be_written_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match=r"model_dump.*Unwritable"):
+        memory.chat("monday").append(Unwritable())
+    assert memory.chats() == []
+
+
+@pytest.mark.parametrize("field", ["at", "timestamp", "created_at"])
+def test_the_time_of_a_dict_may_be_a_datetime(memory: Memory, field: str) -> None:
+    time = datetime(2024, 3, 1, 9, tzinfo=UTC)
+    stored = memory.chat("monday").append({"role": "user", "content": "hello", field: time})
+    assert stored.at == time
+    assert memory.chat("monday").history()[0].raw == {
+        "role": "user", "content": "hello", field: "2024-03-01T09:00:00+00:00",
+    }  # fmt: skip
+
+
+def test_a_chat_without_an_id_is_a_new_one(memory: Memory) -> None:
+    first, second = memory.chat(), memory.chat()
+    first.append(role="user", content="hello")
+    assert first.id != second.id
+    assert [chat.id for chat in memory.chats()] == [first.id]
+    with acting(chat="monday"):
+        assert memory.chat().id == "monday"
+    assert NullMemory().chat().id
+
+
+def test_one_kind_needs_no_list(memory: Memory) -> None:
+    memory.chat("monday").append(role="user", content="Ada runs")
+    memory.remember("Ada runs", kind="fact")
+    memory.remember("Ada runs far", kind="lesson")
+    assert [hit.kind for hit in memory.recall("Ada runs", kinds="fact")] == ["fact"]
+    assert memory.recall("Ada runs", kinds="fact") == memory.recall("Ada runs", kinds=["fact"])
+    with pytest.raises(InvalidInput, match="fct"):
+        memory.recall("Ada runs", kinds="fct")
+
+
+def test_a_prompt_that_does_not_fit_says_so(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(role="user", content="word " * 200)
+    fits = chat.prompt(1_000, strict=True)
+    assert fits.tokens["over"] == 0
+    small = chat.prompt(50, system="Be brief.")
+    assert small.tokens["over"] == small.tokens["total"] - 50 > 0
+    with pytest.raises(BudgetExceeded, match=rf"{small.tokens['total']:,} tokens.* 50\."):
+        chat.prompt(50, system="Be brief.", strict=True)
+    with chat.run() as run, pytest.raises(BudgetExceeded):
+        run.prompt(50, strict=True)
+
+
+def test_debug_logs_what_was_done_and_no_word_of_it(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="holdfast")
+    chat = memory.chat("monday")
+    chat.append(role="user", content="My sister lives in Porto.")
+    memory.remember("Ada has a sister", kind="fact")
+    memory.recall("Who lives in Porto?")
+    chat.prompt(query="Porto?")
+    chat.compact(llm=lambda _: "Summary.")
+    with pytest.raises(InvalidInput):
+        memory.recall(" ")
+    told = [record.getMessage() for record in caplog.records]
+    begins = [line.split(":")[0] for line in told]
+    assert begins[:4] == [
+        "append of Chat('monday')", f"remember of {memory!r}", f"recall of {memory!r}", "prompt of Chat('monday')",
+    ]  # fmt: skip
+    assert all(" ms" in line for line in told)
+    assert "1 hits" in told[3] or "0 hits" in told[3]
+    assert "InvalidInput" in told[-1]
+    assert "Porto" not in "".join(told)
+
+
+def test_nothing_is_logged_unasked(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="holdfast")
+    memory.chat("monday").append(role="user", content="hello")
+    assert caplog.records == []
