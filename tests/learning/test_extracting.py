@@ -509,7 +509,7 @@ def test_two_wordings_of_what_is_known_leave_one_record(memory: Memory) -> None:
     assert memory.verify().problems == ()
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=6))
 def test_however_a_session_is_cut_it_gives_the_same(spans: list[tuple[int, int]]) -> None:
     """Extractions of any ranges, in any order, then of all of it: no text comes twice."""
