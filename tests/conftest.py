@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from holdfast import Memory
 from learning_scripts import Clock
@@ -25,6 +26,10 @@ ROOT = Path(__file__).parent.parent
 
 MEMORY = Path("/dev/shm")
 ROOM = 2_000_000_000  # bytes: a run takes a fifth of it
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

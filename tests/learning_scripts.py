@@ -132,9 +132,14 @@ def _begun(shown: Sequence[Line], seqs: Sequence[int]) -> str:
 
 
 def offers(profile: str | None = None, *found: str, why: str = "The user said so.") -> Answer:
-    """Answer a reflection with a profile, None for none, and findings."""
-    observations = [{"kind": "finding", "text": text, "messages": []} for text in found]
-    return lambda _: {"profile": profile, "observations": observations, "why": why}
+    """Answer a reflection with a profile, None for none, and findings; they quote how the user began."""
+
+    def answer(prompt: str) -> object:
+        quote = _begun(lines(framed(prompt, "conversation")), ())
+        observations = [{"kind": "finding", "text": text, "messages": [], "quote": quote} for text in found]
+        return {"profile": profile, "profile_quotes": [quote], "observations": observations, "why": why}
+
+    return answer
 
 
 def says(answer: str) -> Answer:

@@ -76,7 +76,8 @@ def _answer(prompt: str) -> dict[str, object]:
     if '"verdicts"' in prompt:
         return {"verdicts": [{"pair": 1, "verdict": "both", "why": "they are about two things"}]}
     if '"profile"' in prompt:
-        return {"profile": PROFILE, "observations": [], "why": "the user said so"}
+        quotes = ["use PostgreSQL"]
+        return {"profile": PROFILE, "profile_quotes": quotes, "observations": [], "why": "the user said so"}
     return {"episodes": [1]} if '"episodes"' in prompt else {"changes": []}
 
 

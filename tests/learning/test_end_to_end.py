@@ -14,6 +14,7 @@ import pytest
 
 from holdfast import Event, Learning, Memory, Record, WorkResult
 from holdfast.bench.scripted import Scripted, lines
+from holdfast.context.review import Extent, review
 from holdfast.context.sentences import sentences
 from holdfast.io.importing import import_paths
 from holdfast.learn import observe
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 SESSIONS = 8
 NAME = "openai-chat:scripted"
+LEARNED = ("observe v1", "episode v1", "reflect v2")
 LEAST, LONGEST = 8, 900  # words and characters of a sentence that is quoted
 _WORDS = re.compile(r"\w+")
 
@@ -133,7 +135,7 @@ def test_every_record_comes_from_real_messages_that_hold_its_words(done: Done) -
         assert (len(messages) == len(history)) is (record.kind == "episode")
         assert record.agent == "coder"
         assert record.source in ("", f"session:{record.chat}")
-        assert str(record.meta["learned"]).endswith(" v1")
+        assert record.meta["learned"] in LEARNED
         assert record.meta["model"] == NAME
 
 
@@ -144,7 +146,7 @@ def test_every_observation_of_the_script_quotes_words_that_are_there(done: Done)
 
 
 def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
-    """Every sentence that a model is shown of the sessions, cut where it may be cut, in the middle of a word as well."""
+    """Every sentence that a model is shown to observe, cut where it may be cut, in the middle of a word as well."""
     refused, read = [], 0
     for chat in done.memory.chats():
         messages = done.memory.chat(chat.id).history()
@@ -157,6 +159,28 @@ def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
             found = observe.read(json.dumps({"findings": items}), own, messages).observations
             read += len(found)
             refused += [quotes[n] for n, one in enumerate(found) if not one.quote]
+    assert read > 1_000
+    assert refused == []
+
+
+def test_nor_one_of_what_is_shown_for_a_reflection(done: Done) -> None:
+    refused, read = [], 0
+    for chat in done.memory.chats():
+        messages = done.memory.chat(chat.id).history()
+        extent = Extent(limit=len(messages))
+        shown = review([], reversed(messages), extent, estimate_tokens, numbered=True)
+        said = observe.reviewed(messages)
+        for line in lines(shown.text.removesuffix("</conversation>")):
+            told = [one for one in sentences(line.text) if len(one.split()) > LEAST and len(one) < LONGEST]
+            quotes = [quote for one in told for quote in (one[:60], f"“{one[:45].upper()}…”")]
+            own = [one for one in said if one.seq == line.seq]
+            for quote in quotes:
+                item = {"quote": quote}
+                found = observe.observation("finding", "It works.", item, shown.messages, own)
+                refused += [] if found.quote else [quote]
+            read += len(quotes)
+            if line.speaker == "user":
+                assert len(observe.quoted_from_user(quotes, own)) == len(quotes)
     assert read > 1_000
     assert refused == []
 

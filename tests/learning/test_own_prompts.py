@@ -121,7 +121,7 @@ def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memor
     assert signed == {
         "finding": ("observe v1", "Model"),
         "episode": ("episode v1", "Model"),
-        "profile": ("reflect v1", "Model"),
+        "profile": ("reflect v2", "Model"),
     }
 
 

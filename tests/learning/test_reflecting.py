@@ -32,7 +32,7 @@ def test_a_reflection_rewrites_the_profile_and_says_what_it_changed(memory: Memo
     profile = memory.get("profile")
     assert profile is not None
     assert (profile.text, profile.by, profile.chat) == ("Ada owns a shop.", "reflect", "shop")
-    assert (profile.meta["learned"], profile.meta["why"]) == ("reflect v1", "The user said so.")
+    assert (profile.meta["learned"], profile.meta["why"]) == ("reflect v2", "The user said so.")
     assert "(none yet)" in framed(model.prompts[0][1], "profile")
     memory.chat("shop").append(role="user", content="By the way, I have a cat.")
     memory.reflect(llm=(second := Model({"reflect": offers("Ada owns a shop and a cat.")})))

@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from holdfast import ChatStats, Closed, Damaged, InvalidInput, Memory, Message, MissingExtra, Unavailable
-from holdfast.store import database
+from holdfast.store import database, sqlite
 from holdfast.store.database import open_database
 from programs import run
 
@@ -1135,3 +1135,10 @@ def memory_problems(memory: Memory) -> tuple[str, ...]:
         return memory.verify().problems
     except Damaged as error:
         return (str(error),)
+
+
+def test_what_is_kept_of_statements_is_bounded(quick: Memory) -> None:
+    with quick._open.database.reading() as connection:
+        for number in range(2 * sqlite._STATEMENTS):
+            connection.all(f"SELECT {number} AS doc")
+    assert len(sqlite._KINDS) <= sqlite._STATEMENTS

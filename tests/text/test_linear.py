@@ -100,6 +100,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
 
 
 QUICK = ("prose after a byte order mark", "orders after a byte order mark", "directions", "flags")
+AGAIN = (
+    "names of secrets beside accents", "names of pins", "short names of secrets", "secrets within secrets",
+    "phrases in French", "passwords in Chinese", "encoded orders",
+)  # fmt: skip
+MOST = 20  # steps for each character of them
 LONG = [pytest.param(part, marks=pytest.mark.slow) for part in ("guard", "summary")]
 
 
@@ -115,6 +120,14 @@ def grown(steps: Steps, part: str, names: Iterable[str], size: int = SIZE) -> di
 
 def test_the_guard_takes_twice_the_steps_for_a_text_twice_as_long(steps: Steps) -> None:
     assert grown(steps, "guard", QUICK) == {}
+
+
+def test_what_is_said_again_is_judged_once(steps: Steps) -> None:
+    read, texts = parts()["guard"], hostile(SIZE)
+    for name in AGAIN:
+        read(texts[name])  # what is made once for all texts
+    taken = {name: steps.of(read, texts[name]) / SIZE for name in AGAIN}
+    assert {name: round(taken[name]) for name in AGAIN if taken[name] > MOST} == {}
 
 
 @pytest.mark.parametrize("part", ["analysis", "tokens", "gist", "importer", *LONG])

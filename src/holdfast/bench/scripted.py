@@ -174,8 +174,14 @@ def _reflected(model: Scripted, framed: Mapping[str, str]) -> object:
     news = f"The user said: {first}"
     return {
         "profile": f"{profile}\n{news}".strip() if first and news not in profile else None,
+        "profile_quotes": [_begun(first)] if first else [],
         "observations": [
-            {"kind": _kind(sentence), "text": model.worded(sentence), "messages": _range(line)}
+            {
+                "kind": _kind(sentence),
+                "text": model.worded(sentence),
+                "messages": _range(line),
+                "quote": _begun(sentence),
+            }
             for line, sentence in _telling(said, _REFLECTED)
         ],
         "why": "The session tells it." if first else "Nothing to save.",

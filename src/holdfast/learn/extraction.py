@@ -257,11 +257,7 @@ def _draft(
     is_bare: bool = False,
 ) -> Record:
     """Make a draft. What came from `outside`, and the user did not say, is to wait in quarantine, as is what rests on nothing."""
-    meta = setting.signed(how)
-    if found is not None and found.speaker:
-        meta["speaker"] = found.speaker
-    if found is not None and found.quote:
-        meta["quote"] = guard.redact(found.quote, guard.scan(found.quote))
+    meta = setting.signed(how) | (observe.grounds(found) if found else {})
     return Record(
         "",
         kind,

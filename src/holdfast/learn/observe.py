@@ -22,6 +22,7 @@ from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table
 from holdfast.learn.origin import recalled_seqs, without_injected
 from holdfast.learn.pace import rest
 from holdfast.learn.question import Question, Unreadable
+from holdfast.text import guard
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
 
@@ -118,7 +119,7 @@ class Reading:
     dropped: Mapping[str, int] = field(hash=False)
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """A message as it is shown, what of it is text, and the words of that as quotes are looked up in them."""
 
     seq: int
@@ -155,7 +156,7 @@ def parts(messages: Sequence[Message], count: CountTokens, limit: int) -> list[P
     """
     size = cache(lambda line: count(f"{line.written}\n"))
 
-    def sizes(lines: Iterable[_Line]) -> int:
+    def sizes(lines: Iterable[Line]) -> int:
         return sum(map(size, lines))
 
     told = recalled_seqs(messages)
@@ -196,12 +197,12 @@ def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:
             group = []
 
 
-def _lines(messages: Iterable[Message], told: Container[int]) -> list[_Line]:
+def _lines(messages: Iterable[Message], told: Container[int]) -> list[Line]:
     """Write the messages that say anything and are not among those that only repeat what the memory told."""
     return [line for one in messages if one.seq not in told and (line := _line(one))]
 
 
-def _line(message: Message) -> _Line | None:
+def _line(message: Message) -> Line | None:
     """Write a message; only its first line begins at the margin, so that no text can pose as another message."""
     rest()
     content = without_injected(message.content)
@@ -218,7 +219,16 @@ def _line(message: Message) -> _Line | None:
     text = "\n    ".join(escape(line, quote=False) for line in shown)
     written = f"[{message.seq}] {message.role}{name}{at}: {text}"
     content = "\n".join(shown)
-    return _Line(message.seq, message.role, written, content, _folded(content))
+    return Line(message.seq, message.role, written, content, _folded(content))
+
+
+def reviewed(messages: Iterable[Message]) -> list[Line]:
+    """Give messages as a review shows them, for quotes to be looked up in."""
+    return [
+        Line(one.seq, one.role, "", passage.text, _folded(passage.text))
+        for one in messages
+        for passage in passages([one])
+    ]
 
 
 def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
@@ -235,7 +245,7 @@ def _is_quoted(lines: Sequence[str]) -> bool:
     return len(lines) == 1 and len(lines[0]) > 1 and lines[0][0] == lines[0][-1] == "`"
 
 
-def _part(lines: Sequence[_Line], count: CountTokens) -> Part:
+def _part(lines: Sequence[Line], count: CountTokens) -> Part:
     transcript = "\n".join(line.written for line in lines)
     return Part(lines[0].seq, lines[-1].seq, transcript, count(transcript))
 
@@ -293,9 +303,12 @@ def question(
     return Question("observe", filled, SCHEMA, prompt.label, _ANSWER)
 
 
-def asks_for_quotes(prompt: Prompt) -> bool:
-    """Return whether a prompt names the `quote` of an observation, which one of the user's own need not."""
-    return "quote" in prompt.text
+def asks_for_quotes(prompt: Prompt, field: str = "quote") -> bool:
+    """Return whether a prompt names the field that quotes come in, which one of the user's own need not.
+
+    A field is named in marks or before a colon; a rule about what "stands in a quote" names none.
+    """
+    return re.search(rf"""["'`]{field}["'`]|\b{field}\s?:""", prompt.text) is not None
 
 
 def _escaped(text: str) -> str:
@@ -321,6 +334,7 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
     """
     within = (one for one in messages if part.first <= one.seq <= part.last)
     said = _lines(within, recalled_seqs(messages)) if part.last else [_text_line(part)]
+    span = (part.first, part.last) if part.last else None
     most = _FREE + len(part.transcript) // _PER
     found: dict[str, Observation] = {}
     dropped: Counter[str] = Counter()
@@ -334,7 +348,7 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
         if reason:
             dropped[reason] += 1
         else:
-            found[text.casefold()] = _observation(kind, text, item, part, said)
+            found[text.casefold()] = observation(kind, text, item, span, said)
     return Reading(tuple(found.values()), dict(dropped))
 
 
@@ -371,38 +385,54 @@ def says_too_little(text: str) -> bool:
     return len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words)
 
 
-def _observation(
-    kind: ObservationKind, text: str, item: object, part: Part, said: Sequence[_Line]
+def observation(
+    kind: ObservationKind, text: str, item: object, span: Range | None, said: Sequence[Line]
 ) -> Observation:
-    quote = _quote(item)
-    if not part.last:
+    """Ground what was learned in the lines that were shown, as `read` says; they reach over a span, or are a text."""
+    quote = _quote(picked(item, "quote")) if isinstance(item, Mapping) else ""
+    if span is None:
         return Observation(kind, text, None, quote if _is_in(quote, said[0].said) else "")
-    given = _range(item, part)
+    given = _range(item, span)
     source = _source(text, quote, said, given)
     if source is None:
-        return Observation(kind, text, given or (part.first, part.last))
+        return Observation(kind, text, given or span)
     own = (source.seq, source.seq)
     if source.role == "user" and _states(source, text):
         return Observation(kind, text, own, quote, "user")
-    span = given if given and given[0] <= source.seq <= given[1] else own
-    return Observation(kind, text, span, quote, "" if source.role == "user" else source.role)
+    within = given if given and given[0] <= source.seq <= given[1] else own
+    return Observation(kind, text, within, quote, "" if source.role == "user" else source.role)
 
 
-def _text_line(part: Part) -> _Line:
-    text = _unescaped(part.transcript)
-    return _Line(0, "user", part.transcript, text, _folded(text))
+def quoted_from_user(quotes: Iterable[object], said: Iterable[Line]) -> list[str]:
+    """Return those quotes that stand in what the user said."""
+    own = [line.said for line in said if line.role == "user"]
+    return [quote for one in quotes if (quote := _quote(one)) and any(_is_in(quote, text) for text in own)]
 
 
-def _quote(item: object) -> str:
-    if not isinstance(item, Mapping):
-        return ""
+def grounds(found: Observation) -> dict[str, object]:
+    """Return what an observation rests on, as its record has it: who said it, and in which words."""
+    named: dict[str, object] = {"speaker": found.speaker} if found.speaker else {}
+    return {**named, "quote": redacted(found.quote)} if found.quote else named
+
+
+def redacted(quote: str) -> str:
+    """Cut the credentials out of a quote: no record may hold them."""
+    return guard.redact(quote, guard.scan(quote))
+
+
+def _text_line(part: Part) -> Line:
+    text = unescaped(part.transcript)
+    return Line(0, "user", part.transcript, text, _folded(text))
+
+
+def _quote(value: object) -> str:
     try:
-        return _plain(text_of(picked(item, "quote"))).strip(_QUOTES)
+        return _plain(text_of(value)).strip(_QUOTES)
     except Unreadable:  # an observation is worth keeping without one
         return ""
 
 
-def _source(text: str, quote: str, said: Sequence[_Line], given: Range | None) -> _Line | None:
+def _source(text: str, quote: str, said: Sequence[Line], given: Range | None) -> Line | None:
     """Find the message that a quote is in: a user's that states the text before all others, else the one that fits best.
 
     Those of the `given` range come before others.
@@ -415,7 +445,7 @@ def _source(text: str, quote: str, said: Sequence[_Line], given: Range | None) -
     )
 
 
-def _states(line: _Line, text: str) -> bool:
+def _states(line: Line, text: str) -> bool:
     """Say whether a message states a text: its names and numbers, and at least half of its words. Questions state nothing.
 
     With a capital at its beginning, a text may name whom the message calls "I"; and a time may be one that the message
@@ -427,7 +457,7 @@ def _states(line: _Line, text: str) -> bool:
     return is_exact and 0 < len(claim.words) <= 2 * _shared(line, text)
 
 
-def _shared(line: _Line, text: str) -> int:
+def _shared(line: Line, text: str) -> int:
     there = _stated(line.text).terms
     return sum(terms <= there for terms in _claim(text).words)
 
@@ -490,17 +520,17 @@ def _folded(text: str) -> str:
     return f" {' '.join(filter(None, words))} "
 
 
-def _range(item: object, part: Part) -> Range | None:
+def _range(item: object, span: Range) -> Range | None:
     numbers = numbers_of(picked(item, "messages")) if isinstance(item, Mapping) else []
-    if not numbers or numbers[0] < part.first or numbers[-1] > part.last or numbers[0] > numbers[-1]:
+    if not numbers or not span[0] <= numbers[0] <= numbers[-1] <= span[1]:
         return None
     return (numbers[0], numbers[-1])
 
 
 def _plain(text: str) -> str:
-    return one_line(_unescaped(text))
+    return one_line(unescaped(text))
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
     """Undo what transcripts are escaped with, which models repeat, and nothing else."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

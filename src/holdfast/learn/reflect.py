@@ -1,6 +1,6 @@
 """Reflection: what is new in the sessions of an agent, merged into the profile of its user, and what else they teach.
 
-It may rewrite the profile and add observations. Whatever else a model offers, constraints and souls above all, is refused.
+It may rewrite the profile and add observations, each with the words that it rests on. Whatever else a model offers, constraints and souls above all, is refused.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from holdfast.context.review import Extent, Review, review
 from holdfast.context.sentences import one_line
 from holdfast.context.summarize import cleaned
 from holdfast.errors import Conflict
 from holdfast.learn import observe, origin
-from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
+from holdfast.learn.answers import has, listed, parse, picked, table, text_of
+from holdfast.learn.draft import UNTRUSTED
 from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import load
 from holdfast.learn.question import Question, Unreadable
@@ -30,6 +31,7 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
 if TYPE_CHECKING:
+    from holdfast.learn.observe import Line, Observation, ObservationKind
     from holdfast.learn.prompting import Prompt
     from holdfast.store.database import Connection, Database
     from holdfast.store.records import Writing
@@ -37,10 +39,11 @@ if TYPE_CHECKING:
     from holdfast.types import Job, Range
 
 KIND = "reflect"
-MOST = 5  # observations of one session …
+MOST = 5  # quotes for a profile, and observations of one session …
 _PER = 50  # … as far as there are so many characters for each after the first
 _PROFILE = "profile"
-_ASKED_FOR = (_PROFILE, "observations", "why")
+_QUOTES = "profile_quotes"
+_ASKED_FOR = (_PROFILE, _QUOTES, "observations", "why")
 _KEPT = 0.5  # the share of its characters that a profile keeps at least
 _ANSWER = 1_500  # tokens, about, beside those of the profile
 _LONGEST_REASON = 200  # characters
@@ -49,7 +52,12 @@ _NO_PROFILE = frozenset({"null", "none", "unchanged", "nothing to save"})
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {
-        "profile": {"type": ["string", "null"], "description": "The full new text, or null."},
+        _PROFILE: {"type": ["string", "null"], "description": "The full new text, or null."},
+        _QUOTES: {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The words of the user that its changes rest on, copied exactly.",
+        },
         "observations": {
             "type": "array",
             "items": {
@@ -62,8 +70,9 @@ _SCHEMA: Mapping[str, object] = {
                         "items": {"type": "integer"},
                         "description": "The numbers of the first and the last message.",
                     },
+                    "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
                 },
-                "required": ["kind", "text", "messages"],
+                "required": ["kind", "text", "messages", "quote"],
                 "additionalProperties": False,
             },
         },
@@ -102,28 +111,39 @@ def plan(
         now=setting.now(),
     )
     for news in batch:
-        shown = _review(setting, news)
+        own = _own(setting, news)
+        shown = _review(setting, news, own)
         if shown.text:
-            asked = _Asked(news, shown, _profile(setting, setting.database), prompt)
+            asked = _Asked(news, own, shown, _profile(setting, setting.database), prompt)
             yield Unit(_question(setting, asked), partial(_learn, setting, asked), news.chat)
         else:
             yield Unit(None, partial(_pass_over, setting, news), news.chat)
 
 
 class _Asked(NamedTuple):
-    """What a model is asked about: the news of a session, and the review and the profile that it was shown."""
+    """What a model is asked about: the news of a session, and the review and the profile that it was shown.
+
+    `own` are the messages that the review is made of, or more.
+    """
 
     news: News
+    own: Sequence[Message]
     review: Review
     profile: Record | None
     prompt: Prompt
+
+    @property
+    def said(self) -> list[Line]:
+        """What was shown of each message, for quotes to be looked up in: summaries are no words of anybody."""
+        first, last = self.review.messages
+        return observe.reviewed(one for one in self.own if first <= one.seq <= last)
 
 
 # What is shown
 
 
-def _review(setting: Setting, news: News) -> Review:
-    """Write what is new in a session, without what the memory itself brought into it, and what came from outside.
+def _own(setting: Setting, news: News) -> list[Message]:
+    """Read what is new in a session, without what the memory itself brought into it, and what came from outside.
 
     A profile stands in every prompt: what a web page says has no way into it.
     """
@@ -137,8 +157,12 @@ def _review(setting: Setting, news: News) -> Review:
         limit=learning.messages,
     )
     left_out = origin.recalled_seqs(read) | brought_in(read, learning.untrusted)
-    own = [said for one in read if one.seq not in left_out and (said := _without_injected(one))]
+    return [said for one in read if one.seq not in left_out and (said := _without_injected(one))]
+
+
+def _review(setting: Setting, news: News, own: Sequence[Message]) -> Review:
     frontier = summaries.frontier(setting.database, setting.space, news.chat)
+    learning = setting.learning
     extent = Extent(after=news.seen, limit=learning.messages, budget=learning.tokens)
     return review(frontier, reversed(own), extent, setting.count, numbered=True)
 
@@ -175,23 +199,21 @@ def _question(setting: Setting, asked: _Asked) -> Question:
 # What is answered
 
 
-class _Observation(NamedTuple):
-    kind: str
-    text: str
-    messages: Range
-
-
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """What a model would have stored: a profile, None for none, and observations; and what was refused already."""
+    """What a model would have stored: a profile, None for none, and observations; and what was refused already.
+
+    `quotes` are the words of the user that the profile rests on.
+    """
 
     profile: str | None = None
-    observations: Sequence[_Observation] = ()
+    quotes: Sequence[str] = ()
+    observations: Sequence[Observation] = ()
     why: str = ""
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-def _read(answer: str, shown: Review, kinds: Collection[str]) -> _Offer:
+def _read(answer: str, asked: _Asked, kinds: Collection[str]) -> _Offer:
     """Read an answer about what was shown. It may have an observation, and one more for each 50 characters, up to five.
 
     Raises:
@@ -207,19 +229,22 @@ def _read(answer: str, shown: Review, kinds: Collection[str]) -> _Offer:
     dropped["not asked for"] = sum(
         not any(has({key: None}, name) for name in (*_ASKED_FOR, *kinds)) for key in given
     )
-    found: dict[str, _Observation] = {}
+    found: dict[str, Observation] = {}
+    said, shown = asked.said, asked.review
     most = min(MOST, 1 + len(shown.text) // _PER)
     for kind, item in _items(given):
         try:
-            text = one_line(_unescaped(text_of(item)))
+            text = one_line(observe.unescaped(text_of(item)))
         except Unreadable:
             dropped["no text"] += 1
             continue
         if flaw := _flaw(kind, text, found, kinds, most):
             dropped[flaw] += 1
         else:
-            found[text.casefold()] = _Observation(kind, text, _range(item, shown.messages))
-    return _Offer(_new_profile(given), tuple(found.values()), _reason(given), dropped)
+            kept = cast("ObservationKind", kind)
+            found[text.casefold()] = observe.observation(kept, text, item, shown.messages, said)
+    quotes = observe.quoted_from_user(listed(picked(given, _QUOTES))[:MOST], said)
+    return _Offer(_new_profile(given), quotes, tuple(found.values()), _reason(given), dropped)
 
 
 def _refused(given: Mapping[str, object], kinds: Collection[str]) -> Counter[str]:
@@ -238,7 +263,7 @@ def _items(given: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         yield from ((name, item) for item in listed(picked(given, name)))
 
 
-def _flaw(kind: str, text: str, found: Mapping[str, _Observation], kinds: Collection[str], most: int) -> str:
+def _flaw(kind: str, text: str, found: Mapping[str, Observation], kinds: Collection[str], most: int) -> str:
     if kind not in observe.KINDS:
         return f"{kind} not allowed" if kind in kinds else "unknown kind"
     if not text or _NOTHING.fullmatch(text.rstrip(".!")):
@@ -254,19 +279,11 @@ def _flaw(kind: str, text: str, found: Mapping[str, _Observation], kinds: Collec
     return f"more than {most} observation{'s' if most > 1 else ''}"
 
 
-def _range(item: object, span: Range) -> Range:
-    """Take the messages that an observation names, or all that were shown if it names others."""
-    numbers = numbers_of(picked(item, "messages")) if isinstance(item, Mapping) else []
-    if not numbers or not span[0] <= numbers[0] <= numbers[-1] <= span[1]:
-        return span
-    return (numbers[0], numbers[-1])
-
-
 def _new_profile(given: Mapping[str, object]) -> str | None:
     value = picked(given, _PROFILE)
     if value is None:
         return None
-    text = _unescaped(text_of(value, _PROFILE)).strip()
+    text = observe.unescaped(text_of(value, _PROFILE)).strip()
     says_nothing = text.rstrip(".").casefold() in _NO_PROFILE or (text and not any(map(str.isalpha, text)))
     return None if says_nothing else text
 
@@ -274,12 +291,7 @@ def _new_profile(given: Mapping[str, object]) -> str | None:
 def _reason(given: Mapping[str, object]) -> str:
     value = picked(given, "why")
     # A reason is no reason to hold the profile back: what of it may do harm is left out.
-    return shorten_line(cleaned(_unescaped(value)), _LONGEST_REASON) if isinstance(value, str) else ""
-
-
-def _unescaped(text: str) -> str:
-    """Undo what a review is escaped with, which models repeat, and nothing else."""
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return shorten_line(cleaned(observe.unescaped(value)), _LONGEST_REASON) if isinstance(value, str) else ""
 
 
 # What is stored
@@ -292,7 +304,7 @@ def _pass_over(setting: Setting, news: News, _: str | None) -> Outcome:
 
 def _learn(setting: Setting, asked: _Asked, answer: str | None) -> Outcome:
     """Store what a model offers, as far as reflection may write it, unless somebody changed the profile meanwhile."""
-    offer = _read(answer or "", asked.review, setting.kinds)
+    offer = _read(answer or "", asked, setting.kinds)
     dropped = Counter(offer.dropped)
     news = _news(setting, asked, offer.observations)
     dropped["recalled"] += len(offer.observations) - len(news)
@@ -300,7 +312,7 @@ def _learn(setting: Setting, asked: _Asked, answer: str | None) -> Outcome:
     if offer.profile is not None and _loses_too_much(offer.profile, asked.profile):
         dropped["profile would lose too much"] += 1
     elif offer.profile and _says_more(offer.profile, asked.profile):
-        offered.append(_rewritten(setting, asked, offer.profile, offer.why))
+        offered.append(_rewritten(setting, asked, offer.profile, offer))
     drafts, unfit = setting.fitting(offered)
     dropped += unfit
     rewrites = any(draft.kind == _PROFILE for draft in drafts)
@@ -309,7 +321,7 @@ def _learn(setting: Setting, asked: _Asked, answer: str | None) -> Outcome:
     return Outcome(written, +dropped, f"chat {asked.news.chat}: {_note(written, +dropped)}")
 
 
-def _news(setting: Setting, asked: _Asked, observations: Sequence[_Observation]) -> list[_Observation]:
+def _news(setting: Setting, asked: _Asked, observations: Sequence[Observation]) -> list[Observation]:
     """Leave out what the agent was told by its memory, unless the user says it as well."""
     if not observations:
         return []
@@ -317,8 +329,8 @@ def _news(setting: Setting, asked: _Asked, observations: Sequence[_Observation])
     read = log.read(setting.database, setting.space, asked.news.chat, after=first - 1, before=last + 1)
     told = Told(setting, read)
 
-    def is_said(one: _Observation) -> bool:
-        start, end = one.messages
+    def is_said(one: Observation) -> bool:
+        start, end = one.messages or (first, last)
         own = [said.content for said in read if said.role == "user" and start <= said.seq <= end]
         return origin.restates(one.text, own)
 
@@ -347,19 +359,33 @@ def _check_profile(setting: Setting, shown: Record | None, changes: Writing) -> 
         )
 
 
-def _observed(setting: Setting, asked: _Asked, one: _Observation) -> Record:
-    return _draft(setting, asked, one.kind, one.text, one.messages)
+def _observed(setting: Setting, asked: _Asked, one: Observation) -> Record:
+    is_bare = observe.asks_for_quotes(asked.prompt) and not one.quote
+    return _draft(setting, asked, one.kind, one.text, one.messages, observe.grounds(one), is_bare=is_bare)
 
 
-def _rewritten(setting: Setting, asked: _Asked, text: str, why: str) -> Record:
-    draft = _draft(setting, asked, _PROFILE, text, asked.review.messages)
-    added: dict[str, object] = {"why": why} if why else {}
-    if asked.profile is not None and asked.profile.agent != draft.agent:
-        added["of"] = [asked.profile.id]  # it becomes another record, which an erasure has to find
-    return replace(draft, meta={**draft.meta, **added})
+def _rewritten(setting: Setting, asked: _Asked, text: str, offer: _Offer) -> Record:
+    """Make a draft of a profile. It is written anew and quotes nothing itself; what changes it has to rest on the user's words."""
+    meta: dict[str, object] = {"why": offer.why} if offer.why else {}
+    if offer.quotes:
+        meta["quotes"] = [observe.redacted(quote) for quote in offer.quotes]
+    if asked.profile is not None and asked.profile.agent != setting.scope.agent:
+        meta["of"] = [asked.profile.id]  # it becomes another record, which an erasure has to find
+    is_bare = observe.asks_for_quotes(asked.prompt, _QUOTES) and not offer.quotes
+    return _draft(setting, asked, _PROFILE, text, asked.review.messages, meta, is_bare=is_bare)
 
 
-def _draft(setting: Setting, asked: _Asked, kind: str, text: str, messages: Range) -> Record:
+def _draft(
+    setting: Setting,
+    asked: _Asked,
+    kind: str,
+    text: str,
+    messages: Range | None,
+    meta: Mapping[str, object],
+    *,
+    is_bare: bool,
+) -> Record:
+    """Make a draft; one that rests on no words is to wait in quarantine."""
     return Record(
         "",
         kind,
@@ -368,7 +394,8 @@ def _draft(setting: Setting, asked: _Asked, kind: str, text: str, messages: Rang
         source=f"session:{asked.news.chat}",
         chat=asked.news.chat,
         messages=messages,
-        meta=setting.signed(asked.prompt.label),
+        meta={**setting.signed(asked.prompt.label), **meta},
+        flags=(UNTRUSTED,) if is_bare else (),
     )
 
 

@@ -33,9 +33,18 @@ class _Connection(sqlite3.Connection):
             raise _explain(error) from error
         if rows:
             if (kinds := _KINDS.get(sql)) is None:
+                if len(_KINDS) == _STATEMENTS:
+                    _KINDS.clear()
                 kinds = _KINDS[sql] = _kinds_of([column[0] for column in cursor.description])
             _check_types(rows, kinds)
         return rows
+
+    def run(self, sql: str) -> None:
+        """Run a statement that gives no rows and takes no values."""
+        try:
+            self.execute(sql)
+        except sqlite3.Error as error:
+            raise _explain(error) from error
 
     def many(self, sql: str, rows: Iterable[Mapping[str, Value]]) -> None:
         """See `Connection.many`."""
@@ -154,14 +163,13 @@ class SQLite(Database):
         """See `Database.writing`."""
         self.check_open()
         with self._lock:
-            self.check_open()  # it may have been closed while this thread stood in line
+            self._writer.run("BEGIN IMMEDIATE")  # says so if it was closed while this thread stood in line
             try:
-                self._writer.all("BEGIN IMMEDIATE")
                 yield self._writer
-                self._writer.all("COMMIT")
+                self._writer.run("COMMIT")
             finally:
                 if self._writer.in_transaction:
-                    self._writer.all("ROLLBACK")
+                    self._writer.run("ROLLBACK")
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -212,27 +220,27 @@ class SQLite(Database):
         )
 
 
+_Kinds = tuple[tuple[str, frozenset[type] | None], ...]
 _KINDS: dict[
-    str, tuple[tuple[int, str, type], ...]
-] = {}  # of each statement: place, name and type of its results
+    str, _Kinds
+] = {}  # of each statement: the names of its results, and the types that they may have
+_STATEMENTS = 500  # whose results are known at once
 
 
-def _check_types(rows: list[Row], kinds: Iterable[tuple[int, str, type]]) -> None:
+def _check_types(rows: list[Row], kinds: _Kinds) -> None:
     """Raise Damaged if a value has not the type of its column: SQLite keeps any value in any column."""
-    for place, name, kind in kinds:
-        types = {type(row[place]) for row in rows}
-        if types - {kind, type(None)}:
+    for (name, known), column in zip(kinds, zip(*rows, strict=True), strict=True):
+        if known is not None and not known.issuperset(map(type, column)):
             raise Damaged(f"A value of `{name}` is not of the type that was stored.", "Restore a backup.")
 
 
-def _kinds_of(names: Iterable[str]) -> tuple[tuple[int, str, type], ...]:
-    """Return the places of results whose type is known, because all columns that they name have the same one."""
-    found = []
-    for place, name in enumerate(names):
+def _kinds_of(names: Iterable[str]) -> _Kinds:
+    """Return the types of results, where they are known because all columns that they name have the same one."""
+    found: list[tuple[str, frozenset[type] | None]] = []
+    for name in names:
         kinds = {_columns()[word] for word in re.findall(r"\w+", name) if word in _columns()}
         kind = kinds.pop() if len(kinds) == 1 else None
-        if kind is not None:
-            found.append((place, name, kind))
+        found.append((name, frozenset((kind, type(None))) if kind else None))
     return tuple(found)
 
 

@@ -110,10 +110,11 @@ _NO_TELLING = re.compile(
 )
 _PLACEHOLDER = re.compile(
     r"""(?ix)^(?: <.* | \[.* | \$.* | \{.* | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
-    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | .*(?:_here|-here|\shere|goes here) | your[a-z]+
-    | .*(?:example|placeholder|changeme|change[_-]me|dummy|redacted|your[_-]|xxxx|<|\$\{|\{\{|\*\*\*).* | \w{0,20}(?:password|secret|token|key)
+    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | your[a-z]+ | \w{0,20}(?:password|secret|token|key)
     | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4} | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
 )
+_HELD = "example placeholder changeme change_me change-me dummy redacted your_ your- xxxx < ${ {{ ***".split()
+_HERE = re.compile(r"(?:[_\s-]|goes)here$")
 _CODE = re.compile(
     r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./|^~/|^@"""
 )
@@ -126,6 +127,8 @@ _PATH = re.compile(
     r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])|^\w+\+\w+://"
 )
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
+_BEFORE, _BEYOND = 24, 640  # characters of which what a name tells depends
+_REMEMBERED = 1_000  # of what stands around names
 _SHORT_WORDS = frozenset(
     "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from must "
     "should can will has have which when if so than then never only also".split()
@@ -281,28 +284,44 @@ def _basic(text: str) -> Iterator[Secret]:
 
 
 def _introduced(text: str, lower: str) -> Iterator[Secret]:
-    """Find what words tell: assignments and sentences."""
+    """Find what words tell: assignments and sentences. What stands around several names alike is judged once."""
     for title, is_value in _judges(text, lower):
+        judged: dict[str, tuple[int, int] | None] = {}
         for name in _name(title).finditer(lower):
-            if _NO_TELLING.match(text, name.end()) or _NOT_SECRET.search(
-                text[max(0, name.start() - 16) : name.start()]
-            ):
-                continue
-            for how in (_ASSIGNED, _told(linked=_is_linked(lower, name.end()))):
-                told = how.match(text, name.end())
-                if told is None:
-                    continue
-                group = told.lastgroup or ""
-                value = told[group] if group != "v" else told[group].rstrip(_PUNCTUATION)
-                if _is_placeholder(value):
-                    continue
-                linked = how is not _ASSIGNED and bool(told["link"])
-                if is_value(
-                    value, _Told(group != "v", how is _ASSIGNED, linked, text, name.start(), told.end())
-                ):
-                    start = told.start(group)
-                    yield Secret(start, start + len(value), "API key" if title == "key" else title)
-                    break
+            first = max(0, name.start() - _BEFORE)
+            around = f"{name.start() - first} {name.end() - first} {text[first : name.end() + _BEYOND]}"
+            if around not in judged:
+                if len(judged) == _REMEMBERED:
+                    judged.clear()
+                span = _value(text, lower, name.span(), is_value)
+                judged[around] = span and (span[0] - first, span[1] - first)
+            if found := judged[around]:
+                what = "API key" if title == "key" else title
+                yield Secret(first + found[0], first + found[1], what)
+
+
+def _value(
+    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, _Told], bool]
+) -> tuple[int, int] | None:
+    """Find the secret that a name introduces; all that is looked at is from `_BEFORE` before it to `_BEYOND` after it."""
+    start, end = name
+    for how in (_ASSIGNED, _told(linked=_is_linked(lower, end))):
+        told = how.match(text, end)
+        if told is None:
+            continue
+        group = told.lastgroup or ""
+        value = told[group] if group != "v" else told[group].rstrip(_PUNCTUATION)
+        linked = how is not _ASSIGNED and bool(told["link"])
+        how_told = _Told(group != "v", how is _ASSIGNED, linked, text, start, told.end())
+        if is_value(value, how_told) and not _is_placeholder(value):
+            first = told.start(group)
+            return None if _tells_nothing(text, start, end) else (first, first + len(value))
+    return None
+
+
+def _tells_nothing(text: str, start: int, end: int) -> bool:
+    """Say whether a name is part of another one, such as "password manager" or "next token"."""
+    return bool(_NO_TELLING.match(text, end) or _NOT_SECRET.search(text[max(0, start - 16) : start]))
 
 
 def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, _Told], bool]]]:
@@ -358,7 +377,14 @@ _OWNED = re.compile(
 
 
 def _is_placeholder(value: str) -> bool:
-    return value.lower() in _list("placeholder") or bool(_PLACEHOLDER.search(value)) or _is_filler(value)
+    lower = value.lower()
+    return (
+        lower in _list("placeholder")
+        or bool(_PLACEHOLDER.search(value))
+        or _has_any(lower, _HELD)
+        or (lower.endswith("here") and bool(_HERE.search(lower)))
+        or _is_filler(value)
+    )
 
 
 def _is_filler(value: str) -> bool:

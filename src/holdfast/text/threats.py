@@ -66,11 +66,25 @@ def find_threats(text: str, *, closely: bool) -> list[Finding]:
 
 
 def _encoded(folded: Folded, words: AbstractSet[str], deep: int = 1) -> Iterator[Finding]:
-    """Find the orders in what a text says when it is decoded, each where its encoding stands."""
-    for reading in encodings.readings(folded.text, words):
-        message = _said(reading.text, deep)
-        if message:
-            yield Finding("disguise", *folded.span(reading.start, reading.end), "high", f"{message}, encoded")
+    """Find the orders in what a text says when it is decoded, each where its encoding stands.
+
+    What is said again is judged once; of more than can be judged, what leans most towards an order.
+    """
+    readings = list(encodings.readings(folded.text, words))
+    said: dict[str, str] = {}
+    room = _CLOSELY
+    for text in sorted({one.text for one in readings}, key=_leaning_of, reverse=True):
+        if room > 0:
+            said[text] = _said(text, deep)
+            room -= len(text)
+    for one in readings:
+        if message := said.get(one.text):
+            yield Finding("disguise", *folded.span(one.start, one.end), "high", f"{message}, encoded")
+
+
+def _leaning_of(text: str) -> float:
+    lower = text.lower()
+    return leaning.glance(lower, _words(lower))
 
 
 def _said(text: str, deep: int) -> str:
