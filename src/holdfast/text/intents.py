@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import product
 from typing import NamedTuple
@@ -112,13 +112,12 @@ def read(text: str) -> list[Sentence]:
     return [_sentence(text, start, end) for start, end in sentences(text) if text[start:end].strip()]
 
 
-def roles(mark: Mark) -> list[str]:
-    """Name the roles of a mark; "!" after one says that it is an order."""
-    return [
-        f"#{name}!" if mark.bits & bit << 1 else f"#{name}"
-        for name, bit in _tables().names.items()
-        if mark.bits & bit
-    ]
+@lru_cache(4096)
+def roles(bits: int) -> tuple[str, ...]:
+    """Name the roles of a mark by its bits; "!" after one says that it is an order."""
+    return tuple(
+        f"#{name}!" if bits & bit << 1 else f"#{name}" for name, bit in _tables().names.items() if bits & bit
+    )
 
 
 def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
@@ -141,9 +140,12 @@ def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
 def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Cut a text into sentences, and those that never end into parts."""
     start = 0
-    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
-        for first in range(start, end, _LONGEST):
-            yield first, min(end, first + _LONGEST)
+    for end in (*[match.end() for match in _END.finditer(text)], len(text)):
+        if start < end <= start + _LONGEST:
+            yield start, end
+        else:
+            for first in range(start, end, _LONGEST):
+                yield first, min(end, first + _LONGEST)
         start = end
 
 

@@ -40,21 +40,18 @@ class Weights(NamedTuple):
     biases: Mapping[str, float]
 
 
-def is_quiet(text: str, words: AbstractSet[str], *, closely: bool) -> bool:
-    """Say whether a folded text in lower case, with these words, is far from an order by its words alone. Cheap."""
-    if len(text) < _SHORTEST and text.isascii():
-        return True
-    quiet = _QUIET_SAID if not closely else _QUIET if text.isascii() else _QUIET_ABROAD
-    return glance(text, words) < quiet
-
-
-def glance(text: str, words: AbstractSet[str]) -> float:
-    """Say how far a folded text in lower case, with these words, leans towards an order by its words alone."""
+def glance(text: str, words: AbstractSet[str], *, closely: bool) -> float | None:
+    """Say how far a folded text in lower case, with these words, leans by its words alone; None for a quiet one. Cheap."""
+    is_ascii = text.isascii()
+    if is_ascii and len(text) < _SHORTEST:
+        return None
     table, bias = _words()
     known = {word[:LETTERS] for word in words}
-    if not text.isascii():
+    if not is_ascii:
         known |= _pairs_of_characters(text)
-    return _scaled([table[word] for word in known if word in table], bias)
+    sum_of_words = _scaled([table[word] for word in known if word in table], bias)
+    quiet = _QUIET_SAID if not closely else _QUIET if is_ascii else _QUIET_ABROAD
+    return None if sum_of_words < quiet else sum_of_words
 
 
 def is_far(sentences: Sequence[Sentence]) -> bool:
@@ -112,7 +109,7 @@ def _letters(sentence: Sentence) -> Iterator[str]:
 
 def _roles(sentence: Sentence) -> Iterator[str]:
     """Give the roles, those that follow each other, and those that are in one sentence."""
-    in_turn = [roles(mark) for mark in sentence.marks]
+    in_turn = [roles(mark.bits) for mark in sentence.marks]
     known = sorted({role for found in in_turn for role in found})
     yield from known
     for found, following in pairwise(in_turn):

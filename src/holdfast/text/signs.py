@@ -119,7 +119,7 @@ def _spread(name: str, parts: list[set[_Found]], lean: Callable[[Iterable[_Found
 
 def _roles(sentences: Sequence[Sentence]) -> Signs:
     """Say which roles a text fills, and how many come together in a sentence."""
-    each = [{role for mark in sentence.marks for role in intents.roles(mark)} for sentence in sentences]
+    each = [{role for mark in sentence.marks for role in intents.roles(mark.bits)} for sentence in sentences]
     known: set[str] = set().union(*each)
     return dict.fromkeys(known, 1.0) | {
         "roles": len(known),

@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from holdfast.text import alphabets, credentials, encodings, intents, invisible, leaning, markers, orders
@@ -47,7 +46,7 @@ def find_threats(text: str, *, closely: bool) -> list[Finding]:
     lower = view.text.lower()
     words = _words(lower)
     found: list[Finding] = []
-    if len(lower) > _LONGEST or not leaning.is_quiet(lower, words, closely=closely):
+    if len(lower) > _LONGEST or leaning.glance(lower, words, closely=closely) is not None:
         found += _instructions(text, view, lower, closely=closely)
     if markers.may_have_markers(lower, words):
         found += _found(text, view, lower, markers.find_markers(lower))
@@ -160,21 +159,25 @@ def _worth_judging(lower: str, *, closely: bool) -> list[tuple[int, int]]:
     """
     if len(lower) <= _LONGEST:
         return [(0, len(lower))]
+    spaced = _spaced(lower)
+    seen: set[str] = set()
     leaning_to: dict[str, float] = {}
     spans = []
     for start, end in intents.sentences(lower):
         passage = lower[start:end]
-        if passage not in leaning_to:
-            words = _words(passage)
-            quiet = leaning.is_quiet(passage, words, closely=closely)
-            leaning_to[passage] = -inf if quiet else leaning.glance(passage, words)
-        if leaning_to[passage] > -inf:
+        if passage not in seen:
+            seen.add(passage)
+            words = set(spaced[start:end].split() if passage.isascii() else _WORD.findall(passage))
+            lean = leaning.glance(passage, words, closely=closely)
+            if lean is not None:
+                leaning_to[passage] = lean
+        if passage in leaning_to:
             spans.append((start, end))
     room = _CLOSELY
     kept = set()
     for passage in sorted(leaning_to, key=leaning_to.__getitem__, reverse=True):
         room -= len(passage)
-        if room < 0 or leaning_to[passage] == -inf:
+        if room < 0:
             break
         kept.add(passage)
     return [(start, end) for start, end in spans if lower[start:end] in kept]
@@ -222,9 +225,12 @@ def _is_styled(text: str) -> bool:
 
 def _words(lower: str) -> set[str]:
     """Split a text in lower case into runs of letters and digits."""
-    if lower.isascii():
-        return set(lower.encode().translate(_TO_WORDS).decode().split())
-    return set(_WORD.findall(lower))
+    return set(_spaced(lower).split() if lower.isascii() else _WORD.findall(lower))
+
+
+def _spaced(lower: str) -> str:
+    """Write a space for all that is no ASCII letter or digit; every character keeps its place."""
+    return lower.encode("ascii", "replace").translate(_TO_WORDS).decode()
 
 
 @cache
