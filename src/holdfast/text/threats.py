@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from holdfast.text import alphabets, credentials, encodings, intents, invisible, leaning, markers, orders
@@ -72,7 +73,7 @@ def _encoded(folded: Folded, words: AbstractSet[str], deep: int = 1) -> Iterator
     readings = list(encodings.readings(folded.text, words))
     said: dict[str, str] = {}
     room = _CLOSELY
-    for text in sorted({one.text for one in readings}, key=_leaning_of, reverse=True):
+    for text in sorted(dict.fromkeys(one.text for one in readings), key=_leaning_of, reverse=True):
         if room > 0:
             said[text] = _said(text, deep)
             room -= len(text)
@@ -83,7 +84,8 @@ def _encoded(folded: Folded, words: AbstractSet[str], deep: int = 1) -> Iterator
 
 def _leaning_of(text: str) -> float:
     lower = text.lower()
-    return leaning.glance(lower, _words(lower))
+    lean = leaning.glance(lower, _words(lower), closely=True)
+    return -inf if lean is None else lean
 
 
 def _said(text: str, deep: int) -> str:
