@@ -144,7 +144,15 @@ def _settle(
         if entries:
             places = {id(hit): place for place, hit in enumerate(hits)}
             return sorted(entries, key=lambda entry: places[id(entry.hit)]), text, window
-    return (), "", select(room)
+    return (), "", _alone(select, room)
+
+
+def _alone(select: Callable[[int], Window], room: int) -> Window:
+    """Give the window of a prompt that recalls nothing: all that fits, but for what lets its start move in steps."""
+    window = select(room)
+    if _is_whole(window) or window.over_budget:
+        return window
+    return select(max(_stepped(window, room, room), _newest_turn(window.messages)))
 
 
 def _grown(
@@ -163,7 +171,7 @@ def _grown(
             return entries, text, window
         entries = tuple(entry for entry in entries if id(entry.hit) in unseen)
         text = write(entries)
-    return (), "", select(room)
+    return (), "", _alone(select, room)
 
 
 def _tail(select: Callable[[int], Window], room: int, share: float) -> Window:
