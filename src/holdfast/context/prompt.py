@@ -79,7 +79,8 @@ def build(
     `select` makes the window for a number of tokens, and `hits` are what was recalled, best first. `system` comes
     first in the system text, unchanged, and then `known`, what every prompt says. The window keeps its newest turn
     whole and the rest of the live conversation, back to the last pause, as far as this leaves `share` (0 to 1) of the
-    budget; then as many hits follow as fit, and if all do, older messages take what is left. A turn that is in the
+    budget; then as many hits follow as fit, and if all do, older messages take what is left. Without hits it has all of the
+    room, but that its start moves in steps. A turn that is in the
     window is not repeated. The total exceeds the budget only when `system`, `known` and the part of the window that
     is always kept do, and then nothing is recalled. Credentials in summaries are `masked`.
 
