@@ -479,6 +479,7 @@ class CompactionResult:
     `summaries` are those it made, in their order; each says its level. `messages` were covered for the first time.
     `tokens_before` and `tokens_after` are what stood for the session in a window. `calls` were made of the model, with
     `prompt_tokens` and `answer_tokens` by the memory's own counter. `why` says in a sentence why it stopped.
+    `beyond` are the ids of the summaries that as a last resort got more parts than the policy's `fan_in`.
     """
 
     summaries: tuple[Summary, ...]
@@ -490,6 +491,7 @@ class CompactionResult:
     answer_tokens: int
     seconds: float
     why: str
+    beyond: tuple[str, ...] = ()
 
     @property
     def leaves(self) -> int:

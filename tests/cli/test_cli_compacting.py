@@ -95,7 +95,7 @@ def test_compact_gives_an_account(cli: Cli) -> None:
 def test_compact_as_json(cli: Cli, done: dict[str, Any]) -> None:
     assert set(done) == {
         "chat", "title", "noop", "leaves", "nodes", "levels", "summaries", "messages", "tokens_before", "tokens_after",
-        "calls", "prompt_tokens", "answer_tokens", "seconds", "why", "target",
+        "calls", "prompt_tokens", "answer_tokens", "seconds", "why", "beyond", "target",
     }  # fmt: skip
     assert (done["noop"], done["calls"], done["target"]) == (False, 0, 480)
     assert done["tokens_after"] < 800 < done["tokens_before"]

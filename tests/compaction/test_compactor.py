@@ -439,7 +439,7 @@ def test_a_tiny_budget_ends(chat: Chat, budget: int) -> None:
 # Summaries of summaries
 
 
-def test_eight_leaves_are_condensed_and_later_four_of_those(chat: Chat) -> None:
+def test_at_most_eight_leaves_are_condensed_and_later_four_of_those(chat: Chat) -> None:
     first = 1
     for _ in range(12):
         tell(chat, 40, first=first)
@@ -451,7 +451,9 @@ def test_eight_leaves_are_condensed_and_later_four_of_those(chat: Chat) -> None:
         depth: {sum(part.parent == one.id for part in tree) for one in tree if one.depth == depth}
         for depth in range(1, 1 + max(one.depth for one in tree))
     }
-    assert sizes == {1: {8}, 2: {4}}
+    assert sizes.keys() == {1, 2}
+    assert sizes[1] <= set(range(2, 9))
+    assert sizes[2] <= set(range(2, 5))
 
 
 def test_under_the_target_fewer_than_the_fan_in_are_not_condensed(chat: Chat) -> None:

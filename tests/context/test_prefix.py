@@ -253,3 +253,45 @@ def test_what_compaction_wrote_is_not_recalled_beside_its_turns(memory: Memory) 
     before = [one for one in prompt.messages if not str(one["content"]).startswith("<recalled>")]
     assert list(again.messages[: len(before) - 1]) == before[:-1]
     assert again.tokens["unchanged"] >= sum(one.tokens for one in prompt.window.summaries)
+
+
+def changes_of(chat: Chat, turns: int, *, budget: int, compacts_for: int | None) -> tuple[int, int]:
+    """Go on turn by turn without a query; count how often what a prompt showed is not how the next one begins, and
+    how many compactions there were.
+    """
+    before: tuple[object, ...] = ()
+    changes = compactions = 0
+    for turn in range(turns):
+        chat.append(role="user", content=f"Question {turn}: " + f"word{turn} " * 40, at=NOON)
+        prompt = chat.prompt(budget)
+        shown = (prompt.system, *prompt.messages)
+        assert prompt.tokens["total"] <= budget
+        changes += shown[: len(before)] != before
+        before = shown
+        chat.append(role="assistant", content=f"Answer {turn}: " + f"term{turn} " * 40, at=NOON)
+        if compacts_for:
+            compactions += not chat.compact(budget=compacts_for).noop
+    return changes, compactions
+
+
+@pytest.mark.parametrize("budget", [2_000, 8_000])
+@pytest.mark.parametrize("room", [1.0, 0.9])
+def test_without_a_query_it_changes_once_per_compaction_at_most(
+    memory: Memory, budget: int, room: float
+) -> None:
+    """Also where instructions, which the compaction did not count, take a part of the budget."""
+    turns = budget // 25
+    changes, compactions = changes_of(memory.chat("c"), turns, budget=int(room * budget), compacts_for=budget)
+    assert 2 < changes <= compactions < turns / 3
+
+
+@pytest.mark.parametrize("budget", [4_000, 8_000])
+def test_without_a_query_the_start_of_a_session_that_nobody_compacts_moves_in_steps(
+    memory: Memory, budget: int
+) -> None:
+    chat, turns = memory.chat("c"), budget // 25
+    changes, _ = changes_of(chat, turns, budget=budget, compacts_for=None)
+    assert 2 < changes <= chat.stats().stored_tokens / (budget / 8)
+    assert changes < turns / 2
+    window = chat.prompt(budget).window
+    assert window.tokens > 0.8 * budget

@@ -13,7 +13,8 @@ import psycopg
 import pytest
 from test_statements import OURS
 
-from holdfast import Memory
+from holdfast import Chat, Memory
+from holdfast.context.window import SummaryBuffer
 from holdfast.store import postgres
 from holdfast.store.database import Row, Value
 
@@ -248,7 +249,58 @@ def report(plans: Plans) -> None:
         pytest.fail("\n\n".join(wrong), pytrace=False)
 
 
+def grow(memory: Memory) -> Chat:
+    """Compact a chat so often that what its summary was before is many times what it is."""
+    chat = memory.chat("growing")
+    for n in range(FEW + 30):
+        chat.append(
+            [{"role": "user", "content": f"Day {n}, part {k}: the river rose again."} for k in range(12)]
+        )
+        chat.compact(policy=SummaryBuffer(300))
+    assert len(chat.tree()) < chat.stats().messages / 4
+    return chat
+
+
+def turn(chat: Chat) -> None:
+    """Do what each turn does."""
+    chat.window(policy=SummaryBuffer(300))
+    chat.prompt(2_000)
+    chat.crowded(10)
+    chat.compact(budget=200)
+
+
+def test_postgresql_passes_over_no_summary_that_has_grown_since(own_postgres_url: str, plans: Plans) -> None:
+    with Memory(own_postgres_url, user="ada", durability="normal") as memory:
+        chat = grow(memory)
+        copy_to_others(own_postgres_url, 40)
+        execute(own_postgres_url, "VACUUM ANALYZE")
+        plans.on = True
+        turn(chat)
+    wrong = {sql: found for sql, found in plans.faults().items() if "summaries" in sql}
+    assert any("parent = :parent" in sql for sql in plans.seen)
+    assert not wrong
+
+
 # SQLite
+
+
+def test_sqlite_passes_over_no_summary_that_has_grown_since() -> None:
+    ran: dict[str, None] = {}
+    with Memory(":memory:", user="ada") as memory:
+        chat = grow(memory)
+        writer = memory._open.database._writer  # type: ignore[attr-defined]  # of SQLite
+        writer.set_trace_callback(ran.setdefault)
+        turn(chat)
+        writer.set_trace_callback(None)
+        reads = [
+            sql for sql in ran if re.match(r"\s*SELECT .* FROM summaries\b.*\bparent = '", sql, re.DOTALL)
+        ]
+        assert len(reads) == 2  # the frontier, and how many parts it has
+        for sql in reads:
+            plan = [row[3] for row in writer.execute(f"EXPLAIN QUERY PLAN {sql}")]
+            found = [step for step in plan if step.startswith("SEARCH")]
+            assert found
+            assert all("parent=? AND ended=?" in step for step in found), plan
 
 
 @pytest.mark.slow

@@ -128,6 +128,7 @@ class Plan:
     per_space: int = 1_000
     session: int = 100_000  # a long session, and a short one to hold it against
     short_session: int = 1_000
+    compacted: tuple[int, int] = (50_000, 5_000)  # the same for sessions that are compacted as they grow
     rounds: int = 10  # of appends, with so many in each
     block: int = 300
     settling: int = (

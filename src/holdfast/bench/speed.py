@@ -23,6 +23,7 @@ MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
     "spaces": searching.small,
     "append and recall": searching.added,
     "window": windows.measure,
+    "compacted": windows.compacted,
     "hostile": hostile.measure,
     "import": footprint.importing,
     "memory": footprint.resident,

@@ -1,16 +1,23 @@
-"""How fast a window of a long session is made, beside a bare backward read and beside that of a short session."""
+"""How fast a window of a long session is made, beside a bare backward read and beside that of a short session.
+
+The same for what is done in each turn of a session that was compacted as it grew.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.bench.clock import each, middle
 from holdfast.bench.measurement import Lab, Measurement, at_most, fill, measured
+from holdfast.chat import Chat
 from holdfast.memory import Memory
+from holdfast.types import Message
 
 _BUDGET = 8_000  # tokens
 _CALLS = 20
+_BLOCK = 20  # messages, after which a growing session is compacted
+_FLAT = 1.2  # times what it takes in a short session
 _BACKWARD = """
     SELECT seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta
     FROM messages WHERE space = :space AND chat = :chat ORDER BY seq DESC"""
@@ -43,6 +50,46 @@ def measure(lab: Lab) -> Iterator[Measurement]:
         yield measured(
             name, in_long, against=against, theirs=theirs, ratio=ratio, ratio_of="× the time", bar=bar
         )
+
+
+def compacted(lab: Lab) -> Iterator[Measurement]:
+    """Do what each turn does in a long compacted session and in a short one: whatever there is behind it, it costs the same."""
+    lab.progress("compacting sessions as they grow")
+    path, sizes = lab.folder / "compacted.db", lab.plan.compacted
+    with Memory(path, durability="normal") as memory:
+        chats = [memory.scoped(user=str(size)).chat("c") for size in sizes]
+        for chat, size in zip(chats, sizes, strict=True):
+            _grow(chat, list(lab.words.messages(size)))
+    with Memory(path) as memory:
+        chats = [memory.scoped(user=str(size)).chat("c") for size in sizes]
+        work: dict[str, Callable[[Chat], object]] = {
+            "prompt": lambda chat: chat.prompt(_BUDGET),
+            "window": lambda chat: chat.window(_BUDGET),
+            "crowded": lambda chat: chat.crowded(_BUDGET, 0.01),
+            "compact": lambda chat: chat.compact(budget=_BUDGET),
+        }
+        for name, do in work.items():
+            contenders = [lambda _, chat=chat, do=do: [do(chat) for _ in range(_CALLS)] for chat in chats]
+            long, short = (middle(taken) / _CALLS for taken in each(contenders, [name] * 5, lab.plan.repeats))
+            ratio = long.cpu / short.cpu
+            yield measured(
+                f"{name} of {_BUDGET:,} tokens, {sizes[0]:,} messages compacted",
+                long,
+                against=f"{sizes[1]:,} messages",
+                theirs=short,
+                ratio=ratio,
+                ratio_of="× the time",
+                bar=at_most(ratio, _FLAT, "× the time"),
+            )
+
+
+def _grow(chat: Chat, texts: Sequence[str]) -> None:
+    """Append to a session, and compact it as it grows, in the end as well: two sessions are then alike."""
+    for start in range(0, len(texts), _BLOCK):
+        block = texts[start : start + _BLOCK]
+        chat.append([Message("assistant" if n % 2 else "user", text) for n, text in enumerate(block)])
+        chat.compact(budget=_BUDGET)
+    chat.compact("full", budget=_BUDGET)
 
 
 def read_backward(

@@ -192,6 +192,7 @@ class _Work:
         frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "")
         self._frame = MESSAGE_OVERHEAD + session.count(frame)
         self.made: list[Summary] = []
+        self._beyond: list[str] = []
         self._messages = self._calls = self._asked = self._answered = 0
         self._read()
         self._before = self._state.tokens
@@ -204,6 +205,9 @@ class _Work:
 
     def account(self, why: str) -> CompactionResult:
         """Account for what was done so far."""
+        beyond = tuple(dict.fromkeys(self._beyond))
+        if why and beyond:
+            why += f" As a last resort, more parts than `fan_in` were put into {', '.join(beyond)}."
         return CompactionResult(
             tuple(self.made),
             self._messages,
@@ -214,6 +218,7 @@ class _Work:
             self._answered,
             self._span.taken,
             why,
+            beyond,
         )
 
     def done(self) -> bool:
@@ -311,29 +316,35 @@ class _Work:
 
     def condensing_pass(self) -> Generator[list[Asking], list[Written], str]:
         """Condense summaries until the target is reached; say what stopped it, "" for that."""
-        groups: list[Group] = []
-        while groups := groups or self.groups():
+        while groups := self.groups(self._batch_size()):
             if why := self._spent():
                 return why
-            size = 1 if self._how.single else self._batch_size()
-            made = len(self.made)
-            stopped = yield from self._make([self._node(group) for group in groups[:size]])
+            stopped = yield from self._make([self._node(group) for group in groups])
             if stopped is not None:
                 return stopped
-            groups = groups[len(self.made) - made :]
-            if self.done() or self._how.single:
-                groups = []
         return ""
 
-    def groups(self) -> list[Group]:
-        """Plan what is condensed next; nothing once the target is reached."""
+    def groups(self, at_once: int = 1) -> list[Group]:
+        """Plan what is condensed next; nothing once the target is reached.
+
+        An eighth of the budget is left to summaries also where the tail alone takes the target.
+        """
         if self._how.single:
-            return plan.single(self._frontier)
-        need = self._state.tokens - self.target + 1
-        return plan.runs(self._frontier, self._budget, need, self._how) if need > 0 else []
+            return plan.single(self._frontier)[:1]
+        session, summarised = self._session, sum(one.tokens for one in self._frontier)
+        need = min(self._state.tokens - self.target + 1, summarised - self._budget // 8)
+        if need <= 0:
+            return []
+        want = plan.Want(need, self._budget, self._frame)
+        widths = summaries.widths(session.database, session.space, session.chat)
+        if groups := plan.groups(self._frontier, widths, want, self._how, at_once):
+            return groups
+        fits = self._state.tokens <= self._budget
+        group = None if fits else plan.condense(self._frontier, widths, want, self._how, beyond=True)
+        return [group] if group else []
 
     def _node(self, group: Group) -> Task:
-        parts = [*([group.into] if group.into else []), *group.parts]
+        parts = group.whole
         tokens = sum(one.tokens for one in parts)
         place = sum(one.last < parts[0].first for one in self._frontier)
         previous = tuple(one.text for one in self._latest(place))
@@ -341,7 +352,7 @@ class _Work:
         depth = group.into.depth if group.into else parts[0].depth + 1
         return Task(
             Source(said, tokens, depth, previous),
-            self._node_target(tokens),
+            group.target or self._single_target(tokens),
             parts[0].first,
             parts[-1].last,
             sum(one.messages for one in parts),
@@ -353,8 +364,8 @@ class _Work:
             group.into.id if group.into else f"sum_{os.urandom(8).hex()}",
         )
 
-    def _node_target(self, source: int) -> int:
-        """Give the tokens of a condensed summary: no fewer than are needed to reach the target, within its limits."""
+    def _single_target(self, source: int) -> int:
+        """Give the tokens of a cumulative summary: no fewer than are needed to reach the target, within its limits."""
         least = plan.target_of(source, 2, self._how.condensed_target, self._budget)
         spare = source - (self._state.tokens - self.target + 1) - self._frame
         return max(least, min(spare, source // 2, self._how.condensed_target))
@@ -389,6 +400,8 @@ class _Work:
             if summary is None:
                 return _LOST
             self.made.append(summary)
+            if task.group and task.group.beyond:
+                self._beyond.append(summary.id)
             self._messages += 0 if task.group else task.messages
             if self._report:
                 self._report(self.account(""))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
@@ -31,8 +31,9 @@ class Compaction:
         leaf_source: tokens of messages that one leaf is made of, at most, unless a single tool use is larger.
         leaf_target: tokens of a leaf, at most; and at most a third of its source.
         condensed_target: tokens of a condensed summary, at most; and at most half of its children.
-        fan_in: how many leaves, and how many condensed summaries, are condensed into one.
-        pressed: how many do when there is no other way to get under the target.
+        fan_in: how many leaves, and how many condensed summaries, one summary is made of at most. There are more only
+            where the session would not fit its budget otherwise, and the result names it in `beyond`.
+        pressed: how many at least.
         previous: how many preceding summaries a model is shown, for continuity.
         passes: how often a full compaction goes over the session, at most.
         seconds: that it takes at most: no summary is begun later, and no answer of a model waited for.
@@ -54,7 +55,7 @@ class Compaction:
     leaf_source: int = 20_000
     leaf_target: int = 2_400
     condensed_target: int = 2_000
-    fan_in: tuple[int, int] = (8, 4)
+    fan_in: tuple[int, int] = (8, 8)
     pressed: int = 2
     previous: int = 2
     passes: int = 12
@@ -96,6 +97,9 @@ def is_share(value: object) -> bool:
 
 
 DEFAULTS = Compaction()
+_DISORDERED = 3  # the rank of what would be in less detail than something older, or hardly shorter than it is
+_SHORTEST = 16  # tokens of a text that says anything
+_OVERRUN = 1.1  # times what is asked for, that models may write without missing the target
 
 
 def share_of(budget: int, share: float) -> int:
@@ -203,37 +207,135 @@ def chunks(
 
 
 class Group(NamedTuple):
-    """Neighbours of one depth that are condensed into one summary, or taken in by the one before them, `into`."""
+    """Neighbours of one depth that are condensed into one summary, or taken in by the one before them, `into`.
 
-    parts: list[Summary]
-    into: Summary | None = None
-
-
-def runs(frontier: Sequence[Summary], budget: int, need: float, how: Compaction) -> list[Group]:
-    """Group the neighbours of the shallowest depth that has enough of them, the oldest first.
-
-    Where none has, as few as save `need` tokens are enough, but `pressed` at least and the oldest ones; and where there
-    are not even so many, the newest condensed summary takes in those after it.
+    `target` is what its text should take, `beyond` says that it gets more parts than it should have.
     """
-    neighbours = [list(some) for _, some in groupby(frontier, key=lambda one: one.depth)]
-    full: list[Group] = []
-    for some in sorted(neighbours, key=lambda some: some[0].depth):
-        if full and some[0].depth > full[0].parts[0].depth:
+
+    parts: Sequence[Summary]
+    into: Summary | None = None
+    target: int = 0
+    beyond: bool = False
+
+    @property
+    def whole(self) -> list[Summary]:
+        """All of the frontier that the summary takes the place of."""
+        return [*([self.into] if self.into else []), *self.parts]
+
+
+class Want(NamedTuple):
+    """What condensing is to save: `need` tokens, in a window of `budget`, where `frame` are around each summary."""
+
+    need: int
+    budget: int
+    frame: int
+
+
+def condense(
+    frontier: Sequence[Summary],
+    widths: Mapping[str, int],
+    want: Want,
+    how: Compaction,
+    *,
+    beyond: bool = False,
+) -> Group | None:
+    """Choose what is condensed next; None if nothing can be. `widths` says how many parts each summary has.
+
+    Only the oldest of one depth are condensed, so no summary is ever deeper than an older one; and none is to be kept
+    in less detail than an older one, or in more than a newer one. Of what saves enough, the fewest are taken, and of
+    these such as stand for about as much: so words are condensed as often as the logarithm of the session. Where
+    nothing saves enough, as many as may be are taken, to go on from there. Where nothing can be put together, a
+    condensed summary is written shorter. `beyond` lifts the limit of parts.
+    """
+    places = _neighbours(frontier, widths, how, beyond=beyond)
+    weighed = [_weighed(frontier, start, end, want, how) for start, end in places]
+    if not weighed:
+        alone = [_weighed(frontier, n, n + 1, want, how) for n, one in enumerate(frontier) if one.depth]
+        weighed = [one for one in alone if one.rank < _DISORDERED]
+    if not weighed:
+        return None
+    best = min(weighed)
+    parts = frontier[best.start : best.end]
+    grows = len(parts) == 1 or parts[0].depth > parts[-1].depth
+    return Group(parts[grows:], parts[0] if grows else None, best.target, beyond)
+
+
+def groups(
+    frontier: Sequence[Summary], widths: Mapping[str, int], want: Want, how: Compaction, at_once: int
+) -> list[Group]:
+    """Choose what is condensed next, as many at once as none needs what another makes."""
+    found: list[Group] = []
+    planned, need = list(frontier), want.need
+    while need > 0 and len(found) < at_once:
+        group = condense(planned, widths, want._replace(need=need), how)
+        if group is None or any(not one.id for one in group.whole):
             break
-        size = how.fan_in[min(some[0].depth, 1)]
-        full += [Group(some[start : start + size]) for start in range(0, len(some) - size + 1, size)]
-    if full:
-        return full
-    enough = [some for some in neighbours if len(some) >= how.pressed]
-    shallowest = min(enough, key=lambda some: some[0].depth, default=[])
-    for size in range(how.pressed, len(shallowest) + 1):
-        tokens = sum(one.tokens for one in shallowest[:size])
-        if size == len(shallowest) or tokens - target_of(tokens, 2, how.condensed_target, budget) >= need:
-            return [Group(shallowest[:size])]
-    for before, some in reversed(list(pairwise(neighbours))):
-        if before[-1].depth == some[0].depth + 1:
-            return [Group(some, before[-1])]
-    return []
+        found.append(group)
+        parts = group.whole
+        tokens, source = sum(one.tokens for one in parts), sum(one.source_tokens for one in parts)
+        place = planned.index(parts[0])
+        depth = group.into.depth if group.into else group.parts[0].depth + 1
+        made = replace(parts[0], id="", depth=depth, tokens=group.target + want.frame, source_tokens=source)
+        planned[place : place + len(parts)] = [made]
+        need -= tokens - made.tokens
+    return found
+
+
+def _neighbours(
+    frontier: Sequence[Summary], widths: Mapping[str, int], how: Compaction, *, beyond: bool
+) -> Iterator[tuple[int, int]]:
+    """Give the places of what may become one: the oldest of a run of one depth, by themselves or with the one before."""
+    start = 0
+    for depth, some in groupby(frontier, key=lambda one: one.depth):
+        count = len(list(some))
+        most = count if beyond else max(how.pressed, how.fan_in[min(depth, 1)])
+        for size in range(how.pressed, min(count, most) + 1):
+            yield start, start + size
+        before = frontier[start - 1] if start else None
+        if before and before.depth == depth + 1:
+            free = count if beyond else most - widths.get(before.id, 0)
+            for size in range(1, min(count, free) + 1):
+                yield start - 1, start + size
+        start += count
+
+
+class _Weighed(NamedTuple):
+    """What may be condensed, in the order of preference."""
+
+    rank: int  # 0 if it saves enough, 1 if it does as a very short text, 2 if it does not
+    size: int
+    uneven: float
+    start: int
+    end: int
+    target: int
+
+
+def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how: Compaction) -> _Weighed:
+    """Say what condensing some neighbours is good for, and how many tokens its text should have."""
+    parts, alone = frontier[start:end], end - start == 1
+    tokens, source = sum(one.tokens for one in parts), sum(one.source_tokens for one in parts)
+    floor = source * _detail(frontier[start - 1]) - want.frame if start else 0
+    ceiling = source * _detail(frontier[end]) - want.frame if end < len(frontier) else math.inf
+    shortest = max(_SHORTEST, want.budget / 32)
+    half = (tokens - want.frame if alone else tokens) / 2
+    most = min(half, how.condensed_target, max(ceiling, _SHORTEST))
+    usual = max(target_of(tokens, 2, how.condensed_target, want.budget), floor)
+    tight = max(min(usual, shortest), floor)
+    spare = (tokens - want.need - want.frame) / _OVERRUN
+    if floor > most or (alone and shortest > most):
+        rank = _DISORDERED
+    else:
+        rank = 0 if spare >= max(tight, usual / 2) else 1 if spare >= tight else 2
+    target = min(most, max(spare, usual if rank > 1 and not alone else tight))
+    uneven = max(one.source_tokens for one in parts) / max(1, source)
+    return _Weighed(
+        rank, -len(parts) if rank else len(parts), uneven, start, end, max(_SHORTEST, int(target))
+    )
+
+
+def _detail(summary: Summary) -> float:
+    """Say what share of the tokens of its messages a summary keeps."""
+    return summary.tokens / max(1, summary.source_tokens)
 
 
 def single(frontier: Sequence[Summary]) -> list[Group]:
@@ -252,4 +354,4 @@ def single(frontier: Sequence[Summary]) -> list[Group]:
 
 def target_of(source: float, share: int, most: int, budget: int) -> int:
     """Give the tokens of a summary: a share of its source, within a limit and an eighth of the budget."""
-    return max(16, int(min(source / share, most, max(64, budget // 8))))
+    return max(_SHORTEST, int(min(source / share, most, max(64, budget // 8))))

@@ -79,7 +79,8 @@ def build(
     `select` makes the window for a number of tokens, and `hits` are what was recalled, best first. `system` comes
     first in the system text, unchanged, and then `known`, what every prompt says. The window keeps its newest turn
     whole and the rest of the live conversation, back to the last pause, as far as this leaves `share` (0 to 1) of the
-    budget; then as many hits follow as fit, and if all do, older messages take what is left. A turn that is in the
+    budget; then as many hits follow as fit, and if all do, older messages take what is left. Without hits it has all of the
+    room, but that its start moves in steps. A turn that is in the
     window is not repeated. The total exceeds the budget only when `system`, `known` and the part of the window that
     is always kept do, and then nothing is recalled. Credentials in summaries are `masked`.
 
@@ -145,7 +146,15 @@ def _settle(
         if entries:
             places = {id(hit): place for place, hit in enumerate(hits)}
             return sorted(entries, key=lambda entry: places[id(entry.hit)]), text, window
-    return (), "", select(room)
+    return (), "", _alone(select, room)
+
+
+def _alone(select: Callable[[int], Window], room: int) -> Window:
+    """Give the window of a prompt that recalls nothing: all that fits, but for what lets its start move in steps."""
+    window = select(room)
+    if _is_whole(window) or window.over_budget:
+        return window
+    return select(max(_stepped(window, room, room), _newest_turn(window.messages)))
 
 
 def _grown(
@@ -164,7 +173,7 @@ def _grown(
             return entries, text, window
         entries = tuple(entry for entry in entries if id(entry.hit) in unseen)
         text = write(entries)
-    return (), "", select(room)
+    return (), "", _alone(select, room)
 
 
 def _tail(select: Callable[[int], Window], room: int, share: float) -> Window:

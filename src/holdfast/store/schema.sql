@@ -149,8 +149,8 @@ CREATE TABLE summaries (
     checksum BIGINT,                    -- of the row but for `ended` and `parent`; NULL as above
     PRIMARY KEY (space, number)
 );
-CREATE INDEX summaries_parent ON summaries (space, chat, parent, first);
-CREATE INDEX summaries_id ON summaries (space, id);
+CREATE INDEX summaries_parent ON summaries (space, chat, parent, ended, first);
+CREATE INDEX summaries_id ON summaries (space, id, ended);
 
 -- How often a record was asked for: counting is no change of it.
 CREATE TABLE uses (

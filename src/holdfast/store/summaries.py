@@ -130,6 +130,23 @@ def frontier(db: Database, space: str, chat: str) -> list[Summary]:
     return children(db, space, chat, "")
 
 
+def widths(db: Database, space: str, chat: str) -> dict[str, int]:
+    """Count the parts of each condensed summary that is part of no other."""
+    with db.reading() as connection:
+        rows = connection.all(
+            """SELECT above.id, (
+                SELECT count(*) FROM summaries part
+                WHERE part.space = :space AND part.chat = :chat AND part.parent = above.id AND part.ended = :alive)
+            FROM summaries above
+            WHERE above.space = :space AND above.chat = :chat AND above.parent = '' AND above.ended = :alive
+                AND above.depth > 0""",
+            space=space,
+            chat=chat,
+            alive=MAX_COUNT,
+        )
+    return {row[0]: int(row[1]) for row in rows}
+
+
 def children(db: Database, space: str, chat: str, parent: str) -> list[Summary]:
     """Read the summaries that a condensed one was made of, the oldest first."""
     with db.reading() as connection:

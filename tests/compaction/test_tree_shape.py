@@ -1,0 +1,173 @@
+"""The shape of the summary tree: few parts, what is older in less detail, and no more condensed than is needed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from random import Random
+
+import pytest
+from compaction_chats import check_tree
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast import CompactionResult, Memory, Message, Summary
+from holdfast.chat import Chat
+from holdfast.context.plan import Compaction
+from holdfast.context.window import Lossless
+from holdfast.learn.policy import Learning, Limit
+
+LIMITLESS = Compaction(calls=10**6, seconds=1e6)
+NOISE = 1.1 / 0.8  # between two summaries that a model filled as it may
+SYLLABLES = "ba ko ri ten mal so ver lin dar pe gu nis tor em fal".split()
+
+
+def sentences(words: int, random: Random) -> str:
+    """Write so many words, nearly all of them new."""
+    made = [
+        "".join(random.choice(SYLLABLES) for _ in range(random.randint(1, 4))) + "." * (n % 11 == 10)
+        for n in range(words)
+    ]
+    return " ".join(made) + "."
+
+
+def filling(low: float, high: float) -> Callable[[str], str]:
+    """Be a model that fills a share of what it is asked for."""
+    random = Random(1)
+
+    def answer(prompt: str) -> str:
+        asked = re.search(r"at most (\d+) tokens", prompt)
+        assert asked
+        size = int(4 * int(asked[1]) * random.uniform(low, high))
+        return sentences(size // 4 + 10, random)[: size - 1] + "."
+
+    return answer
+
+
+MODELS = {"none": None, "fills": filling(0.8, 1.1), "is terse": filling(0.3, 0.3)}
+
+
+def grown(
+    chat: Chat, budget: int, words: tuple[int, int], every: int, model: str, fold: float = 8.0
+) -> list[CompactionResult]:
+    """Let a session grow to some times the budget, and compact it every so many turns, and in the end."""
+    random, policy, done = Random(budget), Lossless(budget, LIMITLESS), list[CompactionResult]()
+    turns = 0
+    while chat.stats().stored_tokens < fold * budget:
+        said = [sentences(random.randint(*words), random) for _ in range(2)]
+        chat.append([Message("user", said[0]), Message("assistant", said[1])])
+        turns += 1
+        if turns % every == 0:
+            done.append(chat.compact(policy=policy, llm=MODELS[model]))
+            check_order(chat.window(10**9).summaries, model)
+    done.append(chat.compact("full", policy=policy, llm=MODELS[model]))
+    check_order(chat.window(10**9).summaries, model)
+    return [one for one in done if not one.noop]
+
+
+def check_order(frontier: Iterable[Summary], model: str) -> None:
+    """Check that what is older was condensed as often as what is newer, and stands in no more detail.
+
+    What a leaf keeps is for its messages to say, and a model that fills less than it may keeps what it likes.
+    """
+    for older, newer in pairwise(frontier):
+        assert older.depth >= newer.depth
+        if older.depth and model != "is terse":
+            assert detail(older) <= NOISE * detail(newer)
+
+
+def detail(summary: Summary) -> float:
+    return summary.tokens / summary.source_tokens
+
+
+def parts_of(tree: Iterable[Summary]) -> Counter[str]:
+    return Counter(one.parent for one in tree if one.parent)
+
+
+def check_parts(chat: Chat, done: Iterable[CompactionResult]) -> None:
+    named = {identity for one in done for identity in one.beyond}
+    for identity, count in parts_of(chat.tree()).items():
+        assert 2 <= count <= 8 or identity in named
+
+
+def check_fill(chat: Chat, budget: int, done: Iterable[CompactionResult]) -> None:
+    """Check that summaries and tail are 85 to 100 % of the target after each compaction, but for one message or leaf."""
+    target = Lossless(budget).compaction.target * budget
+    leaves = [one.tokens for one in chat.tree() if not one.depth]
+    one_piece = max([*leaves, *(message.tokens for message in chat.history())])
+    for result in done:
+        assert 0.85 * target - one_piece <= result.tokens_after <= target + one_piece
+
+
+def check_shape(budget: int, words: tuple[int, int], every: int, model: str) -> None:
+    with Memory(":memory:", user="ada", learning=Learning(limits={"": Limit()})) as memory:
+        chat = memory.chat("c")
+        done = grown(chat, budget, words, every, model)
+        assert done
+        check_parts(chat, done)
+        if model != "is terse":
+            check_fill(chat, budget, done)
+        check_tree(chat)
+        assert memory.verify().ok
+
+
+SHAPES = given(
+    budget=st.integers(2_000, 32_000),
+    words=st.tuples(st.integers(20, 600), st.integers(20, 600)).map(lambda two: (min(two), max(two))),
+    every=st.sampled_from([1, 1, 3, 10**6]),
+    model=st.sampled_from(sorted(MODELS)),
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@SHAPES
+def test_what_is_older_is_in_less_detail_and_no_more_is_condensed_than_is_needed(
+    budget: int, words: tuple[int, int], every: int, model: str
+) -> None:
+    check_shape(budget, words, every, model)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@SHAPES
+def test_so_it_is_of_many_sessions(budget: int, words: tuple[int, int], every: int, model: str) -> None:
+    check_shape(budget, words, every, model)
+
+
+@pytest.mark.parametrize(("words", "turns"), [(150, 300), (60, 600)])
+def test_no_summary_is_written_again_and_again(memory: Memory, words: int, turns: int) -> None:
+    chat, random, written = memory.chat("c"), Random(3), Counter[str]()
+    for _ in range(turns):
+        chat.append(
+            [Message("user", sentences(words, random)), Message("assistant", sentences(words, random))]
+        )
+        written.update(one.id for one in chat.compact(budget=8_000).summaries)
+    parts = parts_of(chat.tree())
+    assert max(parts.values()) <= 8
+    assert max(written.values()) <= 10
+    check_tree(chat)
+
+
+@pytest.mark.parametrize("budget", [8_000, 25_002])
+def test_an_imported_session_fills_the_target(memory: Memory, budget: int) -> None:
+    chat, random = memory.chat("c"), Random(3)
+    chat.append([Message("user" if n % 2 else "assistant", sentences(150, random)) for n in range(600)])
+    result = chat.compact("full", budget=budget)
+    assert 0.85 * 0.6 * budget <= result.tokens_after < 0.6 * budget
+
+
+def test_a_last_resort_is_named(memory: Memory) -> None:
+    """Each summary is as short as can be, and there is no room for one more."""
+    chat, random = memory.chat("c"), Random(3)
+    how = Compaction(target=0.2, threshold=0.25, turns=0, tail=0.01, keep=0, fan_in=(2, 2))
+    named: set[str] = set()
+    for _ in range(120):
+        chat.append(role="user", content=sentences(300, random))
+        result = chat.compact("full", policy=Lossless(300, how))
+        named |= set(result.beyond)
+        assert all(identity in result.why for identity in result.beyond)
+    wide = {identity for identity, count in parts_of(chat.tree()).items() if count > 2}
+    assert wide
+    assert wide <= named
