@@ -10,6 +10,7 @@ import secrets
 from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import suppress
+from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, MissingExtra, Unavailable
@@ -146,9 +147,10 @@ class _Announced(uvicorn.Server):
 
 
 class _Hurried(H11Protocol):
-    """A connection that is closed where a request takes longer to arrive than it may, from its first byte to its last.
+    """A connection that sends at once, and is closed where a request takes longer to arrive than it may, first to last byte.
 
-    Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then could keep
+    An answer is sent in two parts or more, of which the kernel would hold the later ones back until the client has
+    acknowledged the first, 40 ms later: asyncio turns that off for sockets of its own making only. Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then could keep
     everybody else out. While an answer is made, and between requests, its own limits hold.
     """
 
@@ -158,6 +160,7 @@ class _Hurried(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
         super().connection_made(transport)
+        transport.get_extra_info("socket").setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
