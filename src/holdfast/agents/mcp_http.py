@@ -10,7 +10,6 @@ import secrets
 from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import suppress
-from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, MissingExtra, Unavailable
@@ -37,6 +36,7 @@ SHORTEST_TOKEN = 16  # characters: what is shorter can be guessed
 REQUEST_SECONDS = 30.0  # for a request of 4 MiB, the largest, that is 1.1 Mbit/s
 IDLE_SECONDS = 1_800.0  # as the SDK has it; clients open a new session then
 MAX_SESSIONS = 1_000
+_TCP = 6  # the number of the protocol, the same on every system
 _LEAVE_SECONDS = 1  # clients that listen never hang up of themselves
 
 
@@ -147,10 +147,9 @@ class _Announced(uvicorn.Server):
 
 
 class _Hurried(H11Protocol):
-    """A connection that sends at once, and is closed where a request takes longer to arrive than it may, first to last byte.
+    """A connection that is closed where a request takes longer to arrive than it may, from its first byte to its last.
 
-    An answer is sent in two parts or more, of which the kernel would hold the later ones back until the client has
-    acknowledged the first, 40 ms later: asyncio turns that off for sockets of its own making only. Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then could keep
+    Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then could keep
     everybody else out. While an answer is made, and between requests, its own limits hold.
     """
 
@@ -160,7 +159,6 @@ class _Hurried(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
         super().connection_made(transport)
-        transport.get_extra_info("socket").setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -234,9 +232,12 @@ def serve(
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
     try:
-        listening = config.bind_socket()
+        bound = config.bind_socket()
     except SystemExit as error:  # it has logged the reason
         raise Unavailable(f"Nothing can listen at {host}:{port}.", "Choose another port or host.") from error
+    # Of TCP by name, so that asyncio has the kernel send at once: it would hold the later parts of an answer back until the
+    # client has acknowledged the first, 40 ms later.
+    listening = type(bound)(bound.family, bound.type, _TCP, bound.detach())
     for name in ("mcp.server.streamable_http", "uvicorn.error"):
         logging.getLogger(name).addFilter(_is_trouble)
     shown = f"[{host}]" if ":" in host else host

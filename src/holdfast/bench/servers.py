@@ -9,12 +9,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from http.client import HTTPConnection, HTTPException
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Self, cast
-from urllib.parse import urlsplit
 
-from holdfast.errors import Unavailable
+from holdfast.errors import MissingExtra, Unavailable
+
+try:
+    import httpx2
+except ImportError as error:
+    raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.") from error
 
 if TYPE_CHECKING:
     from holdfast.bench.agents import Lab
@@ -121,8 +124,8 @@ class HttpServer(Server):
         if said != "Serving":
             super().close()
             raise _ended()
-        self._url = urlsplit(url)
-        self._connection = HTTPConnection(self._url.netloc)
+        self._url = url
+        self._client = httpx2.Client()
         self._version = version
         self._headers = {
             "Accept": "application/json, text/event-stream",
@@ -142,7 +145,7 @@ class HttpServer(Server):
 
     def close(self) -> None:
         """Hang up, and end it."""
-        self._connection.close()
+        self._client.close()
         super().close()
 
     def _sent(self, message: Mapping[str, object]) -> Iterable[Mapping[str, object]]:
@@ -154,14 +157,12 @@ class HttpServer(Server):
             headers = {**headers, "Mcp-Method": str(message["method"]), **named}
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         try:
-            self._connection.request("POST", self._url.path, body, headers)
-            answer = self._connection.getresponse()
-            text = answer.read().decode()
-        except (HTTPException, OSError) as error:
+            answer = self._client.post(self._url, content=body, headers=headers)
+        except httpx2.HTTPError as error:
             raise _ended() from error
-        if session := answer.headers["Mcp-Session-Id"]:
+        if session := answer.headers.get("Mcp-Session-Id"):
             self._headers["Mcp-Session-Id"] = session
-        lines = (line.removeprefix("data: ") for line in text.splitlines())
+        lines = (line.removeprefix("data: ") for line in answer.text.splitlines())
         return [json.loads(line) for line in lines if line.startswith("{")]
 
 
