@@ -60,7 +60,7 @@ class Denied(HoldfastError, PermissionError):
     """Who acts may not do this; nothing was changed. The message says who may."""
 
 
-class Closed(HoldfastError):
+class Closed(HoldfastError, RuntimeError):
     """The memory was closed before this call. Open a new `Memory`."""
 
 

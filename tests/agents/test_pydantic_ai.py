@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from holdfast import Memory
+from holdfast import InvalidInput, Memory
 from holdfast.agents.pydantic_ai import Remembering, toolset
 from holdfast.chat import Chat
 from holdfast.null import NullMemory
@@ -314,6 +315,44 @@ def test_summaries_stand_for_what_is_older(chat: Chat) -> None:
     assert shown[0].startswith("user-prompt: <summary ")
     assert shown[-1] == "user-prompt: And today?"
     check_accepted(watched.shown[-1])
+
+
+def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> None:
+    watched, asked_to_summarise = Watched(), list[str]()
+
+    def summarise(text: str) -> str:
+        asked_to_summarise.append(text)
+        return "The harbour of Lisbon was quiet every day."
+
+    for number in range(60):
+        compact = True if number < 30 else summarise
+        remembering = Remembering[object](chat, budget=1_000, recall=False, compact=compact)
+        agent = Agent(watched.model, capabilities=[remembering])
+        agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}.")
+    assert asked_to_summarise
+    assert not chat.crowded(1_000)
+    window = chat.window(1_000)
+    assert window.summaries
+    assert window.omitted == ()
+    assert len(chat.history()) == 120
+    check_accepted(watched.shown[-1])
+
+
+def test_a_chat_is_not_compacted_unless_asked_for(chat: Chat) -> None:
+    for compact, budget in ((False, 200), (True, 100_000)):
+        agent = Agent(
+            Watched().model, capabilities=[Remembering[object](chat, budget=budget, compact=compact)]
+        )
+        for number in range(15):
+            agent.run_sync(
+                f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}."
+            )
+        assert chat.window(100_000).summaries == ()
+
+
+def test_what_is_no_model_cannot_compact(chat: Chat) -> None:
+    with pytest.raises(InvalidInput):
+        Remembering[object](chat, compact=cast("Any", 5))
 
 
 def test_streaming(chat: Chat, runner: asyncio.Runner) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast import InvalidInput, Memory
+from holdfast import InvalidInput, Memory, Message
 from holdfast.agents.presets import compartment_tools, fact_tool, observation_tools, provider_tool
 from holdfast.agents.presets.provider import ACTIONS
 from holdfast.agents.results import ORIGIN
@@ -206,6 +206,18 @@ def test_profile_history_and_rollback(memory: Memory, chat: Chat) -> None:
     assert [(one["before"], one["after"]) for one in history] == [("Ada runs.", "Ada swims.")]
     assert tool({"action": "profile_rollback", "rollback_version": first}).data["restored"] == 1
     assert memory.profile() == "Ada runs."
+
+
+def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
+    tool = provider_tool(memory, chat, token_cap=1_000_000)
+    chat.append([Message("user", f"river {n}") for n in range(60)])
+    for n in range(60):
+        memory.set_profile(f"Ada runs {n} km.")
+    for call in (
+        {"action": "search", "pattern": "river", "limit": 10**30},
+        {"action": "profile_history", "history_limit": 10**30},
+    ):
+        assert len(tool(call).data["results"]) == 50  # type: ignore[arg-type]  # a list
 
 
 def test_constraints_are_added_listed_and_removed(memory: Memory, chat: Chat) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.bench import agents
-from holdfast.bench.agents import Lab, Plan, Server
+from holdfast.bench.agents import Lab, Plan
 from holdfast.bench.measurement import COLUMNS
 from holdfast.bench.report import Report, Table
+from holdfast.bench.servers import WITH_SESSION, WITHOUT, HttpServer, Server
 from holdfast.bench.words import Words
 from holdfast.cli import app
 from holdfast.errors import Unavailable
@@ -40,6 +42,11 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
         "`holdfast mcp`, from its start until it has told its tools",
         "recall through stdio among 20 messages, CPU of the client",
         "first recall of a server through stdio among 20 messages, CPU of the client",
+        *(
+            f"{what} over HTTP, protocol {version}, among 20 messages, CPU of the client"
+            for version in ("2025-11-25", "2026-07-28")
+            for what in ("recall", "first recall of a server")
+        ),
         *(name for name in names if name.startswith("tools of ")),
         "all that the MCP server tells of its tools",
         "`pop_item` of a session, after 4 others",
@@ -49,7 +56,7 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     assert numbers["missed"] == [one["name"] for one in numbers["measurements"] if one["ok"] is False]
     assert {"recall", "search", "fetch"} <= numbers["tools"]["of the MCP server"].keys()
     total = sum(numbers["tools"]["of the MCP server"].values())
-    assert total == numbers["measurements"][3]["value"] <= 1_500
+    assert total == numbers["measurements"][7]["value"] <= 1_500
     first, *others = report.tables()
     assert first.columns == COLUMNS
     assert "python 3" in first.title
@@ -72,12 +79,20 @@ def test_a_server_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
     lab = Lab(TINY, nowhere, Words(), lambda _: None)
     with Server(lab) as server, pytest.raises(Unavailable, match="has ended"):
         server.begin()
+    with pytest.raises(Unavailable, match="has ended"):
+        HttpServer(lab, WITHOUT)
 
 
-def test_what_a_server_refuses_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "serve",
+    [Server, partial(HttpServer, version=WITH_SESSION), partial(HttpServer, version=WITHOUT)],
+    ids=["stdio", "with a session", "without"],
+)
+def test_what_a_server_refuses_is_an_error(tmp_path: Path, serve: Callable[[Lab], Server]) -> None:
     lab = Lab(TINY, tmp_path / "memory.db", Words(), lambda _: None)
-    with Server(lab) as server:
-        server.begin()
+    with serve(lab) as server:
+        assert "recall" in [tool["name"] for tool in server.begin()]
+        assert server.recall("marathon")
         with pytest.raises(Unavailable, match="refused"):
             server.ask("no/such/method", {})
         with pytest.raises(Unavailable, match="failed"):

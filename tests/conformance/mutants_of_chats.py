@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Any
 
 from mutant import Method, Mutant, fake_with, of_chats, of_provider
 
@@ -85,6 +86,38 @@ class RacyChat(FakeChat):
         time.sleep(0)  # let other threads go on
         log.messages = copy.messages
         return stored
+
+
+class CachingChat(FakeChat):
+    """Show through each handle what it has shown before, until something is appended through it."""
+
+    def __init__(self, name: str, scope: Scope, space: Space) -> None:
+        super().__init__(name, scope, space)
+        self._shown: dict[object, Window] = {}
+
+    def append(self, messages: Sequence[Message], /) -> list[Message]:
+        self._shown.clear()
+        return super().append(messages)
+
+    def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
+        if (budget, tail) not in self._shown:
+            self._shown[budget, tail] = super().window(budget, tail=tail)
+        return self._shown[budget, tail]
+
+
+def ring(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+    """Keep the newest 1,000."""
+    window, oldest = chat.window(budget, tail=tail), chat.stats().messages - 1_000
+    return replace(window, messages=tuple(one for one in window.messages if one.seq > oldest))
+
+
+def floats(value: object) -> Any:
+    """Make all numbers floats, as some stores of documents do."""
+    if isinstance(value, Mapping):
+        return {name: floats(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [floats(one) for one in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 # What authors get wrong
@@ -223,4 +256,15 @@ CORE = (
     Mutant("a name is a method", "core", lambda _: Called()),
     Mutant("a handle reads once", "core", fake_with(StaleChat)),
     Mutant("a failed append takes numbers", "core", fake_with(GappyChat)),
+    Mutant("a window is cached per handle", "core", fake_with(CachingChat)),
+    of_chats("only the newest thousand are kept", "core", window=ring),
+    of_provider("ids are stripped", "core", chat=lambda memory, id_: memory.chat(id_.strip())),
+    of_chats(
+        "times are cut to seconds",
+        "core",
+        append=changing(lambda one: replace(one, at=one.at and one.at.replace(microsecond=0))),
+    ),
+    of_chats(
+        "payloads have floats only", "core", append=changing(lambda one: replace(one, raw=floats(one.raw)))
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unittest import SkipTest
 from uuid import uuid4
 
 import pytest
@@ -20,6 +21,14 @@ class TestMemory(Conformance):
     def make(self) -> Provider:
         # What survives a power cut is not asked here, and waiting for the disk would be half of the time.
         return Memory(self.location, tenant=uuid4().hex, user="ada", admin=True, durability="normal")
+
+    def reopen(self, provider: Provider) -> Provider:
+        if self.location == ":memory:":
+            raise SkipTest("What is in memory does not last.")
+        assert isinstance(provider, Memory)
+        return Memory(
+            self.location, tenant=provider.scope.tenant, user="ada", admin=True, durability="normal"
+        )
 
 
 class TestFake(Conformance):

@@ -17,6 +17,7 @@ from holdfast import InvalidInput, Message
 from holdfast.contract import CAPABILITIES
 from holdfast.testing import Conformance, FakeProvider, MinimalProvider, Report, check
 from holdfast.testing.__main__ import factory, main
+from holdfast.testing.case import NOT_REOPENED
 from holdfast.testing.cases import CASES
 from holdfast.testing.minimal import MinimalChat
 
@@ -51,6 +52,8 @@ def test_what_is_not_claimed_is_skipped_by_name() -> None:
     assert {one.group for one in report.passed} == {"core", "tools"}
     assert f"does not claim {', '.join(CAPABILITIES)}" in str(report)
     for one in report.skipped:
+        if one.why == NOT_REOPENED:
+            continue
         assert one.why.removeprefix("not claimed: ") in CAPABILITIES
         assert one.group == "tools" or one.why == f"not claimed: {one.group}"
 
@@ -107,7 +110,7 @@ def test_the_suite_runs_without_pytest_as_well() -> None:
     assert right.testsRun == wrong.testsRun == len(CASES)
     assert right.wasSuccessful()
     assert not wrong.wasSuccessful()
-    assert len(wrong.skipped) == len(CASES) - sum(not one.needs for one in CASES)
+    assert len(wrong.skipped) == len(CASES) - sum(not one.needs and not one.lasts for one in CASES)
 
 
 def test_who_does_not_say_how_to_make_a_provider_is_told() -> None:
@@ -128,6 +131,17 @@ def test_the_command_takes_groups(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"{check(FakeProvider, groups=('search', 'pad'))}\n"
     assert main(["holdfast.testing:FakeProvider", "nothing"]) == 2
     assert "There are no cases of nothing." in capsys.readouterr().err
+
+
+def another(_: object) -> FakeProvider:
+    return FakeProvider()
+
+
+def test_the_command_takes_what_opens_the_storage_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["holdfast.testing:FakeProvider", "pad"]) == 0
+    assert "NOT CHECKED whether anything lasts" in capsys.readouterr().out
+    assert main(["holdfast.testing:FakeProvider", f"reopen={__name__}:another", "pad"]) == 1
+    assert "FAILED  pad: pads last" in capsys.readouterr().out
 
 
 def test_the_command_fails_when_the_provider_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from mcp_types import PromptReference, ResourceTemplateReference, TextContent, TextResourceContents
+from mcp_types import (
+    INVALID_PARAMS,
+    PromptReference,
+    ResourceTemplateReference,
+    TextContent,
+    TextResourceContents,
+)
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.agents.mcp import make_server
@@ -109,6 +115,7 @@ def test_every_resource_can_be_read(ada: Memory, era: str) -> None:
         "memory://sessions/none",
         "memory://sessions/secret",
         "memory://sessions/race%2Fplan?limit=0",
+        "memory://sessions/race%2Fplan?limit=51",
         "memory://sessions/race%2Fplan?limit=many",
         "memory://nothing",
         "file:///etc/passwd",
@@ -139,11 +146,16 @@ def test_prompts_bring_what_memory_holds(ada: Memory, era: str) -> None:
             for name, arguments in (
                 ("recall_topic", {"topic": " "}),
                 ("recall_topic", {}),
+                ("recall_topic", {"topic": "marathon", "colour": "red"}),
                 ("continue_conversation", {"session": "none"}),
                 ("nothing", {}),
             ):
-                with pytest.raises(MCPError):
+                with pytest.raises(MCPError) as caught:
                     await one.get_prompt(name, arguments)
+                assert caught.value.error.code == INVALID_PARAMS
+            assert caught.value.error.message.startswith(
+                "There is no prompt of this name. There are recall_topic, "
+            )
 
     wait(prompting())
 

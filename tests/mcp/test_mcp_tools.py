@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ElicitResult, Tool
 
 from holdfast import Memory
@@ -79,6 +80,11 @@ def test_every_tool_says_what_it_takes_gives_and_may_do(ada: Memory) -> None:
         assert None not in (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint)
         assert hints.open_world_hint is False
         assert not (hints.read_only_hint and hints.destructive_hint)
+
+
+def test_a_client_is_told_how_many_it_may_ask_for(ada: Memory) -> None:
+    limits = [tool.input_schema["properties"].get("limit") for tool in tools(ada)]
+    assert [one for one in limits if one] == [{"type": "integer", "minimum": 1, "maximum": 50}] * 3
 
 
 def test_the_descriptions_of_all_tools_are_short(ada: Memory) -> None:
@@ -160,6 +166,52 @@ def test_every_tool_answers(ada: Memory, era: str) -> None:
     wait(using())
     assert len(person.asked) == 5
     assert ada.verify().ok
+
+
+# What is added
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_tool_that_is_added_is_listed_and_called(ada: Memory, era: str) -> None:
+    server = make_server(ada)
+
+    @server.tool()
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        if city == "Nowhere":
+            raise ToolError("There is no such city.")
+        return f"Rain in {city}."
+
+    async def using() -> None:
+        async with client(server, era) as one:
+            assert [tool.name for tool in (await one.list_tools()).tools] == [*TOOLS, "weather"]
+            called = [await one.call_tool("weather", {"city": city}) for city in ("Berlin", "Nowhere")]
+            assert [(text(result), result.is_error) for result in called] == [
+                ("Rain in Berlin.", False),
+                ("Error executing tool weather: There is no such city.", True),
+            ]
+            assert "weather" in text(await one.call_tool("nothing", {}))
+
+    wait(using())
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_tool_that_is_removed_makes_room_for_another(ada: Memory, era: str) -> None:
+    server = make_server(ada)
+    server.remove_tool("recall")
+
+    async def recalling() -> str:
+        async with client(server, era) as one:
+            return text(await one.call_tool("recall", {"words": "tea"}))
+
+    assert wait(recalling()).startswith("There is no tool of this name. There are remember, ")
+
+    @server.tool()
+    def recall(words: str) -> str:
+        """Recall otherwise."""
+        return f"Nothing about {words}."
+
+    assert wait(recalling()) == "Nothing about tea."
 
 
 # What is asked
@@ -287,7 +339,8 @@ def test_a_question_goes_out_again_when_what_it_is_about_has_changed(ada: Memory
         ("recall", {}, "needs `query`"),
         ("recall", {"query": 5}, "must be text"),
         ("recall", {"query": "x", "limit": "five"}, "must be a whole number"),
-        ("recall", {"query": "x", "limit": 10**30}, ""),
+        ("recall", {"query": "x", "limit": 0}, "`limit` is below 1."),
+        ("recall", {"query": "x", "limit": 10**30}, "`limit` is above 50."),
         ("recall", {"query": "x", "cursor": "broken"}, "cursor"),
         ("recall", {"query": "x", "colour": "red"}, "no argument 'colour'"),
         ("recall", {"query": ["a"]}, "must be text"),

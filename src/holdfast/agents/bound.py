@@ -20,6 +20,7 @@ from holdfast.agents.available import (
     takes,
 )
 from holdfast.agents.paging import LEAST, Pager, Place
+from holdfast.agents.parameters import Range
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
 from holdfast.text.masking import mask_name
@@ -36,6 +37,8 @@ REFUSALS = (LookupError, ValueError, PermissionError)
 
 _INNER = str.maketrans("“”", '""')
 Confirm = Callable[[str], bool]
+_LISTED = Range(1, MOST)
+Limit = Annotated[int, _LISTED]
 Query = Annotated[str, "2-4 distinctive words or a question"]
 Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
@@ -245,9 +248,7 @@ def call(method: Callable[..., Any], *given: object, **more: object) -> Any:
 
 def counted(limit: int) -> int:
     """Check how many are wanted."""
-    if limit < 1:
-        raise InvalidInput("`limit` is below 1.", f"Pass 1 to {MOST}, or leave it out.")
-    return min(limit, MOST)
+    return _LISTED.check(limit, "limit")
 
 
 def nothing(id: str) -> InvalidInput:  # noqa: A002 - as above

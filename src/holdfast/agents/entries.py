@@ -1,13 +1,19 @@
-"""What frameworks keep of a session is opaque to us: it is kept whole, and read as far as it can be."""
+"""What frameworks keep of a session is opaque to us: it is kept whole, and read as far as it can be. What they show of ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from holdfast import payload
+from holdfast.context.prompt import to_chat
+from holdfast.context.rendered import summary_message
 from holdfast.errors import InvalidInput
 from holdfast.incoming import ready
 from holdfast.types import Message
+
+if TYPE_CHECKING:
+    from holdfast.types import Prompt
 
 
 def told(entry: Mapping[str, object]) -> Message | None:
@@ -26,3 +32,11 @@ def told(entry: Mapping[str, object]) -> Message | None:
         return ready(message) if message.calls else message
     except (InvalidInput, RecursionError):
         return None
+
+
+def recalled(prompt: Prompt) -> str:
+    """Give the text of what was recalled: the one message of a prompt that its window does not have."""
+    window = prompt.window
+    plain = [*map(summary_message, window.summaries), *to_chat(window.messages), None]
+    different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)
+    return str(next(different)["content"]) if prompt.hits else ""

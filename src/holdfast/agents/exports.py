@@ -82,11 +82,17 @@ def strict_schema(schema: Mapping[str, object]) -> Schema:
     return {
         "type": "object",
         "properties": {
-            name: dict(one) if name in required else _nullable(one) for name, one in properties.items()
+            name: _unbounded(one) if name in required else _nullable(_unbounded(one))
+            for name, one in properties.items()
         },
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def _unbounded(schema: Mapping[str, object]) -> Schema:
+    """Leave out the bounds of numbers, which not every strict model knows; a call beyond them is told what they are."""
+    return {name: value for name, value in schema.items() if name not in ("minimum", "maximum")}
 
 
 def _nullable(schema: Mapping[str, object]) -> Schema:

@@ -13,6 +13,7 @@ from holdfast.agents.bound import (
     Bound,
     Cursor,
     Id,
+    Limit,
     Query,
     call,
     counted,
@@ -40,7 +41,7 @@ class Finding(Bound):
     def recall(
         self,
         query: Query,
-        limit: int = 10,
+        limit: Limit = 10,
         kind: Annotated[str | None, "message, summary, or a kind of record"] = None,
         since: Annotated[str | None, "ISO date"] = None,
         until: Annotated[str | None, "ISO date, exclusive"] = None,
@@ -137,7 +138,7 @@ class Finding(Bound):
         self,
         query: Query | None = None,
         session: Annotated[str | None, "only this one; without a query, its messages"] = None,
-        limit: int = 10,
+        limit: Limit = 10,
         cursor: Cursor = None,
     ) -> SessionsFound:
         """List sessions, the newest first; with a query, those in which something answers it; or read one of them.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from holdfast.agents import paging, shown
 from holdfast.agents.available import takes
-from holdfast.agents.bound import Bound, Cursor, Id, call, counted, nothing, quoted, short
+from holdfast.agents.bound import Bound, Cursor, Id, Limit, call, counted, nothing, quoted, short
 from holdfast.agents.paging import Place
 from holdfast.agents.results import Changes, Constrained, Entry, Item, Noted, Profiled, Scratched, Written
 from holdfast.errors import Denied, InvalidInput
@@ -71,7 +71,7 @@ class Keeping(Bound):
         self,
         kind: Annotated[str | None, "of records"] = None,
         id: Annotated[str | None, "of one record"] = None,  # noqa: A002 - as above
-        limit: int = 10,
+        limit: Limit = 10,
         restore: Annotated[int | None, "version to take `id` or `kind` back to"] = None,
         cursor: Cursor = None,
     ) -> Changes:

@@ -15,7 +15,7 @@ from holdfast import __version__
 from holdfast.agents.actions import Actions
 from holdfast.agents.available import Action
 from holdfast.agents.documents import Documents
-from holdfast.agents.parameters import checked, parameters, schema
+from holdfast.agents.parameters import Parameter, checked, parameters, schema
 from holdfast.agents.results import as_json
 from holdfast.errors import Denied, HoldfastError, InvalidInput, MissingExtra
 
@@ -25,7 +25,7 @@ try:
     from mcp.server.mcpserver.resolve import AcceptedElicitation, ElicitationResult, Resolve
     from mcp.server.mcpserver.tools import Tool
     from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
-    from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+    from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult, TextContent, ToolAnnotations
 except ImportError as error:
     raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.") from error
 
@@ -83,6 +83,7 @@ def make_server(provider: Provider, *, read_only: bool = False) -> MCPServer[obj
     Its tools are those of `recall, remember, update, forget, expand, history, profile, constraints, scratchpad,
     search_sessions` that the memory can do, and `search` and `fetch`, which some clients look for. What takes something
     away, and every change of a constraint, asks the user first, through the client; where that cannot ask it is refused.
+    Tools, prompts and resources of your own are added as to any server of the SDK, `@server.tool()`.
 
     Args:
         provider: the memory, bound to the user whose it is.
@@ -227,18 +228,36 @@ def _failure(text: str) -> CallToolResult:
 
 
 class _Server(MCPServer[object]):
-    """A server whose calls all end in a result that says what happened, and what to do about it."""
+    """A server whose calls all end in a result that says what happened, and what to do about it.
+
+    That holds of its own tools. Those that are added to it are called as on any server of the SDK.
+    """
 
     def __init__(self, actions: Mapping[str, Action], **settings: Any) -> None:
         super().__init__(**settings)
-        self._actions = actions
+        self._actions = dict(actions)
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool; another one may take its name."""
+        super().remove_tool(name)
+        self._actions.pop(name, None)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[object, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; every failure is a result."""
+        """Call a tool; every failure of our own is a result."""
+        if name in self._actions:
+            return await self._act(self._actions[name], arguments, context)
+        there = [tool.name for tool in await self.list_tools()]
+        if name in there:
+            return await super().call_tool(name, arguments, context)
+        return _failure(str(InvalidInput("There is no tool of this name.", f"There are {', '.join(there)}.")))
+
+    async def _act(
+        self, action: Action, arguments: dict[str, Any], context: Context[object, Any] | None
+    ) -> CallToolResult | InputRequiredResult:
+        name = action.name
         try:
-            action = self._action(name)
             given = checked(arguments, action.parameters, name)
             result = await super().call_tool(name, given, context)
         except HoldfastError as error:
@@ -255,10 +274,21 @@ class _Server(MCPServer[object]):
                 await context.notify_resource_updated(f"memory://{touched}")
         return result
 
-    def _action(self, name: str) -> Action:
-        if name not in self._actions:
-            raise InvalidInput("There is no tool of this name.", f"There are {', '.join(self._actions)}.")
-        return self._actions[name]
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[object, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Give a prompt; a name that there is none of, and arguments that it does not take, are the client's errors."""
+        takes = {one.name: one.arguments or () for one in await self.list_prompts()}
+        with mcp_reading.told_as_request():
+            if name not in takes:
+                there = f"There are {', '.join(takes)}." if takes else "There are none."
+                raise InvalidInput("There is no prompt of this name.", there)
+            known = (Parameter(one.name, "string", "", bool(one.required)) for one in takes[name])
+            given = checked(arguments or {}, known, name)
+        return await super().get_prompt(name, given, context)
 
 
 def _touched(name: str, given: Iterable[str]) -> tuple[str, ...]:

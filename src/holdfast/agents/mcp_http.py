@@ -36,6 +36,7 @@ SHORTEST_TOKEN = 16  # characters: what is shorter can be guessed
 REQUEST_SECONDS = 30.0  # for a request of 4 MiB, the largest, that is 1.1 Mbit/s
 IDLE_SECONDS = 1_800.0  # as the SDK has it; clients open a new session then
 MAX_SESSIONS = 1_000
+_TCP = 6  # the number of the protocol, the same on every system
 _LEAVE_SECONDS = 1  # clients that listen never hang up of themselves
 
 
@@ -231,9 +232,12 @@ def serve(
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
     try:
-        listening = config.bind_socket()
+        bound = config.bind_socket()
     except SystemExit as error:  # it has logged the reason
         raise Unavailable(f"Nothing can listen at {host}:{port}.", "Choose another port or host.") from error
+    # Of TCP by name, so that asyncio has the kernel send at once: it would hold the later parts of an answer back until the
+    # client has acknowledged the first, 40 ms later.
+    listening = type(bound)(bound.family, bound.type, _TCP, bound.detach())
     for name in ("mcp.server.streamable_http", "uvicorn.error"):
         logging.getLogger(name).addFilter(_is_trouble)
     shown = f"[{host}]" if ":" in host else host

@@ -158,7 +158,7 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
         @server.prompt(title="Recall a topic")
         def recall_topic(topic: Annotated[str, Field(description="what to recall")]) -> str:
             """Bring what memory holds about a topic into the conversation."""
-            with _told_as_request():
+            with told_as_request():
                 found = reading.briefly.recall(topic)
             return f"Here is what memory holds about a topic. Draw on it, and `recall` more if it is not enough.\n{_framed(found)}"
 
@@ -167,7 +167,7 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
         @server.prompt(title="Continue a conversation")
         def continue_conversation(session: Annotated[str, Field(description="id of a session")]) -> str:
             """Go on with an earlier conversation where it ended."""
-            with _told_as_request():
+            with told_as_request():
                 found = reading.briefly.search_sessions(session=session, limit=MESSAGES)
             return f"Let us go on with an earlier conversation. Its end is here; say in two sentences where we were.\n{_framed(found)}"
 
@@ -177,7 +177,7 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
         @server.prompt(title="Review memory")
         def review_memory() -> str:
             """Go through what is known together with the user, and mend it."""
-            with _told_as_request():
+            with told_as_request():
                 known = reading.facts()
             mend = "Then `update` or `forget` what I confirm, and nothing else." if writes else ""
             return (
@@ -193,7 +193,8 @@ def _framed(result: object) -> str:
 
 
 @contextmanager
-def _told_as_request() -> Iterator[None]:
+def told_as_request() -> Iterator[None]:
+    """Tell what is refused as an error of the request."""
     try:
         yield
     except HoldfastError as error:

@@ -33,6 +33,26 @@ _IS: Mapping[str, Callable[[object], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Range:
+    """Say which whole numbers something may be; `Annotated[int, Range(1, 50)]` in the signature of a function."""
+
+    first: int
+    last: int
+
+    def check(self, value: int, name: str) -> int:
+        """Return a number if it is one of them.
+
+        Raises:
+            InvalidInput: it is not.
+
+        """
+        if self.first <= value <= self.last:
+            return value
+        beyond = f"below {self.first}" if value < self.first else f"above {self.last}"
+        raise InvalidInput(f"`{name}` is {beyond}.", f"Pass {self.first} to {self.last}, or leave it out.")
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """Describe one parameter: its JSON type, what it is for, and what it may be; without a default it is required."""
 
@@ -41,6 +61,7 @@ class Parameter:
     description: str
     required: bool = False
     choices: tuple[str, ...] = ()
+    range: Range | None = None
 
     def schema(self) -> dict[str, object]:
         """Write it as JSON schema."""
@@ -49,6 +70,8 @@ class Parameter:
             schema["items"] = {"type": "string"}
         if self.choices:
             schema["enum"] = list(self.choices)
+        if self.range:
+            schema |= {"minimum": self.range.first, "maximum": self.range.last}
         if self.description:
             schema["description"] = self.description
         return schema
@@ -78,15 +101,18 @@ def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
 
 
 def _parameter(name: str, hint: object, *, required: bool) -> Parameter:
-    description = next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, str)), "")
-    bare = getattr(hint, "__origin__", hint) if description else hint
+    said = getattr(hint, "__metadata__", ())
+    description = next((one for one in said if isinstance(one, str)), "")
+    bare = getattr(hint, "__origin__", hint) if said else hint
     if get_origin(bare) in (Union, UnionType):
         bare = next(one for one in get_args(bare) if one is not NoneType)
         if not description:
             return _parameter(name, bare, required=required)
     if get_origin(bare) is Literal:
         return Parameter(name, "string", description, required, get_args(bare))
-    return Parameter(name, _TYPES[get_origin(bare) or bare], description, required)  # type: ignore[index]  # a type it is
+    known = _TYPES[get_origin(bare) or bare]  # type: ignore[index]  # a type it is
+    within = next((one for one in said if isinstance(one, Range)), None)
+    return Parameter(name, known, description, required, range=within)
 
 
 def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]:
@@ -144,6 +170,8 @@ def _checked(value: object, known: Parameter) -> object:
         raise InvalidInput(
             f"`{known.name}` has {len(value):,} characters.", f"Pass at most {LONGEST:,} of them."
         )
+    if known.range and isinstance(value, int):
+        known.range.check(value, known.name)
     if known.choices and value not in known.choices:
         raise InvalidInput(
             f"`{known.name}` cannot be {_quoted(value)}.", f"Use one of {', '.join(known.choices)}."

@@ -19,11 +19,12 @@ from hashlib import blake2b
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.agents.entries import recalled
 from holdfast.chat import Chat
-from holdfast.context.prompt import to_chat
 from holdfast.context.rendered import summary_message
 from holdfast.context.window import Lossless
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
+from holdfast.llm import LLM, resolve
 from holdfast.types import check_count
 
 try:
@@ -77,18 +78,22 @@ class Remembering(AbstractCapability[AgentDepsT]):
         chat: the chat, or a function that chooses it for a run by its context.
         budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not counted.
         recall: whether to recall for the newest message of the user.
+        compact: whether to compact the chat after a run that leaves more than fits; a model in place of True writes the
+            summaries, as in `Chat.compact`.
 
     Raises:
-        InvalidInput: a negative budget, or what is no chat.
+        InvalidInput: a negative budget, what is no chat, or what is no model.
 
     """
 
     chat: Chat | Callable[[RunContext[AgentDepsT]], Chat]
     budget: int = 8_000
     recall: bool = True
+    compact: bool | LLM = False
     # Of the run, as it grows; and what is stored of it, by its id.
     _history: list[ModelMessage] = field(default_factory=list, init=False, repr=False)
     _stored: dict[str, Message] = field(default_factory=dict, init=False, repr=False)
+    _room: int = field(default=0, init=False, repr=False)  # of the last prompt, for the session
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
@@ -97,6 +102,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
                 f"{type(self.chat).__name__!r} is no chat.",
                 "Pass `memory.chat(id)`, or a function that chooses one.",
             )
+        if not isinstance(self.compact, bool):
+            resolve(self.compact)
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Remembering[AgentDepsT]:
         """Choose the chat, and keep apart what belongs to this run."""
@@ -115,11 +122,14 @@ class Remembering(AbstractCapability[AgentDepsT]):
     async def wrap_run(
         self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
     ) -> AgentRunResult[object]:
-        """Store what came after the last request, however the run ends."""
+        """Store what came after the last request, however the run ends, and compact the chat where that is wanted."""
         try:
-            return await handler()
+            result = await handler()
         finally:
             await asyncio.to_thread(self._store, self._chosen(ctx))
+        if self.compact is not False:
+            await asyncio.to_thread(self._compacted, self._chosen(ctx))
+        return result
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
@@ -154,6 +164,10 @@ class Remembering(AbstractCapability[AgentDepsT]):
             [*_behind_calls(older, _answered(newest)), *newest],
         )
 
+    def _compacted(self, chat: Chat) -> None:
+        if chat.crowded(self._room):
+            chat.compact(budget=self._room, llm=None if isinstance(self.compact, bool) else self.compact)
+
     def _store(self, chat: Chat) -> list[Said]:
         """Store what is new of the history, and give all of it."""
         said = list(_said(self._history))
@@ -166,6 +180,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
     ) -> tuple[Prompt, tuple[Message, ...]]:
         """Give a prompt and the messages it shows: the task is among them, and where they fit, they begin with a user."""
         prompt = chat.prompt(self.budget, query, system=system, policy=Lossless(self.budget, user_first=True))
+        self._room = prompt.tokens["room"]
         window = prompt.window.messages
         if prompt.tokens["window"] > prompt.tokens["room"]:
             # The newest turn alone is too long: its end is shown, and what the user wants of it.
@@ -201,11 +216,11 @@ def _assembled(
     """Put what a prompt has beside messages where it belongs."""
     front = [ModelRequest(parts=list(system))] if system else []
     front += [user(str(summary_message(summary)["content"])) for summary in prompt.window.summaries]
-    recalled = _recalled(prompt)
-    if not recalled:
+    found = recalled(prompt)
+    if not found:
         return [*front, *messages]
     place = next((n for n in range(len(messages) - 1, -1, -1) if _is_user(messages[n])), 0)
-    return [*front, *messages[:place], user(recalled), *messages[place:]]
+    return [*front, *messages[:place], user(found), *messages[place:]]
 
 
 def _behind_calls(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
@@ -252,14 +267,6 @@ def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[Place]) -> Ite
             yield message
         elif parts or number == len(given) - 1:
             yield replace(message, parts=parts)
-
-
-def _recalled(prompt: Prompt) -> str:
-    """Give the text of what was recalled: the one message of a prompt that its window does not have."""
-    window = prompt.window
-    plain = [*map(summary_message, window.summaries), *to_chat(window.messages), None]
-    different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)
-    return str(next(different)["content"]) if prompt.hits else ""
 
 
 def _is_user(message: ModelMessage) -> bool:

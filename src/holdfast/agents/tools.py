@@ -221,7 +221,11 @@ def _together(actions: Iterable[Action]) -> list[Parameter]:
     for action in actions:
         for one in action.parameters:
             by_name.setdefault(one.name, []).append((action.name, one))
-    return [Parameter(name, used[0][1].type, _description(used)) for name, used in by_name.items()]
+    first = {name: used[0][1] for name, used in by_name.items()}
+    return [
+        Parameter(name, first[name].type, _description(used), range=first[name].range)
+        for name, used in by_name.items()
+    ]
 
 
 def _description(used: list[tuple[str, Parameter]]) -> str:

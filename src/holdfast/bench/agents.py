@@ -1,7 +1,6 @@
 """`holdfast bench agents`: what a memory takes in the hands of an agent: the MCP server's start, its recall, the tools, a session.
 
-The server runs in a process of its own, as clients start it, and is asked in plain JSON, so that none of what is measured
-is a client's. What the tools take is counted as models are given them: names, descriptions and schemas.
+What the tools take is counted as models are given them: names, descriptions and schemas.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from holdfast import loop
 from holdfast.agents.exports import openai_responses
@@ -25,14 +25,11 @@ from holdfast.bench.clock import Cost, cost_of, each, middle
 from holdfast.bench.machine import in_a_line, machine
 from holdfast.bench.measurement import PER_CHAT, Bar, Measurement, at_most, fill, measured, numbers, table
 from holdfast.bench.report import Report, Table
+from holdfast.bench.servers import LIMIT, USER, WITH_SESSION, WITHOUT, HttpServer, Server
 from holdfast.bench.words import Words
-from holdfast.errors import Unavailable
 from holdfast.memory import Memory
 from holdfast.text.tokens import estimate_tokens
 
-_USER = "all"
-_LIMIT = 10  # hits
-_PROTOCOL = "2025-11-25"
 _LEAST = "import mcp.server.mcpserver"  # what every server in Python takes
 
 
@@ -61,81 +58,6 @@ class Lab:
         """Have modules compiled, as after an installation; where the environment says, if it does."""
         unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         return {"PYTHONPYCACHEPREFIX": str(self.store.with_name("compiled")), **unset}
-
-
-class Server:
-    """A `holdfast mcp` of its own, and the client that asks it."""
-
-    def __init__(self, lab: Lab) -> None:
-        command = [sys.executable, "-m", "holdfast", "mcp", "--db", str(lab.store), "--user", _USER]
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=lab.environment(), encoding="utf-8"
-        )
-        self._asked = 0
-
-    def begin(self) -> list[Mapping[str, object]]:
-        """Say hello as clients do, and give its tools.
-
-        Raises:
-            Unavailable: it has ended.
-
-        """
-        client = {"name": "holdfast-bench", "version": "1"}
-        self.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": client})
-        self._send({"method": "notifications/initialized"})
-        return cast("list[Mapping[str, object]]", self.ask("tools/list", {})["tools"])
-
-    def recall(self, question: str) -> object:
-        """Recall through the server.
-
-        Raises:
-            Unavailable: it has ended, or has failed to.
-
-        """
-        given = {"name": "recall", "arguments": {"query": question, "limit": _LIMIT}}
-        result = self.ask("tools/call", given)
-        if result.get("isError"):
-            raise Unavailable("The server failed to recall.", "Try `holdfast recall` on the same database.")
-        return result
-
-    def ask(self, method: str, params: Mapping[str, object]) -> Mapping[str, object]:
-        """Send a request, and give its result.
-
-        Raises:
-            Unavailable: it has ended, or refused.
-
-        """
-        self._asked += 1
-        self._send({"id": self._asked, "method": method, "params": params})
-        for line in self._process.stdout or ():
-            answer = json.loads(line)
-            if answer.get("id") != self._asked:
-                continue
-            if "result" not in answer:
-                raise Unavailable(
-                    f"The server refused {method}.", "Use the version that belongs to this one."
-                )
-            return cast("Mapping[str, object]", answer["result"])
-        raise _ended()
-
-    def _send(self, message: Mapping[str, object]) -> None:
-        try:
-            if self._process.stdin is not None:
-                self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-                self._process.stdin.flush()
-        except BrokenPipeError as error:
-            raise _ended() from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()  # what it does to end is no part of any measurement
-        self._process.communicate()
-
-
-def _ended() -> Unavailable:
-    return Unavailable("The server has ended.", "Read what it said, or run: pip install 'holdfast[mcp]'.")
 
 
 # The measurements -----------------------------------------------------------------------------------------------------
@@ -184,30 +106,50 @@ def _cpu_since(before: resource.struct_rusage) -> float:
 
 
 def recalling(lab: Lab) -> Iterator[Measurement]:
-    """Recall through the server and directly, in turns."""
+    """Recall through standard input and output, and directly, in turns."""
     lab.progress("recalling through a server")
+    with Server(lab) as server:
+        yield from _recalled(lab, {"through stdio": server}, most=5)
+
+
+def calling(lab: Lab) -> Iterator[Measurement]:
+    """Recall over HTTP in both eras of the protocol, and directly, in turns."""
+    lab.progress("recalling over HTTP")
+    with HttpServer(lab, WITH_SESSION) as with_session, HttpServer(lab, WITHOUT) as without:
+        servers = {
+            f"over HTTP, protocol {WITH_SESSION},": with_session,
+            f"over HTTP, protocol {WITHOUT},": without,
+        }
+        yield from _recalled(lab, servers)
+
+
+def _recalled(lab: Lab, servers: Mapping[str, Server], most: float | None = None) -> Iterator[Measurement]:
+    """Recall through servers and directly; `most` is how many milliseconds more were asked for, if any were."""
     questions = lab.words.questions(lab.plan.questions)
-    with Memory(lab.store, user=_USER) as memory, Server(lab) as server:
-        server.begin()
+    with Memory(lab.store, user=USER) as memory:
 
         def directly(question: str) -> object:
-            return memory.recall(question, limit=_LIMIT)
+            return memory.recall(question, limit=LIMIT)
 
-        first = cost_of(lambda: server.recall(questions[0]))
-        for contender in (directly, server.recall):
+        first = {}
+        for how, server in servers.items():
+            server.begin()
+            first[how] = cost_of(partial(server.recall, questions[0]))
+        contenders = [directly, *(server.recall for server in servers.values())]
+        for contender in contenders:
             for question in questions:
                 contender(question)
-        through, direct = each([server.recall, directly], questions, lab.plan.repeats)
-    ours, theirs = middle(through), middle(direct)
-    among = f"through stdio among {lab.plan.messages:,} messages, CPU of the client"
-    yield measured(
-        f"recall {among}",
-        ours,
-        against="the direct call",
-        theirs=theirs,
-        bar=Bar("≤ 5 ms more", ours.wall - theirs.wall <= 5),
-    )
-    yield measured(f"first recall of a server {among}", first)
+        direct, *through = map(middle, each(contenders, questions, lab.plan.repeats))
+    among = f"among {lab.plan.messages:,} messages, CPU of the client"
+    for how, ours in zip(servers, through, strict=True):
+        yield measured(
+            f"recall {how} {among}",
+            ours,
+            against="the direct call",
+            theirs=direct,
+            bar=None if most is None else Bar(f"≤ {most:g} ms more", ours.wall - direct.wall <= most),
+        )
+        yield measured(f"first recall of a server {how} {among}", first[how])
 
 
 def describing(lab: Lab) -> Iterator[Measurement]:
@@ -219,7 +161,7 @@ def describing(lab: Lab) -> Iterator[Measurement]:
         {"name": tool["name"], "description": tool["description"], "parameters": tool["inputSchema"]}
         for tool in told
     ]
-    with Memory(lab.store, user=_USER) as memory:
+    with Memory(lab.store, user=USER) as memory:
         lab.tools["of `Memory.tools`"] = [*openai_responses(memory.tools("chat-0"))]
         lab.tools["of `Memory.tools`, in one"] = [*openai_responses(memory.tools("chat-0", style="single"))]
     for whose, tools in lab.tools.items():
@@ -268,6 +210,7 @@ def _tokens(value: object) -> int:
 MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
     "start": starting,
     "recall": recalling,
+    "http": calling,
     "tools": describing,
     "pop": popping,
 }
@@ -300,7 +243,7 @@ def run(
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
         lab = Lab(plan, Path(place) / "memory.db", Words(), progress)
         progress(f"storing {plan.messages:,} messages")
-        with Memory(lab.store, user=_USER, durability="normal") as memory:
+        with Memory(lab.store, user=USER, durability="normal") as memory:
             fill(memory, lab.words, plan.messages, PER_CHAT)
             memory.recall("index everything now", limit=1)
         for name, measure in MEASUREMENTS.items():

@@ -1,23 +1,25 @@
 """`python -m holdfast.testing package.module:factory`: check a provider from the command line.
 
-Groups of cases, such as `core` or `search`, may follow; then only these are checked.
+Groups of cases, such as `core` or `search`, may follow; then only these are checked. `reopen=package.module:function` names what
+makes a second provider over the storage of one that was closed: then it is checked as well that what was stored lasts.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from operator import attrgetter
 
+from holdfast.contract import Provider
 from holdfast.errors import InvalidInput
-from holdfast.testing.case import Factory
 from holdfast.testing.conformance import check
 
-USAGE = "python -m holdfast.testing package.module:factory [group ...]"
+USAGE = "python -m holdfast.testing package.module:factory [reopen=package.module:function] [group ...]"
+_REOPEN = "reopen="
 
 
-def factory(path: str) -> Factory:
+def factory(path: str) -> Callable[..., Provider]:
     """Find what makes a provider by its path, such as `package.module:Provider`.
 
     Raises:
@@ -39,9 +41,11 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         sys.stderr.write(f"Usage: {USAGE}\n")
         return 2
-    path, *groups = arguments
+    path, *more = arguments
+    groups = [one for one in more if not one.startswith(_REOPEN)]
+    again = [one.removeprefix(_REOPEN) for one in more if one.startswith(_REOPEN)]
     try:
-        report = check(factory(path), groups=groups)
+        report = check(factory(path), groups=groups, reopen=factory(again[-1]) if again else None)
     except InvalidInput as error:
         sys.stderr.write(f"{error}\n")
         return 2

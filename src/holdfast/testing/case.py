@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from inspect import signature
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 Group = Capability | Literal["core", "tools"]
 Factory = Callable[[], Provider]
 """Make a provider, fresh and empty at each call."""
+Reopen = Callable[[Provider], Provider]
+"""Make a second provider over the storage of one that has been closed."""
+
+NOT_REOPENED = "NOT CHECKED whether anything lasts: say in `reopen` how to open the same storage again"
 
 PATIENCE = (
     30.0  # seconds that calls at the same time may take before they are taken to wait for each other for ever
@@ -120,39 +124,61 @@ class Whole(
 
 
 Body = Callable[[Whole], None]
+Again = Callable[[], Whole]
+LastingBody = Callable[[Whole, Again], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that is expected of a provider: the group it belongs to, what it needs, and how it is checked."""
+    """One thing that is expected of a provider: the group it belongs to, what it needs, and how it is checked.
+
+    A case that `lasts` is about what is still there when the storage is opened again.
+    """
 
     group: Group
     name: str
     needs: frozenset[Capability]
-    body: Body
+    body: Body | LastingBody
+    lasts: bool = False
 
-    def run(self, make: Factory) -> None:
+    def run(self, make: Factory, reopen: Reopen | None = None) -> None:
         """Check a fresh provider, and close it.
 
         Raises:
-            SkipTest: the provider does not claim what the case needs.
+            SkipTest: the provider does not claim what the case needs, or nobody says how to open its storage again.
             Broken: it does not do what is expected; and whatever the provider itself raises.
 
         """
-        with closing(make()) as provider:
+        with ExitStack() as opened:
+            provider = opened.enter_context(closing(make()))
             if missing := self.needs - capabilities(provider):
                 raise SkipTest(f"not claimed: {self.group if self.group in missing else min(missing)}")
-            self.body(cast("Whole", provider))
+            memory = cast("Whole", provider)
+            if not self.lasts:
+                cast("Body", self.body)(memory)
+                return
+            if reopen is None:
+                raise SkipTest(NOT_REOPENED)
+
+            def again() -> Whole:
+                provider.close()
+                return cast("Whole", opened.enter_context(closing(reopen(provider))))
+
+            cast("LastingBody", self.body)(memory, again)
 
 
 def case(group: Group, *also: Capability) -> Callable[[Body], Case]:
     """Make a case of a function; it needs the capability that is its group, and those named after it."""
-    own = [name for name in CAPABILITIES if name == group]
+    return lambda body: Case(group, body.__name__, _needs(group, also), body)
 
-    def make(body: Body) -> Case:
-        return Case(group, body.__name__, frozenset((*own, *also)), body)
 
-    return make
+def lasting(group: Group, *also: Capability) -> Callable[[LastingBody], Case]:
+    """Make a case of a function that is given the provider, and what closes it and opens its storage again."""
+    return lambda body: Case(group, body.__name__, _needs(group, also), body, lasts=True)
+
+
+def _needs(group: Group, also: Sequence[Capability]) -> frozenset[Capability]:
+    return frozenset((*(name for name in CAPABILITIES if name == group), *also))
 
 
 # What is expected ------------------------------------------------------------------------------------------------------

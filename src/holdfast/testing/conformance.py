@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
@@ -15,9 +16,11 @@ from unittest import SkipTest
 
 from holdfast.contract import CAPABILITIES, Capability, Provider, capabilities, check_provider
 from holdfast.errors import InvalidInput
-from holdfast.testing.case import Broken, Case, Factory, Group
+from holdfast.testing.case import Broken, Case, Factory, Group, Reopen
 from holdfast.testing.cases import CASES
 from holdfast.text.shorten import shorten_line
+
+_RAISED = (Exception, SystemExit)  # by a provider
 
 
 class Conformance:
@@ -27,7 +30,8 @@ class Conformance:
     ...     def make(self) -> Provider:
     ...         return MinimalProvider()
 
-    With unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks for other
+    With a method `reopen(self, provider)`, which makes a second provider over the storage of one that was closed, the suite also
+    checks that what was stored lasts; without one, these cases are skipped. With unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks for other
     users and agents by `scoped`, where that is claimed, of a provider that must be allowed to scope to any.
     """
 
@@ -40,10 +44,13 @@ class Conformance:
         """
         raise NotImplementedError("Say in a method `make` how to make a provider.")
 
+    reopen: Reopen | None = None
+    """A method that opens the storage of a provider that was closed: without it, what has to last is skipped."""
+
 
 def _method(case: Case) -> Callable[[Conformance], None]:
     def test(self: Conformance) -> None:
-        case.run(self.make)
+        case.run(self.make, self.reopen)
 
     test.__name__ = f"test_{case.group}_{case.name}"
     test.__qualname__ = f"Conformance.{test.__name__}"
@@ -114,8 +121,8 @@ def _phrase(name: str) -> str:
     return name.replace("_", " ")
 
 
-def check(make: Factory, *, groups: Iterable[str] = ()) -> Report:
-    """Run the suite, and report what became of it; nothing is raised for a case that fails.
+def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = None) -> Report:
+    """Run the suite, and report what became of it; nothing is raised for a case that fails, whatever the provider raises.
 
     >>> from holdfast.testing import MinimalProvider, check
     >>> check(MinimalProvider).ok
@@ -124,6 +131,7 @@ def check(make: Factory, *, groups: Iterable[str] = ()) -> Report:
     Args:
         make: makes a provider, fresh and empty at each call. Each one is closed after its case.
         groups: only the cases of these: "core", capabilities, or "tools", those that are made of a provider; all, if none is named.
+        reopen: makes a second provider over the storage of one that was closed. Without it, what has to last is skipped.
 
     Raises:
         InvalidInput: there is no such group, or what is passed makes no provider.
@@ -134,14 +142,25 @@ def check(make: Factory, *, groups: Iterable[str] = ()) -> Report:
         raise InvalidInput(
             "The suite needs a fresh provider for each case.", "Pass what makes one, such as its class."
         )
-    provider = make()
+    name, claimed = _introduced(make)
+    claims = tuple(one for one in CAPABILITIES if one in claimed)
+    return Report(name, claims, tuple(_result(case, make, reopen) for case in cases))
+
+
+def _introduced(make: Factory) -> tuple[str, frozenset[Capability]]:
+    """Ask a provider what it is called, and what it claims; of one that raises then, the cases will say so."""
+    try:
+        provider = make()
+    except _RAISED:  # each case will say what it was
+        return "a provider that cannot be made", frozenset()
     check_provider(provider)
     try:
-        name, claimed = provider.name, capabilities(provider)
+        return provider.name, capabilities(provider)
+    except _RAISED:  # as above
+        return type(provider).__name__, frozenset()
     finally:
-        provider.close()
-    claims = tuple(one for one in CAPABILITIES if one in claimed)
-    return Report(name, claims, tuple(_result(case, make) for case in cases))
+        with suppress(*_RAISED):  # as above
+            provider.close()
 
 
 def _cases(groups: Sequence[str]) -> Sequence[Case]:
@@ -151,20 +170,28 @@ def _cases(groups: Sequence[str]) -> Sequence[Case]:
     return [case for case in CASES if case.group in groups] if groups else CASES
 
 
-def _result(case: Case, make: Factory) -> Result:
+def _result(case: Case, make: Factory, reopen: Reopen | None) -> Result:
     try:
-        case.run(make)
+        case.run(make, reopen)
     except SkipTest as skipped:
         return Result(case.group, case.name, "skipped", str(skipped))
     except Broken as broken:
         return Result(case.group, case.name, "failed", str(broken))
-    except Exception as error:  # noqa: BLE001 - whatever a provider raises is a result here
-        why = shorten_line(f"It raised {type(error).__name__}: {error}", 500)
+    except _RAISED as error:  # whatever a provider raises is a result here
+        why = shorten_line(f"It raised {_said(error)}", 500)
         return Result(case.group, case.name, "failed", f"{why} ({_place(error)})")
     return Result(case.group, case.name, "passed")
 
 
-def _place(error: Exception) -> str:
+def _said(error: BaseException) -> str:
+    """Give the name and the words of an error, as far as it has words."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an error of the provider's own may not even be shown
+        return type(error).__name__
+
+
+def _place(error: BaseException) -> str:
     """Say where an error was raised, so that an author finds it without a debugger."""
     *_, last = extract_tb(error.__traceback__)
     return f"{Path(last.filename).name}, line {last.lineno}"

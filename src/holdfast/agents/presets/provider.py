@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from holdfast.agents import shown
 from holdfast.agents.available import allowed_names
-from holdfast.agents.bound import REFUSALS, Confirm, ask, call, check_confirm, nothing, quoted
+from holdfast.agents.bound import MOST, REFUSALS, Confirm, ask, call, check_confirm, nothing, quoted
 from holdfast.agents.parameters import Parameter, checked, parameters, schema
 from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting, shortened
 from holdfast.agents.results import ORIGIN, Changed, Item, as_json
@@ -139,7 +139,7 @@ class _Doing:
         scope: Literal["messages", "summaries", "both"] = "both",
         limit: int = 20,
     ) -> ToolResult:
-        hits = self._chat.search(pattern, scope, limit if limit > 0 else 20)
+        hits = self._chat.search(pattern, scope, min(limit, MOST) if limit > 0 else 20)
         found = shown.recalled(self._provider, hits)
         return self._listing([shown.of_hit(hit) for hit in found], "No matches found.")
 
@@ -180,7 +180,8 @@ class _Doing:
         return {"version": record.version, "note": "The next prompt shows it."}
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
-        changes = self._provider.changes(kind=history_scope, limit=history_limit if history_limit > 0 else 10)
+        limit = min(history_limit, MOST) if history_limit > 0 else 10
+        changes = self._provider.changes(kind=history_scope, limit=limit)
         return self._listing([shown.of_change(one, self._cap // 8) for one in changes], "No history found.")
 
     def profile_rollback(

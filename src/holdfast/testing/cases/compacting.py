@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from holdfast.testing.case import (
+    Again,
     Whole,
     WholeChat,
     case,
     contents,
     everything,
     expect,
+    lasting,
     same,
     seqs,
     shown,
@@ -37,6 +39,19 @@ def compacted(memory: Whole) -> tuple[WholeChat, Window]:
     window = everything(chat)
     expect(window.summaries, "A full compaction of a chat that takes eight times the budget makes summaries.")
     return chat, window
+
+
+@lasting("compact")
+def summaries_last(memory: Whole, again: Again) -> None:
+    """Expect what stands for older messages when the storage is opened again."""
+    chat, window = compacted(memory)
+    found = everything(again().chat(chat.id))
+    same(
+        [(one.id, one.first, one.last, one.text) for one in found.summaries],
+        [(one.id, one.first, one.last, one.text) for one in window.summaries],
+        "Summaries are there when the storage is opened again.",
+    )
+    same(seqs(found.messages), seqs(window.messages), "Messages are there when the storage is opened again.")
 
 
 @case("compact")

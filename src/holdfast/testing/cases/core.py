@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from inspect import isawaitable
@@ -10,12 +10,14 @@ from typing import cast
 
 from holdfast.testing.case import (
     REFUSALS,
+    Again,
     Whole,
     at_once,
     case,
     contents,
     everything,
     expect,
+    lasting,
     minute,
     said,
     same,
@@ -33,7 +35,17 @@ WORDS = (
     "one\nline\n\n\tand another",
     "<b>100%</b> & \"quotes\" \\ 'and' _signs_; DROP TABLE messages",
 )
-ALIKE = ("a/b", "a_b", "A_b", "a b", "a.b", "../a")
+ALIKE = ("a/b", "a_b", "A_b", "a b", "a.b", "../a", "a b ", " a b", "\u00e9", "e\u0301")
+MANY = 1_200  # messages: more than anybody keeps who keeps a round number of them
+RAW = {
+    "whole": 1,
+    "large": 2**53 + 1,
+    "real": 1.5,
+    "round": 2.0,
+    "said": None,
+    "is": True,
+    "in": [1, {"deep": "ü"}],
+}
 
 
 @case("core")
@@ -72,6 +84,66 @@ def messages_come_back_in_their_order(memory: Whole) -> None:
         found,
         [f"message {n}" for n in range(1, 6)],
         "A window that is large enough shows all messages, oldest first.",
+    )
+
+
+@case("core")
+def however_many_there_are_all_come_back(memory: Whole) -> None:
+    """Expect a long chat to lose nothing at its beginning."""
+    chat = memory.chat("c")
+    chat.append([Message("user", f"message {n}", at=minute(n)) for n in range(1, MANY + 1)])
+    same(chat.stats().messages, MANY, "`stats().messages` counts all messages of a long chat.")
+    found = seqs(everything(chat).messages)
+    same(found, list(range(1, MANY + 1)), "A window that is large enough shows all messages of a long chat.")
+
+
+@case("core")
+def a_window_is_that_of_now(memory: Whole) -> None:
+    """Expect a handle that has shown a chat once to show what was said since, through it and through others."""
+    one, other = memory.chat("c"), memory.chat("c")
+    for n in range(1, 7):
+        tell(one if n % 3 else other, 1, first=n)
+        for chat in (one, other):
+            same(
+                seqs(everything(chat).messages),
+                list(range(1, n + 1)),
+                "A window shows what was said until now.",
+            )
+            same(seqs(chat.window(tail=1).messages)[-1:], [n], "A window ends with the newest message.")
+
+
+@case("core")
+def the_payload_comes_back_as_it_was(memory: Whole) -> None:
+    """Expect what a message came in as, to the type of each number: an id that becomes a float names nothing."""
+    memory.chat("c").append([Message("user", "hello", raw=RAW, meta={"n": 1, "share": 0.5})])
+    [found] = everything(memory.chat("c")).messages
+    same(_typed(found.raw), _typed(RAW), "The `raw` of a message comes back as it was.")
+    same(_typed(found.meta), _typed({"n": 1, "share": 0.5}), "The `meta` of a message comes back as it was.")
+
+
+def _typed(value: object) -> object:
+    """Write JSON so that 1, 1.0 and true are three things, as they are not for Python."""
+    if isinstance(value, Mapping):
+        return {name: _typed(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_typed(one) for one in value]
+    return type(value).__name__, value
+
+
+@lasting("core")
+def what_was_said_lasts(memory: Whole, again: Again) -> None:
+    """Expect every message of every chat when the storage is opened again, and the numbers to go on."""
+    said_before = [*tool_use(1, "a"), Message("user", "hello", name="ada", at=minute(9), raw=RAW)]
+    stored = list(memory.chat("c").append(said_before))
+    tell(memory.chat("other"), 3)
+    memory = again()
+    found = list(everything(memory.chat("c")).messages)
+    same(found, stored, "What was said is there when the storage is opened again, as it was.")
+    same(memory.chat("other").stats().messages, 3, "Each chat is there when the storage is opened again.")
+    same(
+        seqs(tell(memory.chat("other"), 1, first=4)),
+        [4],
+        "The numbers go on when the storage is opened again.",
     )
 
 
@@ -174,7 +246,11 @@ def a_long_message_comes_back_whole(memory: Whole) -> None:
 def times_are_kept(memory: Whole) -> None:
     """Expect the moment at which something was said, in whichever zone it was given."""
     chat = memory.chat("c")
-    times = [minute(1), datetime(2024, 2, 29, 23, 59, 59, tzinfo=timezone(timedelta(hours=-7)))]
+    times = [
+        minute(1),
+        minute(2) + timedelta(microseconds=123_456),
+        datetime(2024, 2, 29, 23, 59, 59, tzinfo=timezone(timedelta(hours=-7))),
+    ]
     chat.append([Message("user", "hello", at=time) for time in times])
     same([one.at for one in everything(chat).messages], times, "A message keeps the time that it comes with.")
     before = datetime.now(UTC) - timedelta(days=1)
@@ -223,7 +299,7 @@ def _check_calls(found: Sequence[Message], wanted: Sequence[Message]) -> None:
 
 
 def _call(call: ToolCall) -> tuple[str, str, object]:
-    return call.id, call.name, call.arguments if isinstance(call.arguments, str) else dict(call.arguments)
+    return call.id, call.name, _typed(call.arguments)
 
 
 @case("core")

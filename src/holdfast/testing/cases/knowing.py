@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from holdfast.testing.case import Whole, at_once, case, expect, refuses, same, texts
+from holdfast.testing.case import Again, Whole, at_once, case, expect, lasting, refuses, same, texts
 from holdfast.types import Writer
 
 PORT = "The harbour opens at six."
@@ -24,6 +24,25 @@ def what_is_remembered_is_listed(memory: Whole) -> None:
     same(len({one.id for one in stored}), 3, "No two records have the same id.")
     same(texts(memory.records()), [PORT, PLACE, SHOES], "`records` lists what is known, the oldest first.")
     same([one.id for one in memory.records()], [one.id for one in stored], "A record keeps its id.")
+
+
+@lasting("records")
+def what_is_known_lasts(memory: Whole, again: Again) -> None:
+    """Expect records when the storage is opened again."""
+    stored = [memory.remember(PORT, by="user"), memory.remember(SHOES, "lesson", by="user")]
+    found = again().records()
+    same(
+        [(one.id, one.kind, one.text) for one in found],
+        [(one.id, one.kind, one.text) for one in stored],
+        "What is known is there when the storage is opened again.",
+    )
+
+
+@lasting("profile")
+def the_profile_lasts(memory: Whole, again: Again) -> None:
+    """Expect who the user is when the storage is opened again."""
+    memory.set_profile(PLACE)
+    same(again().profile(), PLACE, "The profile is there when the storage is opened again.")
 
 
 @case("records")

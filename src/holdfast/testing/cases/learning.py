@@ -8,12 +8,14 @@ from typing import Protocol, cast
 from unittest import SkipTest
 
 from holdfast.testing.case import (
+    Again,
     Whole,
     always,
     at_once,
     case,
     everything,
     expect,
+    lasting,
     only_if_it_takes,
     refuses,
     same,
@@ -158,6 +160,13 @@ def reflection_has_no_way_to_constraints(memory: Whole) -> None:
 
 
 # pad
+
+
+@lasting("pad")
+def pads_last(memory: Whole, again: Again) -> None:
+    """Expect what was noted when the storage is opened again."""
+    memory.pad["week"] = "1"
+    same(dict(again().pad), {"week": "1"}, "A pad is there when the storage is opened again.")
 
 
 @case("pad")
