@@ -251,6 +251,7 @@ class Chat(Digest):
         images: Images = "keep",
         secrets: Secrets = "mask",
         format: Format = "openai",  # noqa: A002 - what it is called everywhere
+        expand: bool = False,
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -280,6 +281,8 @@ class Chat(Digest):
                 with the user (with "[…]" where the window begins with the assistant). Results begin the turn after their
                 calls, with their images; the system messages of the window end `system`, names are left out, and signed
                 reasoning is sent back in the turn that goes on, as it demands. `tokens` are the same in both.
+            expand: whether the model has the tool `expand`, as among those of `Memory.tools`: then each summary says that it
+                gives the original words. The tokens of summaries are counted with that in any case.
 
         Raises:
             InvalidInput: a negative budget or limit, a query or a system that is not text, an unknown policy, no such
@@ -297,6 +300,7 @@ class Chat(Digest):
             images=images,
             secrets=secrets,
             format=format,
+            expand=check_flag(expand, "expand"),
         )
 
     def _prompt(
@@ -311,6 +315,7 @@ class Chat(Digest):
         images: Images,
         secrets: Secrets,
         format: Format,  # noqa: A002 - as above
+        expand: bool,
     ) -> Prompt:
         masked = is_masked(secrets)
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
@@ -350,6 +355,7 @@ class Chat(Digest):
                 known=always,
                 share=share,
                 masked=masked,
+                expand=expand,
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
                 images=images == "keep",
                 anthropic=format == "anthropic",

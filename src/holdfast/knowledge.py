@@ -170,7 +170,7 @@ class Knowledge(View):
 
         Args:
             what: the id of the record, or a part of its text in any case of letters, which must be in this one only;
-                where several have it, the one whose whole text it is.
+                where several have it, the one whose whole text it is. "profile" and "soul" mean the one that `get` gives.
             text: the new text, in place of the whole old one.
             kind: look only among records of this kind.
             expected_version: the version that you saw.
@@ -216,7 +216,7 @@ class Knowledge(View):
         """Take one record back: it is in no list, no recall and no prompt any more, but in the history.
 
         Args:
-            what: its id, or a part of its text, as in `replace`.
+            what: its id, a part of its text, or "profile" or "soul", as in `replace`.
             kind: look only among records of this kind.
             by: who takes it back.
             why: the reason, for the history; credentials are cut out of it.
@@ -227,8 +227,23 @@ class Knowledge(View):
             Denied: this writer may not remove it.
 
         """
+        return self._retract(what, kind=kind, by=by, why=why, chat=chat)
+
+    def _retract(
+        self,
+        what: str,
+        *,
+        kind: str | None,
+        by: Writer | None,
+        chat: str | None,
+        why: str = "",
+        expected_version: int | None = None,
+    ) -> Record:
         reason = mask(check_name(why, "why", empty=True))
-        return self._intake(by, chat=self._chat(chat)).retract(what, kind=kind, why=reason)
+        if expected_version is not None:
+            check_count(expected_version, "expected_version")
+        intake = self._intake(by, chat=self._chat(chat))
+        return intake.retract(what, kind=kind, why=reason, expected=expected_version)
 
     def clear(
         self,
@@ -276,9 +291,12 @@ class Knowledge(View):
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
         """Write again, as new versions, what a record or all records of a kind were at a version.
 
+        Of the profile and the soul that is the one that `at(version).get` gives; where there was none, what is there is taken
+        back. What the tenant shares is left as it is.
+
         Args:
             what: the id of a record, or a kind.
-            version: of the space, as `changes` and `version` give them.
+            version: of the space, as `changes` and `version` give them; 0 is before the first.
             by: who does it; the one named by `acting`, or else the user.
 
         Raises:

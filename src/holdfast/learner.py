@@ -303,20 +303,40 @@ class Learner(Standing):
         """
         return self._now("reflect", llm, prompts)
 
-    def consolidate(self, *, llm: LLM, prompts: Mapping[str, str] | None = None) -> WorkResult:
+    def consolidate(
+        self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
+    ) -> WorkResult:
         """Let a model keep the facts tidy: judge what merging left unsure, and join facts that say parts of the same.
 
         Each decision is a change with its reason, and `undo` takes it back. There are never more facts than before.
 
+        Args:
+            llm: the model, as for `Chat.compact`.
+            prompts: other prompts, as for `work`.
+            target: only the facts about this, "user" or "env"; None for all.
+
         Raises:
-            InvalidInput: there is no such model.
+            InvalidInput: there is no such model, or no such target.
 
         """
-        judged = [job.id for job in self.jobs(status="open") if job.kind == "judge"]
-        return self._now("consolidate", llm, prompts, judged)
+        judged = [job for job in self.jobs(status="open") if job.kind == "judge"]
+        if target is not None:
+            targets = self._open.kinds["fact"].targets
+            if target not in targets:
+                raise InvalidInput(
+                    f"A fact has no target {shown(target)}.", f"Use one of {', '.join(targets)}."
+                )
+            about = {record.id for record in self.records(kind="fact", target=target)}
+            judged = [job for job in judged if about.issuperset(job.records)]
+        return self._now("consolidate", llm, prompts, [job.id for job in judged], target)
 
     def _now(
-        self, kind: str, llm: LLM, prompts: Mapping[str, str] | None, more: Sequence[str] = ()
+        self,
+        kind: str,
+        llm: LLM,
+        prompts: Mapping[str, str] | None,
+        more: Sequence[str] = (),
+        target: str | None = None,
     ) -> WorkResult:
         model = resolved(llm)
         if model is None:
@@ -326,7 +346,13 @@ class Learner(Standing):
         setting = self._setting()
         every = agenda.owners(setting) if kind == "consolidate" else agenda.agents(setting, kind)
         own = [self.scope.agent] if self.scope.agent else every
-        left = [self._leave(kind, agent=agent) for agent in own]
+        if target is None:
+            left = [self._leave(kind, agent=agent) for agent in own]
+        else:  # a job of its own, so that the one about all facts stays what it is
+            left = [
+                self._leave(kind, agent=agent, id=f"{kind} {target}:{agent}", payload={"target": target})
+                for agent in own
+            ]
         return self._work(model, None, None, prompts, ids=[*more, *left])
 
     def relearn(

@@ -11,7 +11,7 @@ from holdfast.pad import Pad
 from holdfast.store import records, runs
 from holdfast.store.pads import Place
 from holdfast.store.records import NOW, Wanted
-from holdfast.types import Record, Writer, check_name
+from holdfast.types import Record, Writer, check_flag, check_name
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat, Format, Images
@@ -110,6 +110,7 @@ class Run:
         images: Images = "keep",
         secrets: Secrets = "mask",
         format: Format = "openai",  # noqa: A002 - as in Chat
+        expand: bool = False,
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
         return self._chat._prompt(  # noqa: SLF001 - as above
@@ -122,6 +123,7 @@ class Run:
             images=images,
             secrets=secrets,
             format=format,
+            expand=check_flag(expand, "expand"),
         )
 
     def end(self) -> None:

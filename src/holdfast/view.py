@@ -74,7 +74,8 @@ class View:
     def get(self, what: str) -> Record | None:
         """Read a record by its id, or the one of a kind of which there is one, such as "profile"; None if there is none.
 
-        Asking for a note counts as a use of it. A record in quarantine is found by its id.
+        The profile and the soul are those that prompts show: this agent's own, else the one of no agent, else the one that
+        the tenant shares. Asking for a note counts as a use of it. A record in quarantine is found by its id.
 
         Raises:
             InvalidInput: it is not text.
@@ -83,11 +84,11 @@ class View:
         check_name(what, "The id of a record")
         scope, at = self.scope, self._moment().version
         kind = self._open.kinds.get(what)
-        wanted = Wanted(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
         if kind is not None:
             if kind.one_per != "agent":
                 raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
-            wanted = Wanted(kinds=(what,), agents=(scope.agent,))
+            return self._one(what)
+        wanted = Wanted(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
         found = records.read(self._open.database, scope.space, at, wanted)
         if found and self._at.time is None:
             found = self._open.used(scope, found)
@@ -221,20 +222,29 @@ class View:
             return {kind: read.recall(asked, replace(known, kinds=frozenset((kind,)))) for kind in FIL}
 
     def profile(self) -> str:
-        """Give the profile of the user, "" if there is none: that of this agent, or else the one of no agent."""
-        return self._one("profile")
+        """Give the profile of the user, "" if there is none.
+
+        It is the one that prompts show: this agent's own, else the one of no agent, else the one that the tenant shares.
+        """
+        return self._text_of("profile")
 
     def soul(self) -> str:
-        """Give what the agent is to this user, "" if that was not said."""
-        return self._one("soul")
+        """Give what the agent is to this user, "" if that was not said; chosen as the profile is."""
+        return self._text_of("soul")
 
     def constraints(self) -> list[Record]:
         """List what always holds, the oldest first."""
         return self.records(kind="constraint")
 
-    def _one(self, kind: str) -> str:
-        found = {record.agent: record.text for record in self.records(kind=kind)}
-        return found.get(self.scope.agent, found.get("", ""))
+    def _text_of(self, kind: str) -> str:
+        found = self._one(kind)
+        return found.text if found else ""
+
+    def _one(self, kind: str) -> Record | None:
+        scope, opened = self.scope, self._open
+        own, shared = (self._at.moments.get(space, NOW) for space in (scope.space, scope.shared.space))
+        with opened.database.one_read():
+            return records.the_one(opened.database, scope, kind, self._at.time or opened.clock(), own, shared)
 
     def changes(
         self,

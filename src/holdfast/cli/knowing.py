@@ -264,7 +264,8 @@ def _whole_text(options: Options, kind: str, words: list[str] | None, expected: 
         said = text_of(words)
         with options.open(create=True) as memory:
             version = memory.version()
-            record = memory.remember(said, kind, expected_version=expected, by=by)
+            write = memory.set_profile if kind == "profile" else memory.set_soul
+            record = write(said, expected_version=expected, by=by)
             done = outcome(memory, record, version)
         report(options, done)
         return

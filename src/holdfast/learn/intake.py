@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Conflict, InvalidInput
+from holdfast.errors import Conflict, Denied, InvalidInput
 from holdfast.kinds import Kind
 from holdfast.learn.draft import (
     allow,
@@ -182,7 +182,9 @@ class Intake:
             runs.check_run(changes.tx, self.space, draft.run)
         before = self.single(changes, draft) if rules.one_per else None
         if expected is not None:
-            check_expected(before, expected)
+            check_expected(
+                self.shown_one(changes, draft.kind) if rules.one_per == "agent" else before, expected
+            )
         if draft.trust == "quarantined":
             aside = replace(draft, replaces=before.id if before else "")
             return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(draft))
@@ -295,6 +297,10 @@ class Intake:
             open=MAX_COUNT,
         )
 
+    def shown_one(self, changes: Writing, kind: str) -> Record | None:
+        """Find the one text of a kind that prompts show; it may be the one that the tenant shares."""
+        return records.the_one(changes.tx, self.scope, kind, from_micros(self.now))
+
     @repeated
     def replace(
         self, what: str, draft: Record, *, kind: str | None, expected: int | None, keep_priority: bool
@@ -326,10 +332,13 @@ class Intake:
             return self.put(changes, over, before, "replace")
 
     @repeated
-    def retract(self, what: str, *, kind: str | None, run: str = "", why: str = "") -> Record:
+    def retract(
+        self, what: str, *, kind: str | None, run: str = "", why: str = "", expected: int | None = None
+    ) -> Record:
         """Take a record back; see `Memory.retract`."""
         with self.writing() as changes:
             before = self.find(changes, what, kind, run)
+            check_expected(before, expected)
             allow(rules_of(self.kinds, before.kind), self.by, "remove")
             return self.take_back(changes, before, "retract", why)
 
@@ -350,16 +359,19 @@ class Intake:
             return [self.take_back(changes, one, "retract", "cleared") for one in found]
 
     def find(self, changes: Writing, what: object, kind: str | None, run: str = "") -> Record:
-        """Find the one current record that is meant by its id or by a part of its text.
+        """Find the one current record that is meant by its id, by a part of its text, or by a kind that has only one.
 
         Raises:
             InvalidInput: there is none, or there are several: their ids and beginnings are shown.
+            Denied: it is the one that the tenant shares.
 
         """
         if not isinstance(what, str) or not what.strip():
             raise InvalidInput("It is not said which record is meant.", "Pass its id or a part of its text.")
         if kind is not None:
             policy(self.kinds, kind)
+        if what in self.kinds and self.kinds[what].one_per == "agent" and kind in (None, what) and not run:
+            return self._find_one(changes, what)
         wanted = Wanted(kinds=None if kind is None else (kind,), agents=self.agents, run=run)
         what = clean(what)
         named = replace(wanted, ids=(what,))
@@ -385,6 +397,18 @@ class Intake:
                 "Pass the id of one, or more of its text.",
             )
         return matches[0]
+
+    def _find_one(self, changes: Writing, kind: str) -> Record:
+        found = self.shown_one(changes, kind)
+        if found is None:
+            raise InvalidInput(f"There is no {kind}.", "Write one first.")
+        own = records.read(changes.tx, self.space, NOW.version, Wanted(ids=(found.id,)))
+        if not own:
+            raise Denied(
+                f"The {kind} is the one that the tenant shares, which is not this user's to change.",
+                "Change it through a handle of the tenant: memory.scoped(user='').",
+            )
+        return own[0]
 
 
 def _over(before: Record, draft: Record) -> Record:

@@ -246,6 +246,7 @@ class NullView(View):
 
     version = _gives(View.version, int)
     get = _gives(View.get, _none)
+    _one = _gives(View._one, _none)  # noqa: SLF001 - as above
     records = _gives(View.records, list)
     recall = _gives(View.recall, list)
     recall_fil = _gives(View.recall_fil, lambda: {kind: [] for kind in FIL})

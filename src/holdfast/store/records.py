@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.kinds import nearest
 from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.store.database import Connection, Database, Row, Value
-    from holdfast.types import Writer
+    from holdfast.types import Scope, Writer
 
 _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
@@ -123,6 +124,25 @@ def read(source: Database | Connection, space: str, at: int, wanted: Wanted) -> 
     found = [row for kind in dict.fromkeys(wanted.kinds) for row in _rows(source, space, at, wanted, kind)]
     found.sort(key=lambda row: row[0])
     return [_to_record(row) for _, row in found]
+
+
+def the_one(
+    source: Database | Connection,
+    scope: Scope,
+    kind: str,
+    now: datetime,
+    own: Moment = NOW,
+    shared: Moment = NOW,
+) -> Record | None:
+    """Read the one text of a kind as prompts show it: the `nearest` that is true at a time; None if there is none."""
+    wanted = Wanted(kinds=(kind,), agents=tuple(dict.fromkeys((scope.agent, ""))))
+
+    def true(space: str, at: Moment) -> list[Record]:
+        return [one for one in read(source, space, at.version, wanted) if one.valid(now)]
+
+    mine = true(scope.space, own)
+    theirs = [] if mine or scope.space == scope.shared.space else true(scope.shared.space, shared)
+    return nearest(mine, theirs, scope.agent)
 
 
 def tagged(db: Database, space: str, tags: Iterable[str]) -> list[int]:

@@ -86,7 +86,7 @@ class _Shelf:
             if self._has_room(compartment, content):
                 raise
             raise InvalidInput(error.what, "Shorten it, or make room with `clear_memory`.") from error
-        said = f"Memory saved with ID {saved.id}."
+        said = " ".join(part for part in (f"Memory saved with ID {saved.id}.", shown.became(saved)) if part)
         return result({"id": saved.id, "compartment": compartment, "note": said}, said)
 
     def _saved(
