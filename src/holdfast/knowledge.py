@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
-from holdfast.errors import Denied, InvalidInput
+from holdfast.errors import Denied, InvalidInput, Unavailable
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
 from holdfast.store import erasure, receipts, records, sessions
@@ -201,8 +201,7 @@ class Knowledge(View):
         record = self._intake(by, chat=draft.chat).replace(
             what, draft, kind=kind, expected=expected_version, keep_priority=priority is None
         )
-        self._open.events.tell_of(self.scope, [record])
-        return record
+        return self._told([record])[0]
 
     def retract(
         self,
@@ -243,7 +242,12 @@ class Knowledge(View):
         if expected_version is not None:
             check_count(expected_version, "expected_version")
         intake = self._intake(by, chat=self._chat(chat))
-        return intake.retract(what, kind=kind, why=reason, expected=expected_version)
+        return self._told([intake.retract(what, kind=kind, why=reason, expected=expected_version)])[0]
+
+    def _told(self, written: list[Record]) -> list[Record]:
+        """Tell of records that were written, and return them."""
+        self._open.events.tell_of(self.scope, written)
+        return written
 
     def clear(
         self,
@@ -274,7 +278,7 @@ class Knowledge(View):
         wanted = Wanted(
             kinds=None if kind is None else (kind,), agents=self._agents(), target=target, chat=chat
         )
-        return self._intake(by, chat=self._chat(None)).clear(wanted, passes)
+        return self._told(self._intake(by, chat=self._chat(None)).clear(wanted, passes))
 
     def at(self, version: int | datetime) -> View:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
@@ -309,7 +313,7 @@ class Knowledge(View):
             raise InvalidInput(f"{shown(version)} is not a version.", "Pass a number that `changes` shows.")
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.rollback(self._intake(by, "user", self._chat(None)), what, version)
+        return self._told(revision.rollback(self._intake(by, "user", self._chat(None)), what, version))
 
     def undo(self, *, by: Writer | None = None) -> list[Record]:
         """Take back what the newest call changed that was not taken back yet, whoever made it.
@@ -325,7 +329,7 @@ class Knowledge(View):
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
         is_named = by is not None or current().source is not None
-        return revision.undo(self._intake(by, "user", self._chat(None)), is_named=is_named)
+        return self._told(revision.undo(self._intake(by, "user", self._chat(None)), is_named=is_named))
 
     def quarantine(self) -> list[Record]:
         """List what is in quarantine: never recalled and in no prompt, until the user releases or discards it."""
@@ -342,9 +346,8 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.release(
-            self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
-        )
+        intake = self._intake(by, "user", self._chat(None))
+        return self._told([revision.release(intake, check_name(id, "The id of a record"))])[0]
 
     def discard(self, id: str, *, by: Writer | None = None) -> Record:  # noqa: A002 - as above
         """Retract a record that is in quarantine.
@@ -355,9 +358,8 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.discard(
-            self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
-        )
+        intake = self._intake(by, "user", self._chat(None))
+        return self._told([revision.discard(intake, check_name(id, "The id of a record"))])[0]
 
     def erase(
         self,
@@ -400,8 +402,11 @@ class Knowledge(View):
         if user is not None:
             scope = Scope(scope.tenant, user)
             self._check_scope(scope)
+        from holdfast.events import Event  # noqa: PLC0415 - only for those who erase
+
+        receipt: Erasure | None = None
         try:
-            return erasure.erase(
+            receipt = erasure.erase(
                 self._open.database,
                 scope.space,
                 what,
@@ -410,9 +415,15 @@ class Knowledge(View):
                 lambda kind: self._may_erase(kind, writer),
                 rewrite=rewrite,
             )
+        except Unavailable as error:
+            receipt = error.receipt  # what is erased although the files still hold remains
+            raise
         finally:
             if what.kind in ("chat", "user"):
                 self._open.forget(scope.space, chat=what.chat)
+            if receipt is not None:
+                self._open.events.tell(Event("erased", scope, erasure=receipt))
+        return receipt
 
     def _may_erase(self, kind: str, writer: Writer) -> None:
         """Raise Denied where a record may not be removed by a writer; one of a kind that is not known here may."""

@@ -73,7 +73,8 @@ class Learner(Standing):
             until: begin none at this time or later.
             everyone: for all users of this tenant, not only this one. A handle that names a user needs `admin=True`.
             dry_run: only say what it would ask the model, and how many tokens that is.
-            progress: is called after each job with the account of it; of an awaited call, on another thread.
+            progress: is called before each job, with an account of nothing whose `why` names the job, and after it with the
+                account of it; of an awaited call, on another thread.
             prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file, as for `relearn`.
 
         Raises:
@@ -89,10 +90,11 @@ class Learner(Standing):
         told: object = progress
         if told is not None and not callable(told):
             raise InvalidInput(f"`progress` is {shown(told)}.", "Pass a function of one account, or None.")
+        from holdfast.learn.results import WorkResult, explained, together  # noqa: PLC0415 - not needed to import all the rest
+
         if not check_flag(everyone, "everyone"):
-            return self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress)
+            return explained(self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress))
         self._check_scope(None)
-        from holdfast.learn.results import WorkResult, together  # noqa: PLC0415 - not needed to import all the rest
 
         results: list[WorkResult] = []
         for scope in self._everyone():
@@ -102,10 +104,10 @@ class Learner(Standing):
             self._open.served = scope.space
             one = Learner(self._open, scope, self._at)
             try:
-                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run))
+                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run, progress=progress))
             except Damaged as error:  # of one user, which must not keep the others from being served
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
-        return together(results)
+        return explained(together(results))
 
     def _work(
         self,
@@ -353,7 +355,9 @@ class Learner(Standing):
                 self._leave(kind, agent=agent, id=f"{kind} {target}:{agent}", payload={"target": target})
                 for agent in own
             ]
-        return self._work(model, None, None, prompts, ids=[*more, *left])
+        from holdfast.learn.results import explained  # noqa: PLC0415 - as above
+
+        return explained(self._work(model, None, None, prompts, ids=[*more, *left]))
 
     def relearn(
         self,
@@ -492,7 +496,8 @@ class Learner(Standing):
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name, and return what ends that.
 
-        The events are "learned", "merged", "superseded", "quarantined", "compacted", "failed" and "spent"; see
+        The events are "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back",
+        "evicted", "erased", "compacted", "failed" and "spent"; see
         `holdfast.Event`. It is called after what it tells of was stored, on the thread that did so, whichever handle on this
         open memory did it. A handle hears its own scope: its tenant and user, and with an agent what that agent may read. One
         that was opened with `admin=True` and names no user hears all users of its tenant. If the function raises, that is

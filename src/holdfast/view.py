@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.learn.draft import check_tags, no_version, policy
-from holdfast.store import records
+from holdfast.store import receipts, records, summaries
 from holdfast.store.records import NOW, Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.text.clean import clean
@@ -31,6 +33,14 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.opened import Opened
+    from holdfast.store.database import Database
+
+
+# What is no version of a record, but a change as well.
+_BESIDE: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
+    "summary": summaries.changes,
+    "erasure": receipts.changes,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,21 +265,34 @@ class View:
     ) -> list[Change]:
         """List what changed, the newest first: by whom, when, and the text before and after.
 
+        Compactions and erasures are among them, as of their times; they are no versions, and `undo` passes them over.
+
+        Args:
+            kind: only records of this kind; "summary" for compactions, "erasure" for erasures.
+            id: only of this record, summary or erasure.
+            limit: at most so many.
+
         Raises:
             InvalidInput: an unknown kind, or a negative limit.
 
         """
-        if kind is not None:
+        if kind is not None and kind not in _BESIDE:
             policy(self._open.kinds, kind)
-        return records.changes(
-            self._open.database,
-            self.scope.space,
-            self._moment().version,
-            kind=kind,
-            identity=None if id is None else check_name(id, "The id of a record"),
-            agents=self._agents(),
-            limit=None if limit is None else check_count(limit, "limit"),
-        )
+        identity = None if id is None else check_name(id, "The id of a record")
+        most = None if limit is None else check_count(limit, "limit")
+        db, space, agents, until = self._open.database, self.scope.space, self._agents(), self._at.time
+
+        def is_shown(change: Change) -> bool:
+            is_meant = identity in (None, change.id) and (agents is None or change.agent in agents)
+            return is_meant and (until is None or change.at <= until)
+
+        with db.one_read():
+            written = records.changes(
+                db, space, self._moment().version, kind=kind, identity=identity, agents=agents, limit=most
+            )
+            beside = [filter(is_shown, _BESIDE[one](db, space)) for one in _BESIDE if kind in (None, one)]
+            by_time = merge(written, *beside, key=lambda change: change.at, reverse=True)
+            return list(islice(by_time, most))
 
     def __repr__(self) -> str:
         return f"View({self.scope}, version={self._moment().version})"

@@ -855,13 +855,18 @@ def test_an_account_is_true(memory: Memory) -> None:
 def test_progress_is_told_after_each_summary(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 60)
-    stages: list[tuple[CompactionResult, int]] = []
+    told: list[tuple[CompactionResult, int]] = []
     result = chat.compact(
         "full",
         llm=Scribe(),
         policy=policy(fan_in=(3, 2)),
-        progress=lambda account: stages.append((account, len(chat.tree()))),
+        progress=lambda account: told.append((account, len(chat.tree()))),
     )
+    stages = [(account, stored) for account, stored in told if not account.why]
+    asked = [(account, stored) for account, stored in told if account.why]
+    assert [account.calls for account, _ in asked] == list(range(len(asked)))
+    assert [stored for _, stored in asked] == [len(account.summaries) for account, _ in asked]
+    assert "Scribe is asked about messages 1 to " in asked[0][0].why
     assert [len(account.summaries) for account, _ in stages] == list(range(1, len(result.summaries) + 1))
     assert [stored for _, stored in stages] == list(range(1, len(result.summaries) + 1))
     for (one, _), (two, _) in pairwise(stages):

@@ -105,13 +105,17 @@ class Keeping(Bound):
         newer = self._provider.version() - newest if newest and "versions" in self._setting.can else 0
         chosen = record is None or takes(self._provider.changes, "id")
         wanted = place.item + limit + 1 + newer if chosen else None
-        found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=wanted)
-        older = [
-            change
-            for change in found
-            if (newest is None or change.version <= newest) and record in (None, change.id)
-        ]
-        return older[place.item :], newest or (found[0].version if found else 0)
+        while True:
+            found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=wanted)
+            versions = [change for change in found if change.version]  # compactions and erasures are none
+            older = [
+                change
+                for change in versions
+                if (newest is None or change.version <= newest) and record in (None, change.id)
+            ]
+            if wanted is None or len(found) < wanted or len(older) > place.item + limit:
+                return older[place.item :], newest or (versions[0].version if versions else 0)
+            wanted *= 2
 
     def _restored(self, what: str | None, version: int) -> str:
         if what is None:

@@ -374,6 +374,9 @@ class _Work:
             return (
                 f"The limit of {self._how.spend:,} tokens for the model does not reach for another summary."
             )
+        if self._model and self._report:
+            first, last = batch[0].first, batch[len(asking) - 1].last
+            self._report(self.account(f"{self._model.name} is asked about messages {first} to {last}."))
         written = yield asking
         self._calls += sum(one.calls for one in written)
         self._asked += sum(one.prompt_tokens for one in written)

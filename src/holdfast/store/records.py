@@ -474,7 +474,7 @@ def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
 
 _CHANGES = """
     SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.created, r.why,
-        r.batch, r.wordings
+        r.batch, r.wordings, r.agent
     FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
     WHERE r.space = :space AND r.version <= :at"""
 
@@ -674,7 +674,9 @@ def _to_record(row: Row) -> Record:
 
 
 def _to_change(row: Row) -> Change:
-    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch, wordings = row
+    (
+        number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch, wordings, agent,
+    ) = row  # fmt: skip
     said = _to_wordings(wordings)[-1:] if action == "duplicate" else ()
     return Change(
         version=number,
@@ -689,4 +691,5 @@ def _to_change(row: Row) -> Change:
         why=why,
         batch=batch,
         said=said[0].text if said else "",
+        agent=agent,
     )
