@@ -440,7 +440,7 @@ class Chat(Digest):
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         since: datetime | None = None,
         until: datetime | None = None,

@@ -11,7 +11,7 @@ from holdfast.errors import Denied, InvalidInput, Unavailable
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
 from holdfast.store import erasure, receipts, records, sessions
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, UNSAID, Wanted
 from holdfast.store.rows import dump
 from holdfast.text.masking import check_name_is_open, mask, mask_name
 from holdfast.text.shorten import shown
@@ -59,7 +59,7 @@ class Knowledge(View):
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
@@ -84,7 +84,7 @@ class Knowledge(View):
             category: one word for what it belongs to.
             tags: words to find it by.
             meta: more about it, as JSON values.
-            priority: 1 to 10; of notes, the higher are shown first.
+            priority: 1 to 10; of notes, the higher are shown first. Left out, that of the record whose place it takes, or 5.
             source: where it comes from, such as "GOAL:plan the trip".
             since: from when on it is true in the world.
             until: before when it is true in the world.
@@ -189,7 +189,7 @@ class Knowledge(View):
             category=category,
             tags=tags,
             meta=meta,
-            priority=5 if priority is None else priority,
+            priority=priority,
             source=source,
             since=since,
             until=until,
@@ -198,9 +198,7 @@ class Knowledge(View):
         )
         if expected_version is not None:
             check_count(expected_version, "expected_version")
-        record = self._intake(by, chat=draft.chat).replace(
-            what, draft, kind=kind, expected=expected_version, keep_priority=priority is None
-        )
+        record = self._intake(by, chat=draft.chat).replace(what, draft, kind=kind, expected=expected_version)
         return self._told([record])[0]
 
     def retract(
@@ -443,7 +441,7 @@ class Knowledge(View):
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
@@ -461,7 +459,7 @@ class Knowledge(View):
             raise InvalidInput(
                 f"`meta` has more than {LONGEST:,} characters of JSON.", "Keep it elsewhere, and name it."
             )
-        if not is_whole(priority) or not 1 <= priority <= 10:
+        if priority is not None and not (is_whole(priority) and 1 <= priority <= 10):
             raise InvalidInput(f"The priority is {shown(priority)}.", "Use a whole number from 1 to 10.")
         begins, ends = as_time(since, "since"), as_time(until, "until")
         if begins and ends and not begins < ends:
@@ -476,7 +474,7 @@ class Knowledge(View):
             category=check_name(category, "The category", empty=True, longest=LONGEST_NAME),
             tags=check_tags(tags),
             meta=dict(meta or {}),
-            priority=priority,
+            priority=UNSAID if priority is None else priority,
             agent=self.scope.agent,
             source=check_name(source, "The source", empty=True),
             run=run,
@@ -495,7 +493,7 @@ class Knowledge(View):
         category: str,
         tags: Iterable[str],
         meta: Mapping[str, object] | None,
-        priority: int,
+        priority: int | None,
         source: str,
         by: Writer | None,
     ) -> Record:
@@ -519,7 +517,7 @@ class Knowledge(View):
         if text is None:
             return self._intake(by).retract(what, kind="note", run=run)
         draft = self._draft(text, "note", target="run", run=run)
-        return self._intake(by).replace(what, draft, kind="note", expected=None, keep_priority=True)
+        return self._intake(by).replace(what, draft, kind="note", expected=None)
 
     def _write(
         self,

@@ -63,7 +63,7 @@ class Run:
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         by: Writer | None = None,
     ) -> Record:

@@ -603,7 +603,7 @@ class Prompt:
     """
 
     system: str
-    messages: tuple[dict[str, object], ...]
+    messages: tuple[dict[str, object], ...] = field(hash=False)
     window: Window
     hits: tuple[Hit, ...]
     tokens: Mapping[str, int] = field(hash=False)

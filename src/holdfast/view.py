@@ -19,6 +19,7 @@ from holdfast.text.clean import clean
 from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.text.shorten import shown
 from holdfast.types import (
+    MAX_COUNT,
     Change,
     Hit,
     Record,
@@ -149,8 +150,12 @@ class View:
         )
         first = check_count(offset, "offset")
         last = None if limit is None else first + check_count(limit, "limit")
-        found = records.read(self._open.database, self.scope.space, self._moment().version, wanted)
-        return [record for record in found if passes(record)][first:last]
+        db = self._open.database
+        with db.one_read():
+            found = filter(passes, records.each(db, self.scope.space, self._moment().version, wanted))
+            return list(
+                islice(found, min(first, MAX_COUNT), MAX_COUNT if last is None else min(last, MAX_COUNT))
+            )
 
     def recall(
         self,
@@ -292,7 +297,7 @@ class View:
             )
             beside = [filter(is_shown, _BESIDE[one](db, space)) for one in _BESIDE if kind in (None, one)]
             by_time = merge(written, *beside, key=lambda change: change.at, reverse=True)
-            return list(islice(by_time, most))
+            return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))
 
     def __repr__(self) -> str:
         return f"View({self.scope}, version={self._moment().version})"

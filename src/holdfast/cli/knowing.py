@@ -50,7 +50,7 @@ def remember(
     target: _Target = None,
     category: Category = "",
     tag: Tags = None,
-    priority: Priority = 5,
+    priority: Priority = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
@@ -295,7 +295,7 @@ def constraints(
         typer.Argument(metavar="TEXT", help="A constraint to add; `-` reads standard input."),
     ] = None,
     remove: Annotated[str | None, typer.Option(metavar="ID|TEXT", help=f"Remove one: {_What}")] = None,
-    priority: Priority = 5,
+    priority: Priority = None,
     by: By = "user",
 ) -> None:
     """List the rules that every prompt shows, add one, or remove one. Only the user may change them.

@@ -28,7 +28,7 @@ from holdfast.learn.draft import (
 from holdfast.learn.pace import rest
 from holdfast.store import heard, records, runs, snapshots
 from holdfast.store.database import repeated
-from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store.records import NOW, UNSAID, Wanted, Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
 from holdfast.text.masking import mask
@@ -186,7 +186,8 @@ class Intake:
                 self.shown_one(changes, draft.kind) if rules.one_per == "agent" else before, expected
             )
         if draft.trust == "quarantined":
-            aside = replace(draft, replaces=before.id if before else "")
+            priority = draft.priority or (before.priority if before else UNSAID)
+            aside = replace(draft, replaces=before.id if before else "", priority=priority)
             return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(draft))
         if before is not None:
             return self._put_single(changes, draft, before)
@@ -302,9 +303,7 @@ class Intake:
         return records.the_one(changes.tx, self.scope, kind, from_micros(self.now))
 
     @repeated
-    def replace(
-        self, what: str, draft: Record, *, kind: str | None, expected: int | None, keep_priority: bool
-    ) -> Record:
+    def replace(self, what: str, draft: Record, *, kind: str | None, expected: int | None) -> Record:
         """Give a record another text; see `Memory.replace`."""
         scanned = scan(draft, self.by)
         with self.writing() as changes:
@@ -319,13 +318,13 @@ class Intake:
             if before.run:
                 runs.check_run(changes.tx, self.space, before.run)
             if ready.trust == "quarantined":
-                aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat)
+                priority = ready.priority or before.priority
+                aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat, priority=priority)
                 return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(ready))
             if not ready.chat or rules.one_per == "chat" or before.kind == "note":
                 ready = replace(ready, chat=before.chat, messages=before.messages, at=from_micros(self.now))
             over = replace(
                 _over(before, ready),
-                priority=before.priority if keep_priority else draft.priority,
                 since=draft.since or before.since,
                 until=draft.until or before.until,
             )
@@ -419,7 +418,7 @@ def _over(before: Record, draft: Record) -> Record:
         category=draft.category or before.category,
         tags=draft.tags or before.tags,
         meta=draft.meta or before.meta,
-        priority=draft.priority if draft.priority != 5 else before.priority,
+        priority=draft.priority or before.priority,
         source=draft.source or before.source,
         by=draft.by,
         chat=draft.chat,
@@ -445,6 +444,7 @@ def _confirmed(before: Record, draft: Record, at: datetime) -> Record:
     wordings = (*(one for one in before.wordings if one != said), said)
     return replace(
         before,
+        priority=draft.priority or before.priority,
         evidence=before.evidence + (not again),
         sources=sources,
         wordings=wordings,

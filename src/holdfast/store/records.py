@@ -38,6 +38,8 @@ _FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {_COLUMNS})
     VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+UNSAID = 0  # the priority of a draft that has none: it keeps that of the record whose place it takes
+_USUAL = 5
 _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
@@ -124,6 +126,18 @@ def read(source: Database | Connection, space: str, at: int, wanted: Wanted) -> 
     found = [row for kind in dict.fromkeys(wanted.kinds) for row in _rows(source, space, at, wanted, kind)]
     found.sort(key=lambda row: row[0])
     return [_to_record(row) for _, row in found]
+
+
+def each(db: Database, space: str, at: int, wanted: Wanted) -> Iterator[Record]:
+    """Read the records of one kind, or of all, one by one, in the order in which they were first written."""
+    kind = None if wanted.kinds is None else wanted.kinds[0]
+    after = (0, 0)
+    while True:
+        rows = _rows(db, space, at, wanted, kind, after, _PAGE)
+        for after, row in rows:  # noqa: B007 - where to go on
+            yield _to_record(row)
+        if len(rows) < _PAGE:
+            return
 
 
 def the_one(
@@ -217,11 +231,20 @@ def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str
 
 
 def _rows(
-    source: Database | Connection, space: str, at: int, wanted: Wanted, kind: str | None
+    source: Database | Connection,
+    space: str,
+    at: int,
+    wanted: Wanted,
+    kind: str | None,
+    after: tuple[int, int] = (0, 0),
+    limit: int = MAX_COUNT,
 ) -> list[tuple[tuple[int, int], Row]]:
-    """Read the rows of one kind, or of all, each with its place in the order."""
+    """Read the rows of one kind, or of all, each with its place in the order: the first after a place."""
     conditions = ["r.version <= :at", "r.ended > :at"]
     values: dict[str, Value] = {"at": at}
+    if after > (0, 0):
+        conditions.append("(r.born, r.version) > (:born, :after)")
+        values |= {"born": after[0], "after": after[1]}
     columns = (("kind", kind), ("target", wanted.target), ("chat", wanted.chat), ("run", wanted.run))
     for column, one in columns:
         if one is not None:
@@ -235,8 +258,8 @@ def _rows(
             values.update(marks)
     if not wanted.retracted:
         conditions.append("r.retracted = 0")
-    sql = f"{_READ}, r.born {_FROM} AND {' AND '.join(conditions)} ORDER BY r.born, r.version"
-    return [((row[-1], row[0]), row[:-1]) for row in _all(source, sql, space=space, **values)]
+    sql = f"{_READ}, r.born {_FROM} AND {' AND '.join(conditions)} ORDER BY r.born, r.version LIMIT :limit"
+    return [((row[-1], row[0]), row[:-1]) for row in _all(source, sql, space=space, limit=limit, **values)]
 
 
 def by_versions(source: Database | Connection, space: str, versions: Sequence[int]) -> dict[int, Record]:
@@ -398,7 +421,14 @@ class Writing:
         identity = before.id if before else f"rec_{self.version:08x}{random.getrandbits(32):08x}"
         at, created = record.at or self.said(record), from_micros(self.now)
         record = replace(
-            record, id=identity, version=self.version, at=at, created=created, action=action, why=why
+            record,
+            id=identity,
+            version=self.version,
+            priority=record.priority or _USUAL,
+            at=at,
+            created=created,
+            action=action,
+            why=why,
         )
         row = _to_row(record)
         born = self.version
