@@ -25,7 +25,7 @@ class Kind:
     `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per` makes a new text replace the
     former: one for each "agent", or one for each "chat". `targets` are what it can be about, the first by default, or
     the compartments of notes. `prompt_budget` says how many characters of the texts of a target a prompt shows; there may
-    be more of them, which recall finds. `cap` lets no more be stored of a target (of a compartment: within its run, session
+    be more of them, which recall finds. `cap` lets no more characters, metadata included, be stored of a target (of a compartment: within its run, session
     or plan), `longest` of one text. `writers` may add, change and remove it. `merge` compares a new text with those that
     are there, unless the caller says otherwise. `counts_use` counts how often it was asked for.
 

@@ -12,12 +12,13 @@ from holdfast import InvalidInput, Memory
 from holdfast.agents.presets import compartment_tools, fact_tool, observation_tools, provider_tool
 from holdfast.agents.presets.provider import ACTIONS
 from holdfast.agents.results import ORIGIN
-from holdfast.agents.shown import HELD
+from holdfast.agents.shown import HELD, moment
 from holdfast.agents.tools import ToolResult
 from holdfast.chat import Chat
 from holdfast.learn.origin import is_memory_tool
 from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
+from learning_scripts import Clock
 from tool_results import named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -301,6 +302,92 @@ def test_an_entry_is_shown_with_all_that_is_known_of_it(memory: Memory, chat: Ch
     assert isinstance(one, list)
     assert [(entry["content"], entry["priority"], entry["uses"]) for entry in one] == [("Warm up.", 8, 2)]
     assert memory.records(kind="note")[0].meta == {"day": "1"}
+
+
+def test_metadata_counts_into_the_cap_and_is_returned(memory: Memory, chat: Chat) -> None:
+    tools = named(compartment_tools(memory, chat))
+    with chat.run():
+        for compartment in ("run", "session", "plan"):
+            meta = {"file": "a.py", "lines": [1, 2]}
+            first = {"compartment": compartment, "content": "x" * 6_500, "metadata": meta}
+            saved = tools["save_memory"](first)
+            (entry,) = entries(tools["get_memory"]({"compartment": compartment}))
+            assert (entry["id"], entry["metadata"]) == (saved.data["id"], meta)
+            full = {"compartment": compartment, "content": "y" * 900, "metadata": {"more": "z" * 2_600}}
+            assert "10,000" in error(tools["save_memory"](full))
+            assert tools["save_memory"](full | {"metadata": {}}).ok
+            assert '"file": "a.py"' in tools["get_memory"]({"compartment": compartment}).text
+
+
+def entries(found: ToolResult) -> list[dict[str, object]]:
+    listed = found.data["entries"]
+    assert isinstance(listed, list)
+    return listed
+
+
+def test_an_entry_says_when_it_was_created_and_when_it_was_changed() -> None:
+    clock = Clock()
+    with Memory(":memory:", user="ada", clock=clock) as memory:
+        chat = memory.chat("monday")
+        get = named(compartment_tools(memory, chat))["get_memory"]
+        note = chat.remember("Use port 8080", "note")
+        created = moment(clock.now)
+        clock.move(days=2)
+        memory.replace(note.id, "Use port 9090")
+        (entry,) = entries(get({"compartment": "session"}))
+        assert (entry["created"], entry["updated"]) == (created, moment(clock.now))
+        assert f"Created: {created}" in get({"compartment": "session"}).text
+
+
+@pytest.mark.parametrize("compartment", ["run", "session", "plan"])
+def test_only_what_was_returned_counts_as_used(memory: Memory, chat: Chat, compartment: str) -> None:
+    tools = named(compartment_tools(memory, chat, token_cap=400))
+
+    def got(**given: object) -> dict[object, object]:
+        return {
+            one["id"]: one["uses"]
+            for one in entries(tools["get_memory"]({"compartment": compartment, **given}))
+        }
+
+    with chat.run():
+        first, second, third = (
+            tools["save_memory"](
+                {"compartment": compartment, "content": f"entry {n}", "category": f"c{n}", "priority": 9 - n}
+            ).data["id"]
+            for n in range(3)
+        )
+        assert got(id=second) == {second: 1}
+        assert got(category="c2") == {third: 1}
+        assert got() == {first: 1, second: 2, third: 2}
+        long = {"compartment": compartment, "content": "long " * 300, "priority": 1, "category": "long"}
+        kept = tools["save_memory"](long).data["id"]
+        assert kept not in got(), "what did not fit was not returned"
+        assert got(category="long") == {kept: 1}
+
+
+def test_session_notes_are_shared_by_all_agents_of_a_chat(memory: Memory, chat: Chat) -> None:
+    helper = memory.scoped(agent="helper")
+    mine, theirs = (named(compartment_tools(one, one.chat("monday"))) for one in (memory, helper))
+    kept = mine["save_memory"]({"compartment": "session", "content": "Use port 8080"}).data["id"]
+    plan = mine["save_memory"]({"compartment": "plan", "content": "First the tests"}).data["id"]
+    memory.chat("other").remember("of another session", "note")
+    (entry,) = entries(theirs["get_memory"]({"compartment": "session"}))
+    assert entry["id"] == kept
+    assert entries(theirs["get_memory"]({"compartment": "plan"})) == []
+    assert [one.id for one in helper.chat("monday").notes()] == [kept]
+    assert helper.records(kind="note") == []
+    assert Memory(":memory:", user="bob").chat("monday").notes() == []
+    assert "10,000" in error(theirs["save_memory"]({"compartment": "session", "content": "x" * 9_995}))
+    tools = named(helper.tools("monday"))
+    listed = tools["notes"]({}).data["notes"]
+    assert isinstance(listed, list)
+    assert [one["id"] for one in listed] == [kept]
+    assert "8080" in tools["expand"]({"id": kept}).text
+    assert helper.replace(str(kept), "Use port 9090", chat="monday").text == "Use port 9090"
+    assert tools["notes"]({"remove": kept}).ok
+    mine["save_memory"]({"compartment": "session", "content": "again"})
+    assert theirs["clear_memory"]({"compartment": "session"}).data["cleared"] == 1
+    assert [one.id for one in chat.notes()] == [plan]
 
 
 def test_the_run_is_that_of_the_call(memory: Memory, chat: Chat) -> None:

@@ -228,7 +228,8 @@ class Keeping(Bound):
         if add is not None and not cursor:
             said = shown.became(call(self._provider.remember, add, "note", by=self._by, chat=self._in_chat()))
         if remove is not None and not cursor:
-            if self._record(remove).kind != "note":
+            there = call(self._provider.records, kind="note", chat=self._in_chat())
+            if remove not in [one.id for one in there]:
                 raise nothing(remove)
             call(self._provider.retract, remove, by=self._by, chat=self._in_chat())
         found = call(self._provider.records, kind="note", chat=self._in_chat())

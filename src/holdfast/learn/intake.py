@@ -267,9 +267,10 @@ class Intake:
     def _check_cap(self, changes: Writing, record: Record, before: Record | None) -> None:
         """Raise InvalidInput if a record would not fit; one that takes no more room than before always does."""
         counted = before is not None and not before.retracted and before.trust != "quarantined"
-        freed = len(before.text) if before is not None and counted else 0
-        if len(record.text) > freed:
-            self.check_total(changes, record, len(record.text), freed)
+        freed = records.size(before) if before is not None and counted else 0
+        size = records.size(record)
+        if size > freed:
+            self.check_total(changes, record, size, freed)
 
     def check_total(self, changes: Writing, record: Record, size: int = 0, freed: int = 0) -> None:
         """Raise InvalidInput if what stands beside a record exceeds the cap of its kind, with a new text of some size.
@@ -374,8 +375,9 @@ class Intake:
         wanted = Wanted(kinds=None if kind is None else (kind,), agents=self.agents, run=run)
         what = clean(what)
         named = replace(wanted, ids=(what,))
-        if found := records.read(changes.tx, self.space, NOW.version, named):
-            return found[0]
+        for one in (named, replace(named, chat=self.chat)) if self.chat else (named,):
+            if found := records.read(changes.tx, self.space, NOW.version, one):
+                return found[0]
         part, quoted = what.strip().casefold(), shorten_line(mask(what), 60)
         there = records.read(changes.tx, self.space, NOW.version, wanted)
         matches = [one for one in there if part in one.text.casefold()]

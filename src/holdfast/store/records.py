@@ -38,6 +38,8 @@ _FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {_COLUMNS})
     VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+# The kind and target of what all agents of a chat share; all else is its agent's own, or that of no agent.
+SESSION_NOTES = ("note", "session")
 UNSAID = 0  # the priority of a draft that has none: it keeps that of the record whose place it takes
 _USUAL = 5
 _PAGE = 256  # rows asked for at once
@@ -72,7 +74,10 @@ _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AN
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records to read. None lets all pass; a run of "" leaves out the notes of every run."""
+    """Which records to read. None lets all pass; a run of "" leaves out the notes of every run.
+
+    Where a chat is named, its session notes are those of every agent.
+    """
 
     kinds: Sequence[str] | None = None
     ids: Sequence[str] | None = None
@@ -254,7 +259,10 @@ def _rows(
     for column, several in lists:
         if several is not None:
             marks = {f"{column}{n}": value for n, value in enumerate(several)}
-            conditions.append(f"r.{column} IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})")
+            one_of = f"r.{column} IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
+            if column == "agent" and wanted.chat:
+                one_of = f"({one_of} OR (r.kind = '{SESSION_NOTES[0]}' AND r.target = '{SESSION_NOTES[1]}'))"
+            conditions.append(one_of)
             values.update(marks)
     if not wanted.retracted:
         conditions.append("r.retracted = 0")
@@ -332,6 +340,24 @@ def changed_since(db: Database, space: str, kind: str, agent: str, seen: int, *,
         )
 
 
+def begun(db: Database, space: str, ids: Sequence[str]) -> dict[str, datetime]:
+    """Return when some records were first written."""
+    marks = {f"id{n}": identity for n, identity in enumerate(ids)}
+    with db.reading() as connection:
+        rows = connection.all(
+            f"""SELECT id, created FROM records WHERE space = :space AND born = version
+            AND id IN ({", ".join(f":{mark}" for mark in marks) or "NULL"})""",  # noqa: S608 - made of names of parameters
+            space=space,
+            **marks,
+        )
+    return {identity: from_micros(created) for identity, created in rows}
+
+
+def size(record: Record) -> int:
+    """Count the characters of a record that a cap counts: of its text, and of its metadata as JSON."""
+    return len(record.text) + (len(dump(dict(record.meta), "`meta` of a record")) if record.meta else 0)
+
+
 def is_current(tx: Connection, space: str, record: Record) -> bool:
     """Say whether a version of a record is its newest one."""
     rows = tx.all(
@@ -351,13 +377,13 @@ def versions_of(db: Database | Connection, space: str, identity: str) -> list[Re
 def characters(
     tx: Connection, space: str, kind: str, target: str, agent: str, run: str, chat: str | None
 ) -> int:
-    """Count the characters of the current texts of a kind and target that an agent has to do with.
+    """Count the characters of the current texts of a kind and target, with their metadata, that an agent has to do with.
 
     These are its own and those of no agent; for no agent, those that the agent with the most has to do with. Only of a
-    run, and of a chat unless it is None.
+    run, and of a chat unless it is None. The session notes of a chat are those of all its agents.
     """
     rows = tx.all(
-        f"""SELECT agent, sum(length(text)) FROM records
+        f"""SELECT agent, sum(length(text) + coalesce(length(meta), 0)) FROM records
         WHERE space = :space AND version IN ({_CURRENT}) AND target = :target AND run = :run
         AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",  # noqa: S608 - made of a constant
         space=space,
@@ -369,6 +395,8 @@ def characters(
         chat=chat or "",
     )
     sums = {owner: int(total) for owner, total in rows}
+    if kind == SESSION_NOTES[0] and target == SESSION_NOTES[1]:
+        return sum(sums.values())
     shared = sums.pop("", 0)
     return shared + (sums.get(agent, 0) if agent else max(sums.values(), default=0))
 
