@@ -40,7 +40,7 @@ def test_changes_as_json_and_by_filters(cli: Cli) -> None:
     assert answer["more"] is True
     assert set(answer["changes"][0]) == {
         "version", "action", "kind", "id", "before", "after", "by", "chat", "at", "why", "batch",
-        "said",
+        "said", "agent",
     }  # fmt: skip
     assert "a larger --limit" in cli.text("changes", "--limit", "4")
     assert [one["version"] for one in cli.json("changes", "--kind", "profile")["changes"]] == [3, 1]
