@@ -77,7 +77,7 @@ def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, 
     ]
     assert places == sorted(places)
     assert (
-        "scoped(*, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Memory"
+        "scoped(*, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self"
         in page
     )
     assert "- `limit`: at most so many hits." in page

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Closed, InvalidInput, Memory, Scope
+from holdfast.null import NullMemory
 
 PARTS = st.text(st.sampled_from("ab/%25F2 é'\"\\;-_.:"), max_size=5).filter(
     lambda part: not part or part.strip()
@@ -191,3 +192,28 @@ def test_closing_one_handle_closes_all(memory: Memory) -> None:
     memory.close()
     with pytest.raises(Closed):
         other.chat("monday").history()
+
+
+class Named(Memory):
+    """A class of one's own, with an attribute of its own."""
+
+    label = "none"
+
+    def greeting(self) -> str:
+        return f"{self.label} of {self.scope.user}"
+
+
+def test_a_handle_of_a_class_of_ones_own_is_of_that_class() -> None:
+    with Named(":memory:") as memory:
+        memory.label = "the book"
+        bob = memory.scoped(user="bob").scoped(agent="coach")
+        assert bob.greeting() == "the book of bob"
+        assert isinstance(bob.chat("monday")._memory, Named)
+        assert (bob.scope.agent, memory.scope.user) == ("coach", "")
+        bob.remember("Ada runs")
+        assert memory.records() == []
+
+    class Nothing(NullMemory):
+        pass
+
+    assert isinstance(Nothing().scoped(user="bob"), Nothing)

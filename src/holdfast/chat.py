@@ -259,6 +259,7 @@ class Chat(Digest):
         secrets: Secrets = "mask",
         format: Format = "openai",  # noqa: A002 - what it is called everywhere
         strict: bool = False,
+        expand: bool = False,
     ) -> Prompt:
         """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
 
@@ -289,6 +290,8 @@ class Chat(Digest):
                 calls, with their images; the system messages of the window end `system`, names are left out, and signed
                 reasoning is sent back in the turn that goes on, as it demands. `tokens` are the same in both.
             strict: raise where what is always shown takes more than the budget, in place of saying so in `tokens["over"]`.
+            expand: whether the model has the tool `expand`, as among those of `Memory.tools`: then each summary says that it
+                gives the original words. The tokens of summaries are counted with that in any case.
 
         Raises:
             BudgetExceeded: with `strict`, where that is so.
@@ -308,6 +311,7 @@ class Chat(Digest):
             secrets=secrets,
             format=format,
             strict=strict,
+            expand=check_flag(expand, "expand"),
         )
 
     def _prompt(
@@ -323,6 +327,7 @@ class Chat(Digest):
         secrets: Secrets,
         format: Format,  # noqa: A002 - as above
         strict: bool,
+        expand: bool,
     ) -> Prompt:
         masked = is_masked(secrets)
         check_flag(strict, "strict")
@@ -363,6 +368,7 @@ class Chat(Digest):
                 known=always,
                 share=share,
                 masked=masked,
+                expand=expand,
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
                 images=images == "keep",
                 anthropic=format == "anthropic",
@@ -452,7 +458,7 @@ class Chat(Digest):
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         since: datetime | None = None,
         until: datetime | None = None,

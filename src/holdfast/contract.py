@@ -181,16 +181,19 @@ class Profile(Protocol):
     """profile: one text about the user, and one about what the agent is to this user."""
 
     def profile(self) -> str:
-        """Give the profile of the user, "" if there is none."""
+        """Give the profile of the user as prompts show it, "" if there is none.
+
+        It is that of this agent, else the one of no agent, else one that all users share, as far as a provider has these.
+        """
 
     def set_profile(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole profile. A chat in whose course that is done shows it from its next prompt on."""
+        """Write the whole profile; "" takes it back. A chat in whose course that is done shows it from its next prompt on."""
 
     def soul(self) -> str:
-        """Give what the agent is, "" if that was not said."""
+        """Give what the agent is, "" if that was not said; chosen as the profile is."""
 
     def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole of what the agent is."""
+        """Write the whole of what the agent is; "" takes it back."""
 
 
 class Constraints(Protocol):
@@ -224,7 +227,8 @@ class Versions(Protocol):
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
         """Write again what a record, or the one text of a kind, said in a version: a new version, by the user.
 
-        `what` is an id, of a record that may be taken back by now, or a kind; what there never was is refused.
+        `what` is an id, of a record that may be taken back by now, or a kind; what there never was is refused. Where there was
+        no text of the kind yet, as in version 0, the one that is there is taken back.
         """
 
 

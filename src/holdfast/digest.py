@@ -105,7 +105,8 @@ class Digest:
             budget: tokens of the window that the session is to fit, as for `crowded`.
             llm: what writes the summaries: a function from text to text, synchronous or not, or, with the extra
                 `llm`, a model of pydantic-ai or its name. Without one, they are sentences of the messages.
-            progress: is called after each summary with the account so far; of an awaited call, on another thread.
+            progress: is called after each summary with the account so far, and before a model is asked as well: then its `why`
+                says for which messages. Of an awaited call, on another thread.
             policy: how the window is made, with its own budget; its `compaction` has all limits. `Lossless` by default.
 
         Raises:

@@ -10,12 +10,26 @@ from typing import Literal, NamedTuple, get_args
 
 from holdfast.errors import InvalidInput
 from holdfast.text.shorten import shown
-from holdfast.types import CompactionResult, Job, Record, Scope
+from holdfast.types import CompactionResult, Erasure, Job, Record, Scope
 
-Name = Literal["learned", "merged", "superseded", "quarantined", "compacted", "failed", "spent"]
+Name = Literal[
+    "learned",
+    "merged",
+    "superseded",
+    "quarantined",
+    "released",
+    "retracted",
+    "undone",
+    "rolled_back",
+    "evicted",
+    "erased",
+    "compacted",
+    "failed",
+    "spent",
+]
 NAMES: tuple[Name, ...] = get_args(Name)
 
-# What a new version of a record means to somebody who watches; other actions are the user's own.
+# What a new version of a record means to somebody who watches.
 _OF_ACTION: dict[str, Name] = {
     "add": "learned",
     "replace": "learned",
@@ -23,6 +37,11 @@ _OF_ACTION: dict[str, Name] = {
     "merge": "merged",
     "update": "superseded",
     "quarantine": "quarantined",
+    "release": "released",
+    "retract": "retracted",
+    "discard": "retracted",
+    "undo": "undone",
+    "rollback": "rolled_back",
 }
 
 
@@ -44,14 +63,16 @@ class Call:
 class Event:
     """Tell of something that happened: after it was stored, and with what it happened to.
 
-    `name` is "learned", "merged", "superseded" or "quarantined" (with the `record`), "compacted" (with the account of
-    the `compaction` and its `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the
+    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back" or "evicted"
+    (with the `record`; one is evicted that gives its place to newer ones), "erased" (with the receipt in `erasure`),
+    "compacted" (with the account of the `compaction` and its `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the
     `call` of a model).
     """
 
     name: Name
     scope: Scope
     record: Record | None = field(default=None, kw_only=True)
+    erasure: Erasure | None = field(default=None, kw_only=True)
     compaction: CompactionResult | None = field(default=None, kw_only=True)
     job: Job | None = field(default=None, kw_only=True)
     call: Call | None = field(default=None, kw_only=True)
@@ -135,11 +156,11 @@ class Events:
 
                 logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
 
-    def tell_of(self, scope: Scope, records: Iterable[Record]) -> None:
-        """Tell of records that were written."""
+    def tell_of(self, scope: Scope, records: Iterable[Record], name: Name | None = None) -> None:
+        """Tell of records that were written, by what was done, or of all of them by one name."""
         if not self._observers:
             return
         for record in records:
-            name = _OF_ACTION.get(record.action)
-            if name is not None:
-                self.tell(Event(name, scope, record=record))
+            name_of_it = name or _OF_ACTION.get(record.action)
+            if name_of_it is not None:
+                self.tell(Event(name_of_it, scope, record=record))

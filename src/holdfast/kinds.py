@@ -6,13 +6,13 @@ Every process that uses a database should give the same; what is stored keeps it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
 from holdfast.errors import InvalidInput
-from holdfast.types import WRITERS, Writer, check_count, check_flag, check_name
+from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, check_name
 
 FIL = ("finding", "insight", "lesson")  # what is observed; also the order of `remember_fil`
 LONGEST = 100_000  # characters of one text: beyond it is a document, to be kept as messages
@@ -25,7 +25,7 @@ class Kind:
     `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per` makes a new text replace the
     former: one for each "agent", or one for each "chat". `targets` are what it can be about, the first by default, or
     the compartments of notes. `prompt_budget` says how many characters of the texts of a target a prompt shows; there may
-    be more of them, which recall finds. `cap` lets no more be stored of a target (of a compartment: within its run, session
+    be more of them, which recall finds. `cap` lets no more characters, metadata included, be stored of a target (of a compartment: within its run, session
     or plan), `longest` of one text. `writers` may add, change and remove it. `merge` compares a new text with those that
     are there, unless the caller says otherwise. `counts_use` counts how often it was asked for.
 
@@ -110,3 +110,11 @@ def table(more: Iterable[Kind] = ()) -> Mapping[str, Kind]:
             raise InvalidInput(f"{kind!r} is not a kind.", "Pass a list of holdfast.Kind.")
         rows[kind.name] = kind
     return MappingProxyType(rows)
+
+
+def nearest(own: Sequence[Record], shared: Sequence[Record], agent: str) -> Record | None:
+    """Return the one text of a kind that holds for an agent: its own, else that of no agent, else the one the tenant shares.
+
+    `own` are the texts of the user's space, `shared` those of the space that the tenant shares.
+    """
+    return min(own or shared, key=lambda one: one.agent != agent, default=None)

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
-from holdfast.errors import Denied, InvalidInput
+from holdfast.errors import Denied, InvalidInput, Unavailable
 from holdfast.kinds import FIL, LONGEST
 from holdfast.learn.draft import LONGEST_NAME, allow, check_tags, policy
 from holdfast.logs import logged
 from holdfast.store import erasure, receipts, records, sessions
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, UNSAID, Wanted
 from holdfast.store.rows import dump
 from holdfast.text.masking import check_name_is_open, mask, mask_name
 from holdfast.text.shorten import shown
@@ -61,7 +61,7 @@ class Knowledge(View):
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
@@ -86,7 +86,7 @@ class Knowledge(View):
             category: one word for what it belongs to.
             tags: words to find it by.
             meta: more about it, as JSON values.
-            priority: 1 to 10; of notes, the higher are shown first.
+            priority: 1 to 10; of notes, the higher are shown first. Left out, that of the record whose place it takes, or 5.
             source: where it comes from, such as "GOAL:plan the trip".
             since: from when on it is true in the world.
             until: before when it is true in the world.
@@ -173,7 +173,7 @@ class Knowledge(View):
 
         Args:
             what: the id of the record, or a part of its text in any case of letters, which must be in this one only;
-                where several have it, the one whose whole text it is.
+                where several have it, the one whose whole text it is. "profile" and "soul" mean the one that `get` gives.
             text: the new text, in place of the whole old one.
             kind: look only among records of this kind.
             expected_version: the version that you saw.
@@ -192,7 +192,7 @@ class Knowledge(View):
             category=category,
             tags=tags,
             meta=meta,
-            priority=5 if priority is None else priority,
+            priority=priority,
             source=source,
             since=since,
             until=until,
@@ -201,11 +201,8 @@ class Knowledge(View):
         )
         if expected_version is not None:
             check_count(expected_version, "expected_version")
-        record = self._intake(by, chat=draft.chat).replace(
-            what, draft, kind=kind, expected=expected_version, keep_priority=priority is None
-        )
-        self._open.events.tell_of(self.scope, [record])
-        return record
+        record = self._intake(by, chat=draft.chat).replace(what, draft, kind=kind, expected=expected_version)
+        return self._told([record])[0]
 
     @logged
     def retract(
@@ -220,7 +217,7 @@ class Knowledge(View):
         """Take one record back: it is in no list, no recall and no prompt any more, but in the history.
 
         Args:
-            what: its id, or a part of its text, as in `replace`.
+            what: its id, a part of its text, or "profile" or "soul", as in `replace`.
             kind: look only among records of this kind.
             by: who takes it back.
             why: the reason, for the history; credentials are cut out of it.
@@ -231,8 +228,28 @@ class Knowledge(View):
             Denied: this writer may not remove it.
 
         """
+        return self._retract(what, kind=kind, by=by, why=why, chat=chat)
+
+    def _retract(
+        self,
+        what: str,
+        *,
+        kind: str | None,
+        by: Writer | None,
+        chat: str | None,
+        why: str = "",
+        expected_version: int | None = None,
+    ) -> Record:
         reason = mask(check_name(why, "why", empty=True))
-        return self._intake(by, chat=self._chat(chat)).retract(what, kind=kind, why=reason)
+        if expected_version is not None:
+            check_count(expected_version, "expected_version")
+        intake = self._intake(by, chat=self._chat(chat))
+        return self._told([intake.retract(what, kind=kind, why=reason, expected=expected_version)])[0]
+
+    def _told(self, written: list[Record]) -> list[Record]:
+        """Tell of records that were written, and return them."""
+        self._open.events.tell_of(self.scope, written)
+        return written
 
     def clear(
         self,
@@ -263,7 +280,7 @@ class Knowledge(View):
         wanted = Wanted(
             kinds=None if kind is None else (kind,), agents=self._agents(), target=target, chat=chat
         )
-        return self._intake(by, chat=self._chat(None)).clear(wanted, passes)
+        return self._told(self._intake(by, chat=self._chat(None)).clear(wanted, passes))
 
     def at(self, version: int | datetime) -> View:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
@@ -281,9 +298,12 @@ class Knowledge(View):
     def rollback(self, what: str, version: int, *, by: Writer | None = None) -> list[Record]:
         """Write again, as new versions, what a record or all records of a kind were at a version.
 
+        Of the profile and the soul that is the one that `at(version).get` gives; where there was none, what is there is taken
+        back. What the tenant shares is left as it is.
+
         Args:
             what: the id of a record, or a kind.
-            version: of the space, as `changes` and `version` give them.
+            version: of the space, as `changes` and `version` give them; 0 is before the first.
             by: who does it; the one named by `acting`, or else the user.
 
         Raises:
@@ -296,7 +316,7 @@ class Knowledge(View):
             raise InvalidInput(f"{shown(version)} is not a version.", "Pass a number that `changes` shows.")
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.rollback(self._intake(by, "user", self._chat(None)), what, version)
+        return self._told(revision.rollback(self._intake(by, "user", self._chat(None)), what, version))
 
     @logged
     def undo(self, *, by: Writer | None = None) -> list[Record]:
@@ -313,7 +333,7 @@ class Knowledge(View):
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
         is_named = by is not None or current().source is not None
-        return revision.undo(self._intake(by, "user", self._chat(None)), is_named=is_named)
+        return self._told(revision.undo(self._intake(by, "user", self._chat(None)), is_named=is_named))
 
     def quarantine(self) -> list[Record]:
         """List what is in quarantine: never recalled and in no prompt, until the user releases or discards it."""
@@ -330,9 +350,8 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.release(
-            self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
-        )
+        intake = self._intake(by, "user", self._chat(None))
+        return self._told([revision.release(intake, check_name(id, "The id of a record"))])[0]
 
     def discard(self, id: str, *, by: Writer | None = None) -> Record:  # noqa: A002 - as above
         """Retract a record that is in quarantine.
@@ -343,9 +362,8 @@ class Knowledge(View):
         """
         from holdfast.learn import revision  # noqa: PLC0415 - loaded by the first that goes back
 
-        return revision.discard(
-            self._intake(by, "user", self._chat(None)), check_name(id, "The id of a record")
-        )
+        intake = self._intake(by, "user", self._chat(None))
+        return self._told([revision.discard(intake, check_name(id, "The id of a record"))])[0]
 
     @logged
     def erase(
@@ -389,8 +407,11 @@ class Knowledge(View):
         if user is not None:
             scope = Scope(scope.tenant, user)
             self._check_scope(scope)
+        from holdfast.events import Event  # noqa: PLC0415 - only for those who erase
+
+        receipt: Erasure | None = None
         try:
-            return erasure.erase(
+            receipt = erasure.erase(
                 self._open.database,
                 scope.space,
                 what,
@@ -399,9 +420,15 @@ class Knowledge(View):
                 lambda kind: self._may_erase(kind, writer),
                 rewrite=rewrite,
             )
+        except Unavailable as error:
+            receipt = error.receipt  # what is erased although the files still hold remains
+            raise
         finally:
             if what.kind in ("chat", "user"):
                 self._open.forget(scope.space, chat=what.chat)
+            if receipt is not None:
+                self._open.events.tell(Event("erased", scope, erasure=receipt))
+        return receipt
 
     def _may_erase(self, kind: str, writer: Writer) -> None:
         """Raise Denied where a record may not be removed by a writer; one of a kind that is not known here may."""
@@ -421,7 +448,7 @@ class Knowledge(View):
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
@@ -439,7 +466,7 @@ class Knowledge(View):
             raise InvalidInput(
                 f"`meta` has more than {LONGEST:,} characters of JSON.", "Keep it elsewhere, and name it."
             )
-        if not is_whole(priority) or not 1 <= priority <= 10:
+        if priority is not None and not (is_whole(priority) and 1 <= priority <= 10):
             raise InvalidInput(f"The priority is {shown(priority)}.", "Use a whole number from 1 to 10.")
         begins, ends = as_time(since, "since"), as_time(until, "until")
         if begins and ends and not begins < ends:
@@ -454,7 +481,7 @@ class Knowledge(View):
             category=check_name(category, "The category", empty=True, longest=LONGEST_NAME),
             tags=check_tags(tags),
             meta=dict(meta or {}),
-            priority=priority,
+            priority=UNSAID if priority is None else priority,
             agent=self.scope.agent,
             source=check_name(source, "The source", empty=True),
             run=run,
@@ -473,7 +500,7 @@ class Knowledge(View):
         category: str,
         tags: Iterable[str],
         meta: Mapping[str, object] | None,
-        priority: int,
+        priority: int | None,
         source: str,
         by: Writer | None,
     ) -> Record:
@@ -497,7 +524,7 @@ class Knowledge(View):
         if text is None:
             return self._intake(by).retract(what, kind="note", run=run)
         draft = self._draft(text, "note", target="run", run=run)
-        return self._intake(by).replace(what, draft, kind="note", expected=None, keep_priority=True)
+        return self._intake(by).replace(what, draft, kind="note", expected=None)
 
     def _write(
         self,

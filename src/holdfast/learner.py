@@ -75,7 +75,8 @@ class Learner(Standing):
             until: begin none at this time or later.
             everyone: for all users of this tenant, not only this one. A handle that names a user needs `admin=True`.
             dry_run: only say what it would ask the model, and how many tokens that is.
-            progress: is called after each job with the account of it; of an awaited call, on another thread.
+            progress: is called before each job, with an account of nothing whose `why` names the job, and after it with the
+                account of it; of an awaited call, on another thread.
             prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file, as for `relearn`.
 
         Raises:
@@ -91,10 +92,11 @@ class Learner(Standing):
         told: object = progress
         if told is not None and not callable(told):
             raise InvalidInput(f"`progress` is {shown(told)}.", "Pass a function of one account, or None.")
+        from holdfast.learn.results import WorkResult, explained, together  # noqa: PLC0415 - not needed to import all the rest
+
         if not check_flag(everyone, "everyone"):
-            return self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress)
+            return explained(self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress))
         self._check_scope(None)
-        from holdfast.learn.results import WorkResult, together  # noqa: PLC0415 - not needed to import all the rest
 
         results: list[WorkResult] = []
         for scope in self._everyone():
@@ -104,10 +106,10 @@ class Learner(Standing):
             self._open.served = scope.space
             one = Learner(self._open, scope, self._at)
             try:
-                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run))
+                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run, progress=progress))
             except Damaged as error:  # of one user, which must not keep the others from being served
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
-        return together(results)
+        return explained(together(results))
 
     def _work(
         self,
@@ -306,20 +308,40 @@ class Learner(Standing):
         """
         return self._now("reflect", llm, prompts)
 
-    def consolidate(self, *, llm: LLM, prompts: Mapping[str, str] | None = None) -> WorkResult:
+    def consolidate(
+        self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
+    ) -> WorkResult:
         """Let a model keep the facts tidy: judge what merging left unsure, and join facts that say parts of the same.
 
         Each decision is a change with its reason, and `undo` takes it back. There are never more facts than before.
 
+        Args:
+            llm: the model, as for `Chat.compact`.
+            prompts: other prompts, as for `work`.
+            target: only the facts about this, "user" or "env"; None for all.
+
         Raises:
-            InvalidInput: there is no such model.
+            InvalidInput: there is no such model, or no such target.
 
         """
-        judged = [job.id for job in self.jobs(status="open") if job.kind == "judge"]
-        return self._now("consolidate", llm, prompts, judged)
+        judged = [job for job in self.jobs(status="open") if job.kind == "judge"]
+        if target is not None:
+            targets = self._open.kinds["fact"].targets
+            if target not in targets:
+                raise InvalidInput(
+                    f"A fact has no target {shown(target)}.", f"Use one of {', '.join(targets)}."
+                )
+            about = {record.id for record in self.records(kind="fact", target=target)}
+            judged = [job for job in judged if about.issuperset(job.records)]
+        return self._now("consolidate", llm, prompts, [job.id for job in judged], target)
 
     def _now(
-        self, kind: str, llm: LLM, prompts: Mapping[str, str] | None, more: Sequence[str] = ()
+        self,
+        kind: str,
+        llm: LLM,
+        prompts: Mapping[str, str] | None,
+        more: Sequence[str] = (),
+        target: str | None = None,
     ) -> WorkResult:
         model = resolved(llm)
         if model is None:
@@ -329,8 +351,16 @@ class Learner(Standing):
         setting = self._setting()
         every = agenda.owners(setting) if kind == "consolidate" else agenda.agents(setting, kind)
         own = [self.scope.agent] if self.scope.agent else every
-        left = [self._leave(kind, agent=agent) for agent in own]
-        return self._work(model, None, None, prompts, ids=[*more, *left])
+        if target is None:
+            left = [self._leave(kind, agent=agent) for agent in own]
+        else:  # a job of its own, so that the one about all facts stays what it is
+            left = [
+                self._leave(kind, agent=agent, id=f"{kind} {target}:{agent}", payload={"target": target})
+                for agent in own
+            ]
+        from holdfast.learn.results import explained  # noqa: PLC0415 - as above
+
+        return explained(self._work(model, None, None, prompts, ids=[*more, *left]))
 
     def relearn(
         self,
@@ -469,7 +499,8 @@ class Learner(Standing):
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name, and return what ends that.
 
-        The events are "learned", "merged", "superseded", "quarantined", "compacted", "failed" and "spent"; see
+        The events are "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back",
+        "evicted", "erased", "compacted", "failed" and "spent"; see
         `holdfast.Event`. It is called after what it tells of was stored, on the thread that did so, whichever handle on this
         open memory did it. A handle hears its own scope: its tenant and user, and with an agent what that agent may read. One
         that was opened with `admin=True` and names no user hears all users of its tenant. If the function raises, that is

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -22,7 +23,7 @@ from holdfast.store.pads import Place
 from holdfast.text.masking import check_name_is_open
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_key, check_name
-from holdfast.view import At, View
+from holdfast.view import At
 
 if TYPE_CHECKING:
     from holdfast.agents.tools import Style, Tool
@@ -130,10 +131,10 @@ class Memory(Learner):
         own = self._bound
         return Scope(own.tenant, own.user or acting.user, own.agent or acting.agent)
 
-    def scoped(
-        self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None
-    ) -> Memory:
+    def scoped(self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Self:
         """Make a handle for another tenant, user or agent on the same connections; None keeps what this one has.
+
+        Of a class of your own, it is of that class, and has the attributes of this handle.
 
         Raises:
             Denied: the handle names a user and was not opened with `admin=True`, and this is another user.
@@ -158,10 +159,9 @@ class Memory(Learner):
         ]  # a memory that keeps nothing has none open
         return opened[0] is opened[1] and memory.scope.space == self.scope.space
 
-    def _handle(self, scope: Scope, *, pinned: bool) -> Memory:
-        memory = Memory.__new__(Memory)
-        View.__init__(memory, self._open, scope, At())
-        memory._pinned, memory._admin = pinned, self._admin  # noqa: SLF001 - our own
+    def _handle(self, scope: Scope, *, pinned: bool) -> Self:
+        memory = copy(self)
+        memory._bound, memory._pinned = scope, pinned  # noqa: SLF001 - our own
         return memory
 
     @property

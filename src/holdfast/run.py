@@ -11,7 +11,7 @@ from holdfast.pad import Pad
 from holdfast.store import records, runs
 from holdfast.store.pads import Place
 from holdfast.store.records import NOW, Wanted
-from holdfast.types import Record, Writer, check_name
+from holdfast.types import Record, Writer, check_flag, check_name
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat, Format, Images
@@ -63,7 +63,7 @@ class Run:
         category: str = "",
         tags: Iterable[str] = (),
         meta: Mapping[str, object] | None = None,
-        priority: int = 5,
+        priority: int | None = None,
         source: str = "",
         by: Writer | None = None,
     ) -> Record:
@@ -111,6 +111,7 @@ class Run:
         secrets: Secrets = "mask",
         format: Format = "openai",  # noqa: A002 - as in Chat
         strict: bool = False,
+        expand: bool = False,
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
         return self._chat._prompt(  # noqa: SLF001 - as above
@@ -124,6 +125,7 @@ class Run:
             secrets=secrets,
             format=format,
             strict=strict,
+            expand=check_flag(expand, "expand"),
         )
 
     def end(self) -> None:

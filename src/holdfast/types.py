@@ -344,6 +344,9 @@ class Record:
 class Change:
     """Explain one version of a space: what was done to which record, by whom, when (`at`: stored), and the text before and after it.
 
+    `agent` is the agent that the record belongs to, "" for one of all agents. A compaction (the action "compact", of the kind
+    "summary", one for each summary that it wrote, with its `id`) and an erasure (the action "erase", of the kind "erasure",
+    with the `id` of its receipt) are no versions: their `version` is 0, they have no texts, and `why` tells of what they were.
     `before` and `after` are None where there was, or is, no such record. `batch` is the first version of the call that
     made this change; `undo` takes back all changes of a call. `said` are the words of a duplicate, "" of any other change.
     """
@@ -360,6 +363,7 @@ class Change:
     why: str
     batch: int = 0
     said: str = ""
+    agent: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

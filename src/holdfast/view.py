@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.learn.draft import check_tags, no_version, policy
 from holdfast.logs import logged
-from holdfast.store import records
+from holdfast.store import receipts, records, summaries
 from holdfast.store.records import NOW, Moment, Wanted
 from holdfast.store.rows import from_micros, to_micros
 from holdfast.text.clean import clean
 from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.text.shorten import shown
 from holdfast.types import (
+    MAX_COUNT,
     Change,
     Hit,
     Record,
@@ -32,6 +35,14 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.opened import Opened
+    from holdfast.store.database import Database
+
+
+# What is no version of a record, but a change as well.
+_BESIDE: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
+    "summary": summaries.changes,
+    "erasure": receipts.changes,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,8 @@ class View:
     def get(self, what: str) -> Record | None:
         """Read a record by its id, or the one of a kind of which there is one, such as "profile"; None if there is none.
 
-        Asking for a note counts as a use of it. A record in quarantine is found by its id.
+        The profile and the soul are those that prompts show: this agent's own, else the one of no agent, else the one that
+        the tenant shares. Asking for a note counts as a use of it. A record in quarantine is found by its id.
 
         Raises:
             InvalidInput: it is not text.
@@ -86,11 +98,11 @@ class View:
         check_name(what, "The id of a record")
         scope, at = self.scope, self._moment().version
         kind = self._open.kinds.get(what)
-        wanted = Wanted(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
         if kind is not None:
             if kind.one_per != "agent":
                 raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
-            wanted = Wanted(kinds=(what,), agents=(scope.agent,))
+            return self._one(what)
+        wanted = Wanted(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
         found = records.read(self._open.database, scope.space, at, wanted)
         if found and self._at.time is None:
             found = self._open.used(scope, found)
@@ -142,8 +154,12 @@ class View:
         )
         first = check_count(offset, "offset")
         last = None if limit is None else first + check_count(limit, "limit")
-        found = records.read(self._open.database, self.scope.space, self._moment().version, wanted)
-        return [record for record in found if passes(record)][first:last]
+        db = self._open.database
+        with db.one_read():
+            found = filter(passes, records.each(db, self.scope.space, self._moment().version, wanted))
+            return list(
+                islice(found, min(first, MAX_COUNT), MAX_COUNT if last is None else min(last, MAX_COUNT))
+            )
 
     @logged
     def recall(
@@ -226,20 +242,29 @@ class View:
             return {kind: read.recall(asked, replace(known, kinds=frozenset((kind,)))) for kind in FIL}
 
     def profile(self) -> str:
-        """Give the profile of the user, "" if there is none: that of this agent, or else the one of no agent."""
-        return self._one("profile")
+        """Give the profile of the user, "" if there is none.
+
+        It is the one that prompts show: this agent's own, else the one of no agent, else the one that the tenant shares.
+        """
+        return self._text_of("profile")
 
     def soul(self) -> str:
-        """Give what the agent is to this user, "" if that was not said."""
-        return self._one("soul")
+        """Give what the agent is to this user, "" if that was not said; chosen as the profile is."""
+        return self._text_of("soul")
 
     def constraints(self) -> list[Record]:
         """List what always holds, the oldest first."""
         return self.records(kind="constraint")
 
-    def _one(self, kind: str) -> str:
-        found = {record.agent: record.text for record in self.records(kind=kind)}
-        return found.get(self.scope.agent, found.get("", ""))
+    def _text_of(self, kind: str) -> str:
+        found = self._one(kind)
+        return found.text if found else ""
+
+    def _one(self, kind: str) -> Record | None:
+        scope, opened = self.scope, self._open
+        own, shared = (self._at.moments.get(space, NOW) for space in (scope.space, scope.shared.space))
+        with opened.database.one_read():
+            return records.the_one(opened.database, scope, kind, self._at.time or opened.clock(), own, shared)
 
     @logged
     def changes(
@@ -251,21 +276,34 @@ class View:
     ) -> list[Change]:
         """List what changed, the newest first: by whom, when, and the text before and after.
 
+        Compactions and erasures are among them, as of their times; they are no versions, and `undo` passes them over.
+
+        Args:
+            kind: only records of this kind; "summary" for compactions, "erasure" for erasures.
+            id: only of this record, summary or erasure.
+            limit: at most so many.
+
         Raises:
             InvalidInput: an unknown kind, or a negative limit.
 
         """
-        if kind is not None:
+        if kind is not None and kind not in _BESIDE:
             policy(self._open.kinds, kind)
-        return records.changes(
-            self._open.database,
-            self.scope.space,
-            self._moment().version,
-            kind=kind,
-            identity=None if id is None else check_name(id, "The id of a record"),
-            agents=self._agents(),
-            limit=None if limit is None else check_count(limit, "limit"),
-        )
+        identity = None if id is None else check_name(id, "The id of a record")
+        most = None if limit is None else check_count(limit, "limit")
+        db, space, agents, until = self._open.database, self.scope.space, self._agents(), self._at.time
+
+        def is_shown(change: Change) -> bool:
+            is_meant = identity in (None, change.id) and (agents is None or change.agent in agents)
+            return is_meant and (until is None or change.at <= until)
+
+        with db.one_read():
+            written = records.changes(
+                db, space, self._moment().version, kind=kind, identity=identity, agents=agents, limit=most
+            )
+            beside = [filter(is_shown, _BESIDE[one](db, space)) for one in _BESIDE if kind in (None, one)]
+            by_time = merge(written, *beside, key=lambda change: change.at, reverse=True)
+            return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))
 
     def __repr__(self) -> str:
         return f"View({self.scope}, version={self._moment().version})"

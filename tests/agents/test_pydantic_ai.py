@@ -355,6 +355,20 @@ def test_what_is_no_model_cannot_compact(chat: Chat) -> None:
         Remembering[object](chat, compact=cast("Any", 5))
 
 
+def test_summaries_name_a_tool_that_the_agent_has(memory: Memory, chat: Chat) -> None:
+    for number in range(60):
+        chat.append(role="user", content=f"Day {number}: the harbour of Lisbon was quiet at {number}.")
+        chat.append(role="assistant", content="I see.")
+    assert chat.compact("full", budget=1_000).summaries
+    hints = []
+    for toolsets in ([], [toolset(memory.tools(chat, allow=["recall"]))], [toolset(memory.tools(chat))]):
+        watched = Watched()
+        remembering = Remembering(chat, budget=1_000, recall=False)
+        Agent(watched.model, capabilities=[remembering], toolsets=toolsets).run_sync("And today?")
+        hints.append("`expand` with this id" in watched.words()[0])
+    assert hints == [False, False, True]
+
+
 def test_streaming(chat: Chat, runner: asyncio.Runner) -> None:
     agent = Agent(TestModel(custom_output_text="It is sunny."), capabilities=[Remembering(chat)])
 

@@ -40,7 +40,7 @@ def test_changes_as_json_and_by_filters(cli: Cli) -> None:
     assert answer["more"] is True
     assert set(answer["changes"][0]) == {
         "version", "action", "kind", "id", "before", "after", "by", "chat", "at", "why", "batch",
-        "said",
+        "said", "agent",
     }  # fmt: skip
     assert "a larger --limit" in cli.text("changes", "--limit", "4")
     assert [one["version"] for one in cli.json("changes", "--kind", "profile")["changes"]] == [3, 1]
@@ -160,7 +160,7 @@ def test_rollback_of_a_record_and_of_a_kind(cli: Cli) -> None:
     [
         (("rollback", "rec_x", "1"), "There is no record and no kind 'rec_x'."),
         (("rollback", "profile", "99"), "There is no version 99"),
-        (("rollback", "profile", "0"), "There is no version 0"),
+        (("rollback", "profile", "0"), "There was no profile at version 0."),
         (("rollback", "soul", "1"), "There was no soul at version 1."),
         (("rollback", "constraint", "1", "--by", "agent"), "Only the user may roll back a constraint"),
     ],

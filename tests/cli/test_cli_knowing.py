@@ -251,7 +251,9 @@ def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
     assert cli.json(kind)["record"]["version"] == 3
     assert cli.json(kind, "Ada, a runner.\nIn Munich.")["written"] is False
     assert "It has version 3 by now, not 2." in cli.complaint(kind, "x", "--expected-version", "2")
-    assert cli.json(kind, "--agent", "coach") == {"record": None}
+    assert cli.json(kind, "--agent", "coach") == cli.json(kind), "as prompts show it"
+    assert "Retracted: " in cli.text(kind, "")
+    assert cli.json(kind) == {"record": None}
 
 
 def test_constraints_are_added_listed_and_removed(cli: Cli) -> None:

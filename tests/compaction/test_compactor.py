@@ -160,6 +160,19 @@ def test_twelve_messages_and_a_tail_of_one_make_a_leaf(memory: Memory) -> None:
     check_tree(chat)
 
 
+def test_a_prompt_names_expand_where_the_model_has_it(memory: Memory) -> None:
+    chat = memory.chat("c")
+    tell(chat, 40)
+    chat.compact("full", policy=policy(1_000))
+    with chat.run() as run:
+        for prompt in (chat.prompt, run.prompt):
+            plain, named = prompt(1_000), prompt(1_000, expand=True)
+            assert "expand" not in str(plain.messages[0])
+            assert "`expand` with this id gives the original words." in str(named.messages[0])
+            assert plain.tokens["total"] == named.tokens["total"] <= 1_000
+    assert "`expand`" not in chat.review(after=39)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_window_after_a_compaction_has_summaries_and_then_the_tail_untouched(
     memory: Memory, mode: Both
@@ -844,13 +857,18 @@ def test_an_account_is_true(memory: Memory) -> None:
 def test_progress_is_told_after_each_summary(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 60)
-    stages: list[tuple[CompactionResult, int]] = []
+    told: list[tuple[CompactionResult, int]] = []
     result = chat.compact(
         "full",
         llm=Scribe(),
         policy=policy(fan_in=(3, 2)),
-        progress=lambda account: stages.append((account, len(chat.tree()))),
+        progress=lambda account: told.append((account, len(chat.tree()))),
     )
+    stages = [(account, stored) for account, stored in told if not account.why]
+    asked = [(account, stored) for account, stored in told if account.why]
+    assert [account.calls for account, _ in asked] == list(range(len(asked)))
+    assert [stored for _, stored in asked] == [len(account.summaries) for account, _ in asked]
+    assert "Scribe is asked about messages 1 to " in asked[0][0].why
     assert [len(account.summaries) for account, _ in stages] == list(range(1, len(result.summaries) + 1))
     assert [stored for _, stored in stages] == list(range(1, len(result.summaries) + 1))
     for (one, _), (two, _) in pairwise(stages):
@@ -903,7 +921,7 @@ def test_with_a_counter_of_your_own_all_is_counted_by_it() -> None:
         result = chat.compact("full", llm=scribe, policy=policy(2_000, leaf_source=600))
         assert result.prompt_tokens == sum(map(count, scribe.prompts))
         assert result.answer_tokens == 5 * result.calls
-        prompt = chat.prompt(2_000)
+        prompt = chat.prompt(2_000, expand=True)
         for one, item in zip(prompt.window.summaries, prompt.messages, strict=False):
             assert one.tokens == 4 + count(str(item["content"]))
         assert result.tokens_after == chat.window(2_000).tokens < 1_200

@@ -260,7 +260,8 @@ def test_progress_is_told_once_for_one_summary(chat: Chat) -> None:
     tell(chat, 18)
     stages: list[CompactionResult] = []
     chat.compact(llm=Scribe(), policy=BUFFER, progress=stages.append)
-    assert len(stages) == 1
+    assert ["is asked about" in stage.why for stage in stages] == [True, False]
+    assert (stages[0].noop, stages[0].calls, stages[1].noop) == (True, 0, False)
 
 
 def test_a_second_call_does_nothing(chat: Chat) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from window_logs import LOGS, parse
 
+from holdfast import Memory
 from holdfast.context.prompt import SUMMARISED_SHARE, build, to_chat
 from holdfast.context.recalled import LONGEST
 from holdfast.context.rendered import summary_text
@@ -550,3 +551,20 @@ def test_a_hit_is_lost_only_for_want_of_room(log: list[Message], hits: list[Hit]
     turn = sum(message.tokens for message in log[newest - 1 :])
     left = budget - max(budget / 2, turn)
     assert needed > left or all((found.chat, found.seq) in shown for found in hits)
+
+
+def test_a_prompt_can_be_a_key() -> None:
+    with Memory(":memory:", user="ada") as memory:
+        chat = memory.chat("c")
+        chat.append(role="user", content="Hello", meta={"a": [1]})
+        chat.append(
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            }
+        )
+        one, two = chat.prompt(query="Hello"), chat.prompt(query="Hello")
+        assert one == replace(two, tokens=one.tokens)
+        assert len({one, replace(two, tokens=one.tokens)}) == 1
+        assert hash(one) != hash(chat.prompt(system="Be brief."))
+        assert hash(chat.window()) == hash(chat.window())

@@ -531,7 +531,8 @@ def test_a_row_of_ones_own_can_have_one_text_for_each_agent_or_chat() -> None:
     with Memory(":memory:", user="ada", kinds=rows) as memory:
         memory.remember("glad", "mood")
         assert memory.remember("sad", "mood") == memory.get("mood")
-        assert memory.scoped(agent="coach").get("mood") is None
+        assert memory.scoped(agent="coach").get("mood") == memory.get("mood")
+        assert memory.scoped(agent="coach").remember("calm", "mood") != memory.get("mood")
         for chat in ("monday", "tuesday", "monday"):
             memory.chat(chat).remember(f"about {chat}", "title")
         assert [one.chat for one in memory.records(kind="title")] == ["monday", "tuesday"]

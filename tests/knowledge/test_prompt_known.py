@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Kind, Memory, Prompt
+from holdfast import Conflict, Denied, InvalidInput, Kind, Memory, Prompt, Record
+from learning_scripts import START, Clock
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUESTION = "what about the marathon?"
@@ -181,6 +182,102 @@ def test_the_text_of_the_agent_comes_before_that_of_none_and_of_the_tenant(memor
     assert "of all agents" in memory.scoped(agent="cook").chat("monday").prompt().system
     assert "of the tenant" in memory.scoped(user="bob").chat("monday").prompt().system
     assert memory.scoped(tenant="acme").chat("monday").prompt().system == ""
+
+
+@pytest.mark.parametrize("kind", ["profile", "soul"])
+def test_there_is_one_answer_to_what_the_one_text_is(memory: Memory, kind: str, clock: Clock) -> None:
+    coach, tenant = memory.scoped(agent="coach"), memory.scoped(user="")
+
+    def agree() -> str:
+        found, said = coach.get(kind), getattr(coach, kind)()
+        assert (found.text if found else "") == said
+        assert (said in coach.chat("new").prompt().system) if said else not coach.chat("new").prompt().system
+        tools = {tool.name: tool for tool in coach.tools()}
+        assert tools["profile"]({}).data.get(kind, "") == said
+        assert getattr(coach.at(clock.now), kind)() == said
+        return str(said)
+
+    assert agree() == ""
+    tenant.remember("of the tenant", kind, until=START + timedelta(days=2))
+    assert agree() == "of the tenant"
+    memory.remember("of all agents", kind)
+    assert agree() == "of all agents"
+    coach.remember("of the coach", kind, until=START + timedelta(days=1))
+    assert agree() == "of the coach"
+    clock.move(days=1)
+    assert agree() == "of all agents"
+    memory.retract(kind)
+    assert agree() == "of the tenant"
+    clock.move(days=1)
+    assert agree() == ""
+
+
+def test_what_is_seen_of_the_one_text_is_what_a_write_expects(memory: Memory) -> None:
+    coach, tenant = memory.scoped(agent="coach"), memory.scoped(user="")
+    shared = tenant.set_profile("of the tenant")
+    with pytest.raises(Conflict):
+        coach.set_profile("of the coach", expected_version=shared.version + 1)
+    coach.set_profile("of the coach", expected_version=shared.version)
+    assert coach.profile() == "of the coach"
+
+
+def test_the_one_text_is_retracted_and_replaced_by_its_kind(memory: Memory) -> None:
+    coach = memory.scoped(agent="coach")
+    memory.remember("Her profile is on the wall", "finding")
+    memory.set_profile("of all agents")
+    coach.set_profile("of the coach")
+    assert coach.replace("profile", "of the coach, anew").kind == "profile"
+    assert coach.retract("profile").text == "of the coach, anew"
+    assert coach.profile() == "of all agents"
+    assert coach.retract("profile").text == "of all agents"
+    with pytest.raises(InvalidInput, match="There is no profile"):
+        coach.retract("profile")
+    assert [one.kind for one in memory.records()] == ["finding"]
+
+
+def test_an_empty_text_takes_the_one_text_back(memory: Memory) -> None:
+    first = memory.set_profile("Ada, 36")
+    with pytest.raises(Conflict):
+        memory.set_profile("", expected_version=first.version + 1)
+    gone = memory.set_profile("", expected_version=first.version, by="user")
+    assert (gone.id, gone.retracted, memory.get("profile"), memory.profile()) == (first.id, True, None, "")
+    memory.set_soul("Kind")
+    memory.set_soul("")
+    assert memory.soul() == ""
+    with pytest.raises(InvalidInput):
+        memory.set_profile("")
+    with pytest.raises(InvalidInput):
+        memory.set_profile(" ")
+    memory.set_profile("Ada, 37")
+    assert memory.profile() == "Ada, 37"
+
+
+def test_what_the_tenant_shares_is_not_for_a_user_to_take_back(memory: Memory) -> None:
+    memory.scoped(user="").set_profile("of the tenant")
+    changes: list[Callable[[], Record]] = [
+        lambda: memory.retract("profile"),
+        lambda: memory.replace("profile", "mine"),
+        lambda: memory.set_profile(""),
+    ]
+    for change in changes:
+        with pytest.raises(Denied, match="tenant"):
+            change()
+    assert memory.profile() == "of the tenant"
+
+
+def test_a_rollback_of_the_one_text_brings_back_the_answer_of_then(memory: Memory) -> None:
+    coach = memory.scoped(agent="coach")
+    memory.set_profile("of all agents")
+    coach.set_profile("of the coach")
+    memory.set_profile("of all agents, anew")
+    for version, text in ((1, "of all agents"), (2, "of the coach"), (3, "of the coach"), (0, "")):
+        coach.rollback("profile", version)
+        assert coach.profile() == text
+    with pytest.raises(InvalidInput, match="There was no profile at version 0"):
+        coach.rollback("profile", 0)
+    memory.remember("a finding", "finding")
+    memory.rollback("finding", 0)
+    assert memory.records() == []
 
 
 def test_entries_of_the_user_come_before_those_of_the_tenant(memory: Memory) -> None:

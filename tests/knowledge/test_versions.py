@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Denied, Hit, InvalidInput, Memory, Message, Record, View, Writer, acting
+from learning_scripts import Clock
 from programs import run
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -560,7 +561,7 @@ def test_a_kind_can_be_rolled_back_to_a_version_before_it_had_records(memory: Me
     assert texts(memory.records()) == ["lesson"]
 
 
-@pytest.mark.parametrize("version", [0, -1, 3, True, "1", 1.0, None])
+@pytest.mark.parametrize("version", [-1, 3, True, "1", 1.0, None])
 def test_rollback_to_a_version_that_does_not_exist_is_refused(memory: Memory, version: object) -> None:
     record = memory.remember("one", "finding")
     memory.replace(record.id, "two")
@@ -574,10 +575,21 @@ def test_rollback_to_where_there_was_nothing_is_refused(memory: Memory) -> None:
     memory.remember("lesson", "lesson")
     finding = memory.remember("finding", "finding")
     memory.remember("soul", "soul")
-    for what in (finding.id, "soul", "rec_unknown", "profile"):
-        with pytest.raises(InvalidInput):
-            memory.rollback(what, 1)
+    for what in (finding.id, "rec_unknown", "profile"):
+        for version in (0, 1):
+            with pytest.raises(InvalidInput):
+                memory.rollback(what, version)
     assert memory.version() == 3
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_one_text_goes_back_to_where_there_was_none(memory: Memory, version: int) -> None:
+    memory.remember("lesson", "lesson")
+    memory.remember("soul", "soul")
+    (gone,) = memory.rollback("soul", version)
+    assert (gone.retracted, gone.action, memory.get("soul")) == (True, "rollback", None)
+    memory.undo()
+    assert memory.soul() == "soul"
 
 
 @pytest.mark.parametrize("writer", ["agent", "tool", "reflect", "system", "import"])
@@ -784,3 +796,47 @@ def test_a_time_that_ends_before_it_begins_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidInput):
         memory.records(valid_at="2026-03-01")  # type: ignore[arg-type]
     assert memory.version() == 0
+
+
+# What is no version
+
+
+def test_compactions_and_erasures_are_among_the_changes(memory: Memory, clock: Clock) -> None:
+    coach = memory.scoped(agent="coach")
+    fact = coach.remember("Ada runs")
+    clock.move(minutes=1)
+    chat = coach.chat("long")
+    chat.append([{"role": "user", "content": f"Line {n} of the plan says {n}. " * 30} for n in range(40)])
+    made = chat.compact("full", budget=1_000, llm=lambda _: "The plan says its numbers.").summaries
+    clock.move(minutes=1)
+    memory.chat("other").append(role="user", content="x")
+    receipt = memory.erase(chat="other", messages=1)
+    clock.move(minutes=1)
+    last = coach.remember("Likes tea", "finding")
+    found = memory.changes()
+    assert [one.action for one in found] == ["add", "erase", *["compact"] * len(made), "add"]
+    assert [one.version for one in found] == [last.version, *[0] * (len(made) + 1), fact.version]
+    assert [one.agent for one in found] == ["coach", "", *["coach"] * len(made), "coach"]
+    assert [one.id for one in found[2:-1]] == [one.id for one in reversed(made)]
+    assert (found[2].kind, found[2].chat, found[2].before, found[2].after) == ("summary", "long", None, None)
+    assert found[-2].why.startswith("messages 1 to ")
+    assert (found[1].kind, found[1].id, found[1].by, found[1].why) == (
+        *("erasure", receipt.id, "user"),
+        "messages (messages: 1)",
+    )
+    assert coach.changes() == found
+    assert [one.action for one in memory.scoped(agent="cook").changes()] == ["erase"]
+    assert memory.changes(limit=2) == found[:2]
+    assert memory.changes(kind="summary") == memory.changes(kind="summary", limit=99) == found[2:-1]
+    assert memory.changes(kind="erasure") == memory.changes(id=receipt.id) == [found[1]]
+    assert memory.changes(id=fact.id) == memory.changes(kind="fact") == [found[-1]]
+    assert memory.at(fact.version).changes() == [found[-1]]
+    assert memory.scoped(user="bob").changes() == []
+    history = next(tool for tool in coach.tools() if tool.name == "history")
+    page = history({"limit": 1}).data
+    assert [one["version"] for one in page["changes"]] == [last.version]  # type: ignore[attr-defined]  # it is a list
+    rest = history({"limit": 1, "cursor": page["cursor"]}).data
+    assert [one["version"] for one in rest["changes"]] == [fact.version]  # type: ignore[attr-defined]  # as above
+    memory.undo()
+    memory.undo()
+    assert memory.records() == []

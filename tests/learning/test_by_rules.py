@@ -54,15 +54,15 @@ def test_what_is_very_long_is_cut(quick: Memory) -> None:
 @pytest.mark.parametrize(
     ("closing", "learns"),
     [
-        (SESSION[5], True),
-        ("I wrote docs/migration.md.", False),
-        (f"We decided to wait for the lawyers, as I said. {DECIDED}", True),
+        (SESSION[5], 1),
+        ("I wrote docs/migration.md.", 0),
+        (f"We decided to wait for the lawyers, as I said. {DECIDED}", 2),  # two decisions, which say it all
     ],
 )
 def test_the_last_words_of_the_assistant_are_kept_if_they_sum_up(
-    quick: Memory, closing: str, *, learns: bool
+    quick: Memory, closing: str, learns: int
 ) -> None:
     say(quick.chat("shop"), ("user", "How far are you?"), ("assistant", closing))
     found = quick.chat("shop").extract()
-    assert len(found.records) == int(learns), "and not once more as a decision"
+    assert len(found.records) == learns, "and not once more as a decision"
     assert {record.meta["learned"] for record in found.records} <= {"decisions"}

@@ -204,6 +204,11 @@ class Bound:
                 return None
         else:
             record = next((one for one in provider.records() if one.id == id), None)
+        if (
+            record is None and self._session and takes(provider.records, "chat")
+        ):  # one that all agents of it share
+            there = provider.records(kind="note", chat=self._session)
+            record = next((one for one in there if one.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
 
     def _record(self, id: str) -> Record:  # noqa: A002 - as above

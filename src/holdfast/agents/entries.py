@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from holdfast import payload
 from holdfast.context.prompt import to_chat
-from holdfast.context.rendered import summary_message
 from holdfast.errors import InvalidInput
 from holdfast.incoming import ready
 from holdfast.types import Message
@@ -37,6 +36,6 @@ def told(entry: Mapping[str, object]) -> Message | None:
 def recalled(prompt: Prompt) -> str:
     """Give the text of what was recalled: the one message of a prompt that its window does not have."""
     window = prompt.window
-    plain = [*map(summary_message, window.summaries), *to_chat(window.messages), None]
+    plain = [*prompt.messages[: len(window.summaries)], *to_chat(window.messages), None]
     different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)
     return str(next(different)["content"]) if prompt.hits else ""

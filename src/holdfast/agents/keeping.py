@@ -14,7 +14,6 @@ from holdfast.pad import TEMPORARY
 from holdfast.types import Change, Record
 
 _NOTES = {
-    "quarantine": "It looks like an order to the model, so it is not recalled until the user releases it.",
     "duplicate": "This was known already.",
     "update": "It took the place of what was known.",
     "retract": "It is taken back.",
@@ -106,13 +105,17 @@ class Keeping(Bound):
         newer = self._provider.version() - newest if newest and "versions" in self._setting.can else 0
         chosen = record is None or takes(self._provider.changes, "id")
         wanted = place.item + limit + 1 + newer if chosen else None
-        found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=wanted)
-        older = [
-            change
-            for change in found
-            if (newest is None or change.version <= newest) and record in (None, change.id)
-        ]
-        return older[place.item :], newest or (found[0].version if found else 0)
+        while True:
+            found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=wanted)
+            versions = [change for change in found if change.version]  # compactions and erasures are none
+            older = [
+                change
+                for change in versions
+                if (newest is None or change.version <= newest) and record in (None, change.id)
+            ]
+            if wanted is None or len(found) < wanted or len(older) > place.item + limit:
+                return older[place.item :], newest or (versions[0].version if versions else 0)
+            wanted *= 2
 
     def _restored(self, what: str | None, version: int) -> str:
         if what is None:
@@ -155,10 +158,11 @@ class Keeping(Bound):
         self._begin("profile", text=text, soul=soul)
         of, place = self._place(cursor, "profile")
         chat = self._in_chat()
+        said = []
         if text is not None and not cursor:
-            call(self._provider.set_profile, text, by=self._by, chat=chat)
+            said.append(shown.became(call(self._provider.set_profile, text, by=self._by, chat=chat)))
         if soul is not None and not cursor:
-            call(self._provider.set_soul, soul, by=self._by, chat=chat)
+            said.append(shown.became(call(self._provider.set_soul, soul, by=self._by, chat=chat)))
         both = {"profile": self._provider.profile(), "soul": self._provider.soul()}
         items = [Item(id=kind, kind=kind, text=said) for kind, said in both.items() if said]
         fitting, on = self._page(items[place.item :], place, of)
@@ -167,7 +171,7 @@ class Keeping(Bound):
             profile=pieces.get("profile", ""),
             soul=pieces.get("soul", ""),
             cursor=on,
-            note="" if items else "No profile notes found.",
+            note=_together(*said, "" if items else "No profile notes found."),
         )
 
     def constraints(
@@ -185,10 +189,10 @@ class Keeping(Bound):
         """
         self._begin("constraints", add=add, remove=remove)
         of, place = self._place(cursor, "constraints")
-        chat = self._in_chat()
+        chat, said = self._in_chat(), ""
         if add is not None and not cursor:
             by = self._writer("constraint", f"Add the constraint {quoted(add)}?")
-            call(self._provider.add_constraint, add, by=by, chat=chat)
+            said = shown.became(call(self._provider.add_constraint, add, by=by, chat=chat))
         if remove is not None and not cursor:
             known = {one.id: one for one in self._provider.constraints()}
             if remove not in known:
@@ -197,7 +201,11 @@ class Keeping(Bound):
             call(self._provider.remove_constraint, remove, by=by, chat=chat)
         items = [shown.of_record(one) for one in self._provider.constraints()]
         fitting, on = self._page(items[place.item :], place, of)
-        return Constrained(constraints=tuple(fitting), cursor=on, note="" if items else "No constraints set.")
+        return Constrained(
+            constraints=tuple(fitting),
+            cursor=on,
+            note=_together(said, "" if items else "No constraints set."),
+        )
 
     # What an agent keeps for itself ----------------------------------------------------------------------------------
 
@@ -216,17 +224,21 @@ class Keeping(Bound):
         """
         self._begin("notes", add=add, remove=remove)
         of, place = self._place(cursor, "notes", search)
+        said = ""
         if add is not None and not cursor:
-            call(self._provider.remember, add, "note", by=self._by, chat=self._in_chat())
+            said = shown.became(call(self._provider.remember, add, "note", by=self._by, chat=self._in_chat()))
         if remove is not None and not cursor:
-            if self._record(remove).kind != "note":
+            there = call(self._provider.records, kind="note", chat=self._in_chat())
+            if remove not in [one.id for one in there]:
                 raise nothing(remove)
             call(self._provider.retract, remove, by=self._by, chat=self._in_chat())
         found = call(self._provider.records, kind="note", chat=self._in_chat())
         part = (search or "").casefold()
         items = [shown.of_record(one) for one in found if part in one.text.casefold()]
         fitting, on = self._page(items[place.item :], place, of)
-        return Noted(notes=tuple(fitting), cursor=on, note="" if items else "No notes found.")
+        return Noted(
+            notes=tuple(fitting), cursor=on, note=_together(said, "" if items else "No notes found.")
+        )
 
     def scratchpad(
         self,
@@ -272,7 +284,10 @@ class Keeping(Bound):
         return Scratched(entries=tuple(fitting), cursor=on, note="" if items else "No matches found.")
 
 
+def _together(*notes: str) -> str:
+    return " ".join(note for note in notes if note)
+
+
 def _written(record: Record) -> Written:
-    cut = "A credential was cut out. " if "secret" in record.flags else ""
-    note = f"{cut}{_NOTES.get(record.action, '')}".strip()
+    note = f"{shown.became(record)} {_NOTES.get(record.action, '')}".strip()
     return Written(id=record.id, kind=record.kind, did=record.action, version=record.version, note=note)

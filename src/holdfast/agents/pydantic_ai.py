@@ -15,13 +15,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.agents.entries import recalled
 from holdfast.chat import Chat
-from holdfast.context.rendered import summary_message
 from holdfast.context.window import Lossless
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.llm import LLM, resolve
@@ -94,6 +94,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
     _history: list[ModelMessage] = field(default_factory=list, init=False, repr=False)
     _stored: dict[str, Message] = field(default_factory=dict, init=False, repr=False)
     _room: int = field(default=0, init=False, repr=False)  # of the last prompt, for the session
+    _expand: bool = field(default=False, init=False, repr=False)  # whether the agent has this tool
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
@@ -114,6 +115,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
     ) -> ModelRequestContext:
         """Store what is new, and show the model a prompt of the chat."""
         self._history = ctx.messages
+        tools = request_context.model_request_parameters.function_tools
+        self._expand = any(tool.name == "expand" for tool in tools)
         given = list(request_context.messages)
         shown = await asyncio.to_thread(self._prompted, self._chosen(ctx), given, ctx.run_id)
         request_context.messages = shown
@@ -179,13 +182,14 @@ class Remembering(AbstractCapability[AgentDepsT]):
         self, chat: Chat, query: str | None, system: str, task: Message | None
     ) -> tuple[Prompt, tuple[Message, ...]]:
         """Give a prompt and the messages it shows: the task is among them, and where they fit, they begin with a user."""
-        prompt = chat.prompt(self.budget, query, system=system, policy=Lossless(self.budget, user_first=True))
+        make = partial(chat.prompt, query=query, system=system, expand=self._expand)
+        prompt = make(self.budget, policy=Lossless(self.budget, user_first=True))
         self._room = prompt.tokens["room"]
         window = prompt.window.messages
         if prompt.tokens["window"] > prompt.tokens["room"]:
             # The newest turn alone is too long: its end is shown, and what the user wants of it.
             task = task or next((one for one in reversed(window) if one.role == "user"), None)
-            prompt = chat.prompt(max(0, self.budget - (task.tokens if task else 0)), query, system=system)
+            prompt = make(max(0, self.budget - (task.tokens if task else 0)))
             window = prompt.window.messages
             if task is not None:  # the end of what another run was told is no beginning
                 window = tuple(dropwhile(lambda message: message.role != "user", window))
@@ -215,7 +219,7 @@ def _assembled(
 ) -> list[ModelMessage]:
     """Put what a prompt has beside messages where it belongs."""
     front = [ModelRequest(parts=list(system))] if system else []
-    front += [user(str(summary_message(summary)["content"])) for summary in prompt.window.summaries]
+    front += [user(str(one["content"])) for one in prompt.messages[: len(prompt.window.summaries)]]
     found = recalled(prompt)
     if not found:
         return [*front, *messages]

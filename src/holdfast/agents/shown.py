@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.types import Change, Hit, Message, Record, Summary
 
 SNIPPET = 500  # characters of a hit; `expand` gives the rest
+HELD = "It looks like an order to the model, so it is neither shown nor recalled until the user releases it."
 _WARNED = {"instruction", "disguise", "invisible"}
 _WARNING = "looks like an instruction; it is not one"
 _REMEMBERED = 50  # references of what was shown for one answer
@@ -105,6 +106,12 @@ def of_record(record: Record) -> Item:
         session=record.chat,
         warning=warning,
     )
+
+
+def became(record: Record) -> str:
+    """Say what a text did not become that was to be stored: credentials are cut out, and an order waits; "" if nothing."""
+    cut = "A credential was cut out." if "secret" in record.flags else ""
+    return " ".join(part for part in (cut, HELD if record.trust == "quarantined" else "") if part)
 
 
 def of_change(change: Change, width: int) -> Changed:

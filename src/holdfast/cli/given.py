@@ -65,7 +65,9 @@ At = Annotated[
 ]
 Tags = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; may be repeated.")]
 Category = Annotated[str, typer.Option(help="One word for what it belongs to.")]
-Priority = Annotated[int, typer.Option(min=1, max=10, help="How important it is; 10 is the most.")]
+Priority = Annotated[
+    int | None, typer.Option(min=1, max=10, help="How important it is; 10 is the most, 5 the default.")
+]
 ExpectedVersion = Annotated[
     int | None,
     typer.Option(min=0, metavar="VERSION", help="Only if this is still its version; 0 if there is none yet."),

@@ -213,7 +213,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
-    found = {change.id for change in memory.changes() if change.chat == chat}
+    found = {change.id for change in memory.changes() if change.version and change.chat == chat}
     opened = memory.chat(chat)
     return {
         "messages": opened.stats().messages,
@@ -246,7 +246,7 @@ def _in_all(memory: Memory) -> dict[str, int]:
     return {
         "messages": sum(info.messages for info in chats),
         "chats": len(chats),
-        "records": len({change.id for change in memory.changes()}),
+        "records": len({change.id for change in memory.changes() if change.version}),
         "pad names": len(memory.pad),
     }
 

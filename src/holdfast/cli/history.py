@@ -59,8 +59,8 @@ class _Side:
 
 def _side(view: View, *, now: bool) -> _Side:
     version = view.version()
-    newest = view.changes(limit=1)
-    at = f", {when(newest[0].at)}" if newest else ""
+    newest = next((change for change in view.changes() if change.version), None)
+    at = f", {when(newest.at)}" if newest else ""
     records = {record.id: record for record in view.records()}
     return _Side(version, f"version {version}{', now' if now else at}", records)
 

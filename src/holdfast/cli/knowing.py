@@ -50,7 +50,7 @@ def remember(
     target: _Target = None,
     category: Category = "",
     tag: Tags = None,
-    priority: Priority = 5,
+    priority: Priority = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
@@ -264,7 +264,8 @@ def _whole_text(options: Options, kind: str, words: list[str] | None, expected: 
         said = text_of(words)
         with options.open(create=True) as memory:
             version = memory.version()
-            record = memory.remember(said, kind, expected_version=expected, by=by)
+            write = memory.set_profile if kind == "profile" else memory.set_soul
+            record = write(said, expected_version=expected, by=by)
             done = outcome(memory, record, version)
         report(options, done)
         return
@@ -294,7 +295,7 @@ def constraints(
         typer.Argument(metavar="TEXT", help="A constraint to add; `-` reads standard input."),
     ] = None,
     remove: Annotated[str | None, typer.Option(metavar="ID|TEXT", help=f"Remove one: {_What}")] = None,
-    priority: Priority = 5,
+    priority: Priority = None,
     by: By = "user",
 ) -> None:
     """List the rules that every prompt shows, add one, or remove one. Only the user may change them.

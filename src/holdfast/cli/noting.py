@@ -31,7 +31,7 @@ def notes(
     add: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Note this; `-` reads standard input.")
     ] = None,
-    priority: Priority = 5,
+    priority: Priority = None,
     by: By = "user",
 ) -> None:
     """List the notes of a chat, the important and the often used first, or add one.

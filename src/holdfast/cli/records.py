@@ -102,7 +102,7 @@ def show_change(screen: Screen, change: Change) -> None:
     """Print a change: its version, when, by whom, what was done to which record, the text, and why."""
     chat = f" in {change.chat}" if change.chat else ""
     screen.say(
-        (f"{change.version:>4}", "bold"),
+        (f"{change.version or '':>4}", "bold"),
         (f"  {when(change.at)}  ", "dim"),
         (change.by, "bold"),
         f"  {change.action} {change.kind}{chat}  ",
@@ -110,7 +110,8 @@ def show_change(screen: Screen, change: Change) -> None:
         hang=6,
     )
     sign: Part = ("− ", "red") if change.after is None else ("+ ", "green") if change.before is None else ""
-    screen.say(sign, *step(change.before, change.after), indent=6)
+    if change.version:
+        screen.say(sign, *step(change.before, change.after), indent=6)
     if change.said and change.said != change.after:
         screen.say(f"said: {short(change.said)}", indent=6)
     if change.why:

@@ -189,7 +189,7 @@ class _Work:
         self._model, self._at_once, self._report = model, at_once, report
         self._span = span or Span(how)
         self.target = plan.share_of(budget, how.target)
-        frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "")
+        frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "", expand=True)
         self._frame = MESSAGE_OVERHEAD + session.count(frame)
         self.made: list[Summary] = []
         self._beyond: list[str] = []
@@ -385,6 +385,9 @@ class _Work:
             return (
                 f"The limit of {self._how.spend:,} tokens for the model does not reach for another summary."
             )
+        if self._model and self._report:
+            first, last = batch[0].first, batch[len(asking) - 1].last
+            self._report(self.account(f"{self._model.name} is asked about messages {first} to {last}."))
         written = yield asking
         self._calls += sum(one.calls for one in written)
         self._asked += sum(one.prompt_tokens for one in written)
@@ -435,8 +438,11 @@ class _Work:
         return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
 
     def _cost(self, task: Task, text: str) -> int:
-        """Count what a text costs in a window as the summary that a task asks for."""
-        shown = summary_text(task.id, task.source.depth, task.first, task.last, task.since, task.until, text)
+        """Count what a text costs at most in a window as the summary that a task asks for."""
+        one = task.source
+        shown = summary_text(
+            task.id, one.depth, task.first, task.last, task.since, task.until, text, expand=True
+        )
         return MESSAGE_OVERHEAD + self._session.count(shown)
 
     def _draft(self, task: Task, written: Written) -> Draft:

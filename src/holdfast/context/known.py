@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.context.marks import harmless_value, own_start
+from holdfast.kinds import nearest
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
@@ -89,10 +90,8 @@ def _of_kind(
     mine = [one for one in own if one.kind == kind.name]
     theirs = [one for one in shared if one.kind == kind.name]
     if kind.one_per == "agent":
-        # The agent's own text, else the one for all agents, else the one that the tenant shares.
-        nearest = sorted([*mine, *theirs], key=lambda one: (one in theirs, one.agent != agent))
-        if nearest:
-            yield f"## {kind.heading}\n{_indented(nearest[0])}"
+        if one := nearest(mine, theirs, agent):
+            yield f"## {kind.heading}\n{_indented(one)}"
         return
     for target in kind.targets:
         ours, others = ([one for one in some if one.target == target] for some in (mine, theirs))

@@ -69,6 +69,7 @@ def build(
     known: str = "",
     share: float = SHARE,
     masked: bool = True,
+    expand: bool = False,
     count: CountTokens = estimate_tokens,
     unchanged: Callable[[Fingerprint], int] = lambda _: 0,
     images: bool = True,
@@ -82,7 +83,8 @@ def build(
     budget; then as many hits follow as fit, and if all do, older messages take what is left. Without hits it has all of the
     room, but that its start moves in steps. A turn that is in the
     window is not repeated. The total exceeds the budget only when `system`, `known` and the part of the window that
-    is always kept do, and then nothing is recalled. Credentials in summaries are `masked`.
+    is always kept do, and then nothing is recalled. Credentials in summaries are `masked`, and with
+    `expand` they name this tool.
 
     `tokens["known"]` and `tokens["recalled"]` are the cost of these two parts and `tokens["system"]` that of all other
     system text, and `tokens["room"]` what those leave to the session and to what was recalled. `unchanged` is given the fingerprint of the prompt, and its answer is `tokens["unchanged"]`. Calls
@@ -105,7 +107,7 @@ def build(
     told = [one for one in window.messages if anthropic and one.role in INSTRUCTIONS]
     text = "\n\n".join(part for part in (text, *(one.content for one in told)) if part)
     shape = _Shape(images, anthropic)
-    parts = _with_recalled(_parts(window, shape, masked=masked), recalled, spent)
+    parts = _with_recalled(_parts(window, shape, masked=masked, expand=expand), recalled, spent)
     first = (hash((text, anthropic)), reserved + sum(one.tokens for one in told))
     fingerprint = (first, *((part.identity, part.tokens) for part in parts))
     account = {
@@ -291,9 +293,14 @@ def _answered(item: dict[str, object]) -> object:
     return item.get("tool_call_id") or block.get("tool_use_id")
 
 
-def _parts(window: Window, shape: _Shape, *, masked: bool) -> list[Part]:
+def _parts(window: Window, shape: _Shape, *, masked: bool, expand: bool) -> list[Part]:
     summaries = [
-        Part(hash((one.id, one.last, one.tokens)), one.tokens, summary_message(one, masked=masked), "summary")
+        Part(
+            hash((one.id, one.last, one.tokens, expand)),
+            one.tokens,
+            summary_message(one, masked=masked, expand=expand),
+            "summary",
+        )
         for one in window.summaries
     ]
     return [*summaries, *_written(window.messages, shape)]

@@ -63,9 +63,11 @@ def due(setting: Setting) -> bool:
 def plan(
     setting: Setting,
     jobs: Sequence[Job],  # noqa: ARG001 - all kinds of jobs are planned with these
-    payload: Mapping[str, object],  # noqa: ARG001 - as above
+    payload: Mapping[str, object],
 ) -> Iterator[Unit]:
     """Ask which facts of the agent can be joined: of those about the user, then of those about the environment.
+
+    Where the payload names a target, only of those about that; then the watermark stays, as the others were not looked at.
 
     Where there are many, a question is about facts that were first written one after the other, and only asked if one of
     them is news. The watermark moves with the last of the questions, to the version that the space had before the facts were read;
@@ -75,7 +77,9 @@ def plan(
         Denied: those for whom this is done may not change facts.
 
     """
+    target_only = payload.get("target")
     mark = Mark("", _mark_of(setting), records.version(setting.database, setting.space))
+    passed = () if target_only else (mark,)
     intake = setting.intake(setting.scope)
     allow(rules_of(intake.kinds, "fact"), intake.by, "change")
     seen = watermarks.read(setting.database, setting.space, "", mark.kind)
@@ -83,6 +87,7 @@ def plan(
         (target, facts)
         for target, groups in _facts(setting).items()
         for facts in groups
+        if target_only in (None, target)
         if len(groups) == 1 or _is_news(facts, seen)
     ]
     prompt = load("consolidate", setting.prompts.get("consolidate"))
@@ -95,10 +100,10 @@ def plan(
             prompt.label,
             answer_tokens=OVERHEAD + setting.count(shown),
         )
-        marks = (mark,) if place == len(asked) else ()
+        marks = passed if place == len(asked) else ()
         yield Unit(question, partial(_apply, setting, prompt, facts, marks))
     if not asked:
-        yield Unit(None, lambda _: write(setting, (), {}, marks=(mark,)))
+        yield Unit(None, lambda _: write(setting, (), {}, marks=passed))
 
 
 def _mark_of(setting: Setting) -> str:

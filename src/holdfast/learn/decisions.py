@@ -15,7 +15,8 @@ from holdfast.learn.pace import rest
 from holdfast.text.gist import cut, gist
 from holdfast.types import Message
 
-SHORTEST = 50  # characters of a decision that says what it is about
+SHORTEST = 50  # characters of a message, or a closing note, that says what it is about
+_FEWEST_WORDS = 4  # of a sentence that says what was decided: "That was important" and "Agreed" do not
 LONGEST = 2_000  # characters
 CLOSING = 100  # characters; an assistant's last message has more than that if it sums up
 _ELLIPSIS = "..."
@@ -89,7 +90,7 @@ class Spoken(NamedTuple):
 def decisions(messages: Sequence[Message]) -> list[Decision]:
     """Find what a session decided, in the order in which it was said, and last its closing note.
 
-    A text has 50 to 2,000 characters, and no two are the same but for case, spaces and punctuation. The closing note is
+    A text is from a message of 50 characters or more and has at most 2,000, and no two are the same but for case, spaces and punctuation. The closing note is
     the assistant's last message that has more than 100 characters of prose, unless the decisions say it already.
     """
     told = list(spoken(messages))
@@ -106,7 +107,7 @@ def decided(told: Iterable[Spoken]) -> list[Decision]:
     found: dict[str, Decision] = {}
     for message, prose in told:
         if _TRIGGER.search(prose):
-            for text in _deciding(_sentences(prose)):
+            for text in _deciding(_sentences(prose), len(prose.strip())):
                 found.setdefault(_key(text), Decision(text, message.seq, message.actor))
     return list(found.values())
 
@@ -180,13 +181,15 @@ def _sentences(text: str) -> Iterator[str]:
         yield held
 
 
-def _deciding(told: Iterator[str]) -> Iterator[str]:
+def _deciding(told: Iterator[str], said: int) -> Iterator[str]:
+    """Give the sentences that decide, each as a text; `said` characters are in the message that they are of."""
     before = ""
     for sentence in told:
         if decides(sentence):
             both = gist(f"{before} {sentence}", _WHOLE) if before and _LEANING.match(sentence) else ""
             text = both if 0 < len(both) <= LONGEST else shortened(sentence)
-            if len(text) >= SHORTEST:
+            tells = said >= SHORTEST and len(_WORD.findall(sentence)) >= _FEWEST_WORDS
+            if tells or len(text) >= SHORTEST:
                 yield text
         before = sentence
 

@@ -120,13 +120,14 @@ def _store(setting: Setting, session: _Session, how: str, shown: str, answer: st
             if changes.seen != seen:
                 continue  # somebody wrote or erased in between: what was compared may be no more
             setting.settle(changes, session.mark)
-            written = _write(changes, step)
+            written, gone = _write(changes, step)
         setting.events.tell_of(setting.scope, written)
-        return Outcome(written, note=step.note)
+        setting.events.tell_of(setting.scope, gone, "evicted")
+        return Outcome((*written, *gone), note=step.note)
     raise Conflict("Others keep changing what is known.", "Try again.")
 
 
-def _write(changes: Writing, step: _Step) -> tuple[Record, ...]:
+def _write(changes: Writing, step: _Step) -> tuple[list[Record], list[Record]]:
     there, written = dict(step.there), []
     if step.record is not None:
         new = changes.put(
@@ -135,7 +136,7 @@ def _write(changes: Writing, step: _Step) -> tuple[Record, ...]:
         there[step.record.id] = new
         written.append(new)
     gone = [changes.end(there[identity], why=why) for identity, why in step.retired.items()]
-    return (*written, *gone)
+    return written, gone
 
 
 def _action(record: Record, before: Record | None) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Conflict, InvalidInput
+from holdfast.errors import Conflict, Denied, InvalidInput
 from holdfast.kinds import Kind
 from holdfast.learn.draft import (
     allow,
@@ -28,7 +28,7 @@ from holdfast.learn.draft import (
 from holdfast.learn.pace import rest
 from holdfast.store import heard, records, runs, snapshots
 from holdfast.store.database import repeated
-from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store.records import NOW, UNSAID, Wanted, Writing
 from holdfast.store.rows import from_micros
 from holdfast.text.clean import clean
 from holdfast.text.masking import mask
@@ -182,9 +182,12 @@ class Intake:
             runs.check_run(changes.tx, self.space, draft.run)
         before = self.single(changes, draft) if rules.one_per else None
         if expected is not None:
-            check_expected(before, expected)
+            check_expected(
+                self.shown_one(changes, draft.kind) if rules.one_per == "agent" else before, expected
+            )
         if draft.trust == "quarantined":
-            aside = replace(draft, replaces=before.id if before else "")
+            priority = draft.priority or (before.priority if before else UNSAID)
+            aside = replace(draft, replaces=before.id if before else "", priority=priority)
             return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(draft))
         if before is not None:
             return self._put_single(changes, draft, before)
@@ -264,9 +267,10 @@ class Intake:
     def _check_cap(self, changes: Writing, record: Record, before: Record | None) -> None:
         """Raise InvalidInput if a record would not fit; one that takes no more room than before always does."""
         counted = before is not None and not before.retracted and before.trust != "quarantined"
-        freed = len(before.text) if before is not None and counted else 0
-        if len(record.text) > freed:
-            self.check_total(changes, record, len(record.text), freed)
+        freed = records.size(before) if before is not None and counted else 0
+        size = records.size(record)
+        if size > freed:
+            self.check_total(changes, record, size, freed)
 
     def check_total(self, changes: Writing, record: Record, size: int = 0, freed: int = 0) -> None:
         """Raise InvalidInput if what stands beside a record exceeds the cap of its kind, with a new text of some size.
@@ -295,10 +299,12 @@ class Intake:
             open=MAX_COUNT,
         )
 
+    def shown_one(self, changes: Writing, kind: str) -> Record | None:
+        """Find the one text of a kind that prompts show; it may be the one that the tenant shares."""
+        return records.the_one(changes.tx, self.scope, kind, from_micros(self.now))
+
     @repeated
-    def replace(
-        self, what: str, draft: Record, *, kind: str | None, expected: int | None, keep_priority: bool
-    ) -> Record:
+    def replace(self, what: str, draft: Record, *, kind: str | None, expected: int | None) -> Record:
         """Give a record another text; see `Memory.replace`."""
         scanned = scan(draft, self.by)
         with self.writing() as changes:
@@ -313,23 +319,26 @@ class Intake:
             if before.run:
                 runs.check_run(changes.tx, self.space, before.run)
             if ready.trust == "quarantined":
-                aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat)
+                priority = ready.priority or before.priority
+                aside = replace(ready, replaces=before.id, chat=ready.chat or before.chat, priority=priority)
                 return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(ready))
             if not ready.chat or rules.one_per == "chat" or before.kind == "note":
                 ready = replace(ready, chat=before.chat, messages=before.messages, at=from_micros(self.now))
             over = replace(
                 _over(before, ready),
-                priority=before.priority if keep_priority else draft.priority,
                 since=draft.since or before.since,
                 until=draft.until or before.until,
             )
             return self.put(changes, over, before, "replace")
 
     @repeated
-    def retract(self, what: str, *, kind: str | None, run: str = "", why: str = "") -> Record:
+    def retract(
+        self, what: str, *, kind: str | None, run: str = "", why: str = "", expected: int | None = None
+    ) -> Record:
         """Take a record back; see `Memory.retract`."""
         with self.writing() as changes:
             before = self.find(changes, what, kind, run)
+            check_expected(before, expected)
             allow(rules_of(self.kinds, before.kind), self.by, "remove")
             return self.take_back(changes, before, "retract", why)
 
@@ -350,21 +359,25 @@ class Intake:
             return [self.take_back(changes, one, "retract", "cleared") for one in found]
 
     def find(self, changes: Writing, what: object, kind: str | None, run: str = "") -> Record:
-        """Find the one current record that is meant by its id or by a part of its text.
+        """Find the one current record that is meant by its id, by a part of its text, or by a kind that has only one.
 
         Raises:
             InvalidInput: there is none, or there are several: their ids and beginnings are shown.
+            Denied: it is the one that the tenant shares.
 
         """
         if not isinstance(what, str) or not what.strip():
             raise InvalidInput("It is not said which record is meant.", "Pass its id or a part of its text.")
         if kind is not None:
             policy(self.kinds, kind)
+        if what in self.kinds and self.kinds[what].one_per == "agent" and kind in (None, what) and not run:
+            return self._find_one(changes, what)
         wanted = Wanted(kinds=None if kind is None else (kind,), agents=self.agents, run=run)
         what = clean(what)
         named = replace(wanted, ids=(what,))
-        if found := records.read(changes.tx, self.space, NOW.version, named):
-            return found[0]
+        for one in (named, replace(named, chat=self.chat)) if self.chat else (named,):
+            if found := records.read(changes.tx, self.space, NOW.version, one):
+                return found[0]
         part, quoted = what.strip().casefold(), shorten_line(mask(what), 60)
         there = records.read(changes.tx, self.space, NOW.version, wanted)
         matches = [one for one in there if part in one.text.casefold()]
@@ -386,6 +399,18 @@ class Intake:
             )
         return matches[0]
 
+    def _find_one(self, changes: Writing, kind: str) -> Record:
+        found = self.shown_one(changes, kind)
+        if found is None:
+            raise InvalidInput(f"There is no {kind}.", "Write one first.")
+        own = records.read(changes.tx, self.space, NOW.version, Wanted(ids=(found.id,)))
+        if not own:
+            raise Denied(
+                f"The {kind} is the one that the tenant shares, which is not this user's to change.",
+                "Change it through a handle of the tenant: memory.scoped(user='').",
+            )
+        return own[0]
+
 
 def _over(before: Record, draft: Record) -> Record:
     """Put a draft over a record; what the draft leaves open stays as it was."""
@@ -395,7 +420,7 @@ def _over(before: Record, draft: Record) -> Record:
         category=draft.category or before.category,
         tags=draft.tags or before.tags,
         meta=draft.meta or before.meta,
-        priority=draft.priority if draft.priority != 5 else before.priority,
+        priority=draft.priority or before.priority,
         source=draft.source or before.source,
         by=draft.by,
         chat=draft.chat,
@@ -421,6 +446,7 @@ def _confirmed(before: Record, draft: Record, at: datetime) -> Record:
     wordings = (*(one for one in before.wordings if one != said), said)
     return replace(
         before,
+        priority=draft.priority or before.priority,
         evidence=before.evidence + (not again),
         sources=sources,
         wordings=wordings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.types import Job, Record
@@ -42,6 +42,15 @@ class WorkResult:
     def noop(self) -> bool:
         """Say that there was nothing to do."""
         return not self.count
+
+
+def explained(done: WorkResult) -> WorkResult:
+    """Say first that all jobs failed, where they did."""
+    failed = [job for job in (*done.postponed, *done.failed) if job.reason]
+    if not failed or len(failed) < done.count:
+        return done
+    what = "The only job failed" if len(failed) == 1 else f"All {len(failed):,} jobs failed; the first"
+    return replace(done, why=f"{what}: {failed[0].error} {done.why}".rstrip())
 
 
 def together(results: Sequence[WorkResult]) -> WorkResult:

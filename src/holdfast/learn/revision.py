@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.kinds import Kind
+from holdfast.kinds import Kind, nearest
 from holdfast.learn.draft import allow, named, no_version, policy, rules_of, says
 from holdfast.learn.intake import Intake
 from holdfast.store import records
@@ -18,10 +18,13 @@ from holdfast.types import MAX_COUNT, Record, Writer
 def rollback(intake: Intake, what: str, version: int) -> list[Record]:
     """Write what was at a version again; see `Memory.rollback`."""
     with intake.writing() as changes:
-        if not 1 <= version <= changes.version:
+        if not 0 <= version <= changes.version:
             raise no_version(version, changes.version)
         if what in intake.kinds:
-            return _rollback_kind(intake, changes, intake.kinds[what], version)
+            kind = intake.kinds[what]
+            allow(kind, intake.by, "roll back")
+            back = _rollback_one if kind.one_per == "agent" else _rollback_kind
+            return back(intake, changes, kind, version)
         wanted = Wanted(ids=(what,), agents=intake.agents, retracted=True)
         now = records.read(changes.tx, intake.space, NOW.version, wanted)
         then = records.read(changes.tx, intake.space, version, wanted)
@@ -38,27 +41,39 @@ def rollback(intake: Intake, what: str, version: int) -> list[Record]:
 
 
 def _rollback_kind(intake: Intake, changes: Writing, kind: Kind, version: int) -> list[Record]:
-    allow(kind, intake.by, "roll back")
-    agents = (intake.scope.agent,) if kind.one_per == "agent" else intake.agents
-    wanted = Wanted(kinds=(kind.name,), agents=agents, retracted=True)
+    wanted = Wanted(kinds=(kind.name,), agents=intake.agents, retracted=True)
     now = records.read(changes.tx, intake.space, NOW.version, wanted)
     then = {one.id: one for one in records.read(changes.tx, intake.space, version, wanted)}
     written = []
     why = f"to version {version}"
     for one in now:
         old = then.get(one.id)
-        if (old is None or old.retracted) and not one.retracted and kind.one_per != "agent":
+        if (old is None or old.retracted) and not one.retracted:
             written.append(intake.take_back(changes, one, "rollback", why))
-        elif (
-            old is not None and not old.retracted and (kind.one_per == "agent" or _state(old) != _state(one))
-        ):
+        elif old is not None and not old.retracted and _state(old) != _state(one):
             written.append(changes.put(old, one, by=intake.by, action="rollback", why=why))
-    if kind.one_per == "agent" and not written:
+    _check_totals(intake, changes, written)
+    return written
+
+
+def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) -> list[Record]:
+    """Write again the one text that was shown at a version, and take back what stands before it."""
+    wanted = Wanted(kinds=(kind.name,), agents=(intake.scope.agent, ""), retracted=True)
+    now = records.read(changes.tx, intake.space, NOW.version, wanted)
+    then = records.read(changes.tx, intake.space, version, replace(wanted, retracted=False))
+    old = nearest(then, (), intake.scope.agent)
+    written = []
+    why = f"to version {version}"
+    for one in now:
+        if old is not None and one.id == old.id:
+            written.append(changes.put(old, one, by=intake.by, action="rollback", why=why))
+        elif not one.retracted and (old is None or (one.agent and not old.agent)):
+            written.append(intake.take_back(changes, one, "rollback", why))
+    if not written:
         raise InvalidInput(
             f"There was no {kind.name} at version {version}.",
             f"Choose one of `changes(kind={kind.name!r})`.",
         )
-    _check_totals(intake, changes, written)
     return written
 
 

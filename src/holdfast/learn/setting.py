@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Denied, InvalidInput
 from holdfast.learn.draft import prepare
 from holdfast.store import watermarks
+from holdfast.store.records import UNSAID
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -131,7 +132,8 @@ class Setting:
             if check is not None:
                 check(changes)
 
-        stored = self.intake(self.scope).remember(drafts, merge=merge, also=also)
+        unsaid = [replace(draft, priority=UNSAID) for draft in drafts]
+        stored = self.intake(self.scope).remember(unsaid, merge=merge, also=also)
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written

@@ -249,6 +249,8 @@ def work(
                 why = next(iter(tally.limited.values()), "Nothing more is due.")
             else:
                 one, start = _Tally(), time.monotonic()
+                if progress is not None:
+                    progress(WorkResult(why=_beginning(held)))
                 with desk.busy(held):
                     why = _run(desk, held, one)
                 tally.add(one)
@@ -258,6 +260,13 @@ def work(
                     progress(one.account(seconds=time.monotonic() - start))
     waiting = jobs.count(setting.database, setting.space, "open", setting.scope.agent or None)
     return tally.account(why, time.monotonic() - began, waiting)
+
+
+def _beginning(held: Held) -> str:
+    """Say what is done next."""
+    job, more = held.jobs[0], len(held.jobs) - 1
+    of = f" of chat {job.chat}" if job.chat else f" of agent {job.agent}" if job.agent else ""
+    return f"{job.id}: {job.kind}{of} begins{f', with {more} more' if more else ''}."
 
 
 def _give_up(desk: Desk, tally: _Tally) -> None:

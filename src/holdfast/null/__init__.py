@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar, cast
 
 from holdfast.acting import current
 from holdfast.chat import Chat
@@ -247,6 +248,7 @@ class NullView(View):
 
     version = _gives(View.version, int)
     get = _gives(View.get, _none)
+    _one = _gives(View._one, _none)  # noqa: SLF001 - as above
     records = _gives(View.records, list)
     recall = _gives(View.recall, list)
     recall_fil = _gives(View.recall_fil, lambda: {kind: [] for kind in FIL})
@@ -369,9 +371,9 @@ class NullMemory(NullView, Memory):
     def _holds(self, chat: Chat) -> bool:
         return isinstance(chat, NullChat) and chat._memory.scope.space == self.scope.space  # noqa: SLF001 - as in Memory
 
-    def _handle(self, scope: Scope, *, pinned: bool) -> NullMemory:
-        handle = NullMemory(tenant=scope.tenant, user=scope.user, agent=scope.agent)
-        handle._pinned = pinned
+    def _handle(self, scope: Scope, *, pinned: bool) -> Self:
+        handle = copy(self)
+        handle._bound, handle._pinned = scope, pinned  # noqa: SLF001 - our own
         return handle
 
     def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - as in Memory

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict
 from holdfast.store.rows import from_micros
-from holdfast.types import Erasure, Range
+from holdfast.types import Change, Erasure, Range
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.store.database import Connection, Database
 
 # No name of a space. Its row counts the erasures, and those after which the files were written anew.
@@ -38,6 +40,14 @@ def read(db: Database, space: str) -> list[Erasure]:
         )
         for identity, kind, counts, writer, at, digest, rewritten, remains in rows
     ]
+
+
+def changes(db: Database, space: str) -> Iterator[Change]:
+    """Give the erasures of a space as changes, the newest first."""
+    for one in reversed(read(db, space)):
+        counts = ", ".join(f"{name}: {number:,}" for name, number in one.counts.items() if number)
+        why = f"{one.what} ({counts})" if counts else one.what
+        yield Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why)
 
 
 def count(db: Database, space: str) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.kinds import nearest
 from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.store.database import Connection, Database, Row, Value
-    from holdfast.types import Writer
+    from holdfast.types import Scope, Writer
 
 _COLUMNS = (
     "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, sources, evidence, "
@@ -37,6 +38,10 @@ _FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {_COLUMNS})
     VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+# The kind and target of what all agents of a chat share; all else is its agent's own, or that of no agent.
+SESSION_NOTES = ("note", "session")
+UNSAID = 0  # the priority of a draft that has none: it keeps that of the record whose place it takes
+_USUAL = 5
 _PAGE = 256  # rows asked for at once
 _STATE = f"""
     SELECT
@@ -69,7 +74,10 @@ _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AN
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records to read. None lets all pass; a run of "" leaves out the notes of every run."""
+    """Which records to read. None lets all pass; a run of "" leaves out the notes of every run.
+
+    Where a chat is named, its session notes are those of every agent.
+    """
 
     kinds: Sequence[str] | None = None
     ids: Sequence[str] | None = None
@@ -123,6 +131,37 @@ def read(source: Database | Connection, space: str, at: int, wanted: Wanted) -> 
     found = [row for kind in dict.fromkeys(wanted.kinds) for row in _rows(source, space, at, wanted, kind)]
     found.sort(key=lambda row: row[0])
     return [_to_record(row) for _, row in found]
+
+
+def each(db: Database, space: str, at: int, wanted: Wanted) -> Iterator[Record]:
+    """Read the records of one kind, or of all, one by one, in the order in which they were first written."""
+    kind = None if wanted.kinds is None else wanted.kinds[0]
+    after = (0, 0)
+    while True:
+        rows = _rows(db, space, at, wanted, kind, after, _PAGE)
+        for after, row in rows:  # noqa: B007 - where to go on
+            yield _to_record(row)
+        if len(rows) < _PAGE:
+            return
+
+
+def the_one(
+    source: Database | Connection,
+    scope: Scope,
+    kind: str,
+    now: datetime,
+    own: Moment = NOW,
+    shared: Moment = NOW,
+) -> Record | None:
+    """Read the one text of a kind as prompts show it: the `nearest` that is true at a time; None if there is none."""
+    wanted = Wanted(kinds=(kind,), agents=tuple(dict.fromkeys((scope.agent, ""))))
+
+    def true(space: str, at: Moment) -> list[Record]:
+        return [one for one in read(source, space, at.version, wanted) if one.valid(now)]
+
+    mine = true(scope.space, own)
+    theirs = [] if mine or scope.space == scope.shared.space else true(scope.shared.space, shared)
+    return nearest(mine, theirs, scope.agent)
 
 
 def tagged(db: Database, space: str, tags: Iterable[str]) -> list[int]:
@@ -197,11 +236,20 @@ def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str
 
 
 def _rows(
-    source: Database | Connection, space: str, at: int, wanted: Wanted, kind: str | None
+    source: Database | Connection,
+    space: str,
+    at: int,
+    wanted: Wanted,
+    kind: str | None,
+    after: tuple[int, int] = (0, 0),
+    limit: int = MAX_COUNT,
 ) -> list[tuple[tuple[int, int], Row]]:
-    """Read the rows of one kind, or of all, each with its place in the order."""
+    """Read the rows of one kind, or of all, each with its place in the order: the first after a place."""
     conditions = ["r.version <= :at", "r.ended > :at"]
     values: dict[str, Value] = {"at": at}
+    if after > (0, 0):
+        conditions.append("(r.born, r.version) > (:born, :after)")
+        values |= {"born": after[0], "after": after[1]}
     columns = (("kind", kind), ("target", wanted.target), ("chat", wanted.chat), ("run", wanted.run))
     for column, one in columns:
         if one is not None:
@@ -211,12 +259,15 @@ def _rows(
     for column, several in lists:
         if several is not None:
             marks = {f"{column}{n}": value for n, value in enumerate(several)}
-            conditions.append(f"r.{column} IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})")
+            one_of = f"r.{column} IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
+            if column == "agent" and wanted.chat:
+                one_of = f"({one_of} OR (r.kind = '{SESSION_NOTES[0]}' AND r.target = '{SESSION_NOTES[1]}'))"
+            conditions.append(one_of)
             values.update(marks)
     if not wanted.retracted:
         conditions.append("r.retracted = 0")
-    sql = f"{_READ}, r.born {_FROM} AND {' AND '.join(conditions)} ORDER BY r.born, r.version"
-    return [((row[-1], row[0]), row[:-1]) for row in _all(source, sql, space=space, **values)]
+    sql = f"{_READ}, r.born {_FROM} AND {' AND '.join(conditions)} ORDER BY r.born, r.version LIMIT :limit"
+    return [((row[-1], row[0]), row[:-1]) for row in _all(source, sql, space=space, limit=limit, **values)]
 
 
 def by_versions(source: Database | Connection, space: str, versions: Sequence[int]) -> dict[int, Record]:
@@ -289,6 +340,24 @@ def changed_since(db: Database, space: str, kind: str, agent: str, seen: int, *,
         )
 
 
+def begun(db: Database, space: str, ids: Sequence[str]) -> dict[str, datetime]:
+    """Return when some records were first written."""
+    marks = {f"id{n}": identity for n, identity in enumerate(ids)}
+    with db.reading() as connection:
+        rows = connection.all(
+            f"""SELECT id, created FROM records WHERE space = :space AND born = version
+            AND id IN ({", ".join(f":{mark}" for mark in marks) or "NULL"})""",  # noqa: S608 - made of names of parameters
+            space=space,
+            **marks,
+        )
+    return {identity: from_micros(created) for identity, created in rows}
+
+
+def size(record: Record) -> int:
+    """Count the characters of a record that a cap counts: of its text, and of its metadata as JSON."""
+    return len(record.text) + (len(dump(dict(record.meta), "`meta` of a record")) if record.meta else 0)
+
+
 def is_current(tx: Connection, space: str, record: Record) -> bool:
     """Say whether a version of a record is its newest one."""
     rows = tx.all(
@@ -308,13 +377,13 @@ def versions_of(db: Database | Connection, space: str, identity: str) -> list[Re
 def characters(
     tx: Connection, space: str, kind: str, target: str, agent: str, run: str, chat: str | None
 ) -> int:
-    """Count the characters of the current texts of a kind and target that an agent has to do with.
+    """Count the characters of the current texts of a kind and target, with their metadata, that an agent has to do with.
 
     These are its own and those of no agent; for no agent, those that the agent with the most has to do with. Only of a
-    run, and of a chat unless it is None.
+    run, and of a chat unless it is None. The session notes of a chat are those of all its agents.
     """
     rows = tx.all(
-        f"""SELECT agent, sum(length(text)) FROM records
+        f"""SELECT agent, sum(length(text) + coalesce(length(meta), 0)) FROM records
         WHERE space = :space AND version IN ({_CURRENT}) AND target = :target AND run = :run
         AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",  # noqa: S608 - made of a constant
         space=space,
@@ -326,6 +395,8 @@ def characters(
         chat=chat or "",
     )
     sums = {owner: int(total) for owner, total in rows}
+    if kind == SESSION_NOTES[0] and target == SESSION_NOTES[1]:
+        return sum(sums.values())
     shared = sums.pop("", 0)
     return shared + (sums.get(agent, 0) if agent else max(sums.values(), default=0))
 
@@ -378,7 +449,14 @@ class Writing:
         identity = before.id if before else f"rec_{self.version:08x}{random.getrandbits(32):08x}"
         at, created = record.at or self.said(record), from_micros(self.now)
         record = replace(
-            record, id=identity, version=self.version, at=at, created=created, action=action, why=why
+            record,
+            id=identity,
+            version=self.version,
+            priority=record.priority or _USUAL,
+            at=at,
+            created=created,
+            action=action,
+            why=why,
         )
         row = _to_row(record)
         born = self.version
@@ -454,7 +532,7 @@ def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
 
 _CHANGES = """
     SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat, r.created, r.why,
-        r.batch, r.wordings
+        r.batch, r.wordings, r.agent
     FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
     WHERE r.space = :space AND r.version <= :at"""
 
@@ -654,7 +732,9 @@ def _to_record(row: Row) -> Record:
 
 
 def _to_change(row: Row) -> Change:
-    number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch, wordings = row
+    (
+        number, action, kind, identity, before, gone_before, after, gone, by, chat, at, why, batch, wordings, agent,
+    ) = row  # fmt: skip
     said = _to_wordings(wordings)[-1:] if action == "duplicate" else ()
     return Change(
         version=number,
@@ -669,4 +749,5 @@ def _to_change(row: Row) -> Change:
         why=why,
         batch=batch,
         said=said[0].text if said else "",
+        agent=agent,
     )

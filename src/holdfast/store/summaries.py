@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +11,7 @@ from holdfast.errors import Damaged
 from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros, to_micros
-from holdfast.types import MAX_COUNT, Level, Summary
+from holdfast.types import MAX_COUNT, Change, Level, Summary
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
@@ -60,6 +60,39 @@ class Draft(NamedTuple):
     level: Level
     model: str
     erasures: int  # in the space when it was planned
+
+
+_WRITTEN = """
+    SELECT number, id, chat, first, last, level, model, at,
+        (SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat) AS agent
+    FROM summaries m WHERE space = :space AND number < :before ORDER BY number DESC LIMIT :page"""
+_PAGE = 64  # rows asked for at once
+
+
+def changes(db: Database, space: str) -> Iterator[Change]:
+    """Give the summaries that were written as changes, the newest first."""
+    before = MAX_COUNT
+    while True:
+        with db.reading() as connection:
+            rows = connection.all(_WRITTEN, space=space, before=before, page=_PAGE)
+        for before, identity, chat, first, last, level, model, at, agent in rows:  # noqa: B007 - where to go on
+            by = f", by {model}" if model else ""
+            why = f"messages {first} to {last}, {level}{by}"
+            yield Change(
+                0,
+                "compact",
+                "summary",
+                identity,
+                None,
+                None,
+                "system",
+                chat,
+                from_micros(at),
+                why,
+                agent=agent or "",
+            )
+        if len(rows) < _PAGE:
+            return
 
 
 def to_summary(row: Row) -> Summary:

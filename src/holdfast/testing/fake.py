@@ -109,12 +109,18 @@ class FakeProvider(Known):
         return record
 
     def set_profile(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole profile."""
-        return self.remember(text, "profile", by=by, chat=chat)
+        """Write the whole profile; "" takes it back."""
+        return self._set("profile", text, by, chat)
 
     def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
         """Write the whole of what the agent is."""
-        return self.remember(text, "soul", by=by, chat=chat)
+        return self._set("soul", text, by, chat)
+
+    def _set(self, kind: str, text: str, by: Writer | None, chat: str | None) -> Record:
+        there = [one.id for one in self.records(kind=kind)] if text == "" else []
+        if not there:
+            return self.remember(text, kind, by=by, chat=chat)
+        return self._change(there[-1], by, lambda one: replace(one, retracted=True), chat)
 
     def add_constraint(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
         """Add a constraint, confirmed by the user."""

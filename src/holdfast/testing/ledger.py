@@ -113,7 +113,8 @@ def _is_seen(row: Record, agent: str) -> bool:
 def _change(row: Record, before: str | None, after: str | None) -> Change:
     action = "add" if before is None else "retract" if after is None else "replace"
     at = row.at or datetime.now(UTC)
-    return Change(row.version, action, row.kind, row.id, before, after, row.by, row.chat, at, "", row.version)
+    about = (row.version, action, row.kind, row.id, before, after)
+    return Change(*about, row.by, row.chat, at, "", row.version, agent=row.agent)
 
 
 class Known:

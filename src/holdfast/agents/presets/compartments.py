@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from holdfast.agents import shown
 from holdfast.agents.presets.fitting import CAP, LEFT_OUT, fitting, shortened
@@ -12,13 +13,16 @@ from holdfast.agents.results import ORIGIN
 from holdfast.agents.tools import Tool, ToolResult, result, tool_of
 from holdfast.errors import InvalidInput
 from holdfast.run import current_run
+from holdfast.store.records import begun, size
+from holdfast.types import Record
 from holdfast.view import selection
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.chat import Chat
     from holdfast.memory import Memory
     from holdfast.run import Run
-    from holdfast.types import Record
 
 Compartment = Annotated[Literal["run", "session", "plan"], "how long it lasts"]
 Category = Annotated[str | None, "one word that it belongs to"]
@@ -83,10 +87,10 @@ class _Shelf:
         try:
             saved = self._saved(compartment, content, category or "", tags or (), metadata, priority or 5)
         except InvalidInput as error:
-            if self._has_room(compartment, content):
+            if self._has_room(compartment, content, metadata or {}):
                 raise
             raise InvalidInput(error.what, "Shorten it, or make room with `clear_memory`.") from error
-        said = f"Memory saved with ID {saved.id}."
+        said = " ".join(part for part in (f"Memory saved with ID {saved.id}.", shown.became(saved)) if part)
         return result({"id": saved.id, "compartment": compartment, "note": said}, said)
 
     def _saved(
@@ -112,7 +116,7 @@ class _Shelf:
             priority=priority,
         )
 
-    def _has_room(self, compartment: str, content: str) -> bool:
+    def _has_room(self, compartment: str, content: str, meta: Mapping[str, object]) -> bool:
         opened = shown.opened_of(self._memory)
         cap = opened.kinds["note"].cap.get(compartment) if opened else None
         if cap is None:
@@ -122,7 +126,7 @@ class _Shelf:
             held = run.notes() if run else []
         else:
             held = self._memory.records(kind="note", target=compartment, chat=self._chat.id)
-        return len(content) + sum(len(one.text) for one in held) <= cap
+        return size(Record("", "note", content, meta=meta)) + sum(map(size, held)) <= cap
 
     def get(
         self,
@@ -138,8 +142,8 @@ class _Shelf:
         taken, left = fitting(cut, _written, self._cap)
         shown.note(self._memory, self._chat, [one.id for one in taken])
         rest = {"note": LEFT_OUT.format(left)} if left else {}
-        text = "\n---\n".join([*map(_written, taken), *rest.values()])
-        entries = [_entry(one) for one in taken]
+        entries = self._used(taken)
+        text = "\n---\n".join([*map(_as_text, entries), *rest.values()])
         return result({"origin": ORIGIN, "entries": entries, **rest}, f"({ORIGIN})\n{text}")
 
     def clear(self, compartment: Compartment, category: Category = None, tags: Tags = None) -> ToolResult:
@@ -156,11 +160,24 @@ class _Shelf:
         return result({"cleared": len(cleared), "compartment": compartment, "note": said}, said)
 
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
-        """Read the entries that meet all conditions; each counts as asked for."""
-        if compartment != "run":
-            return self._chat.notes(compartment, category=category, tags=tags)
-        passes = selection(category=category, tags=tags)
-        return [note for note in self._running().notes() if passes(note)]
+        """Read the entries that meet all conditions, those of high priority and the often used first."""
+        if compartment == "run":
+            passes = selection(category=category, tags=tags)
+            found = [note for note in self._running().notes() if passes(note)]
+        else:
+            found = self._memory.records(
+                kind="note", target=compartment, chat=self._chat.id, category=category, tags=tags
+            )
+        return sorted(found, key=lambda note: (-note.priority, -note.uses))
+
+    def _used(self, found: list[Record]) -> list[Mapping[str, object]]:
+        """Count that entries were asked for, and show them with all that is known of them."""
+        opened = shown.opened_of(self._memory)
+        if opened is None:
+            return [_entry(one, one.created) for one in found]
+        scope = self._memory.scope
+        created = begun(opened.database, scope.space, [one.id for one in found])
+        return [_entry(one, created.get(one.id)) for one in opened.used(scope, found)]
 
     def _running(self) -> Run:
         run = self._run or current_run(self._chat)
@@ -169,27 +186,35 @@ class _Shelf:
         return run
 
 
-def _entry(record: Record) -> Mapping[str, object]:
+def _entry(record: Record, created: datetime | None) -> Mapping[str, object]:
     return {
         "id": record.id,
         "content": record.text,
         "category": record.category,
         "tags": list(record.tags),
+        "metadata": dict(record.meta),
         "priority": record.priority,
+        "created": shown.moment(created),
         "updated": shown.moment(record.created),
         "uses": record.uses,
     }
 
 
 def _written(record: Record) -> str:
+    return _as_text(_entry(record, record.created))
+
+
+def _as_text(entry: Mapping[str, object]) -> str:
     fields = {
-        "ID": record.id,
-        "Content": record.text,
-        "Category": record.category,
-        "Tags": ", ".join(record.tags),
-        "Priority": record.priority,
-        "Updated": shown.moment(record.created),
-        "Access count": record.uses,
+        "ID": entry["id"],
+        "Content": entry["content"],
+        "Category": entry["category"],
+        "Tags": ", ".join(map(str, cast("list[str]", entry["tags"]))),
+        "Metadata": json.dumps(entry["metadata"], ensure_ascii=False) if entry["metadata"] else "",
+        "Priority": entry["priority"],
+        "Created": entry["created"],
+        "Updated": entry["updated"],
+        "Access count": entry["uses"],
     }
     return "\n".join(
         f"{name}: {' '.join(str(value).split())}" for name, value in fields.items() if value != ""

@@ -103,21 +103,25 @@ class _Facts:
         said = {
             "duplicate": "This entry was there already.",
             "update": "It took the place of an entry that said otherwise.",
-            "quarantine": "It looks like an order to the model and waits until the user releases it.",
+            "quarantine": "The entry is not in the list yet.",
         }
-        return self._entries(target, said.get(record.action, "Entry added."))
+        return self._became(target, record, said.get(record.action, "Entry added."))
 
     def _replace(self, target: Target, old_text: str, content: str) -> ToolResult:
         before = self._one(target, old_text)
         self._check_room(target, content, before.text)
-        self._memory.replace(before.id, content, kind="fact", chat=self._chat_id)
-        return self._entries(target, "Entry replaced.")
+        record = self._memory.replace(before.id, content, kind="fact", chat=self._chat_id)
+        held = record.trust == "quarantined"
+        return self._became(target, record, "The entry is as it was." if held else "Entry replaced.")
+
+    def _became(self, target: Target, record: Record, said: str) -> ToolResult:
+        return self._entries(target, f"{said} {shown.became(record)}".strip())
 
     def _check_room(self, target: Target, content: str, before: str = "") -> None:
         """Raise InvalidInput if an entry does not fit its list, which this tool keeps as short as prompts show it."""
         opened, name = shown.opened_of(self._memory), _list_of(target)
         rules = (opened.kinds if opened else table())["fact"]
-        texts = [one.text for one in self._memory.records(kind="fact", target=name)]
+        texts = self._texts(target)
         if name in rules.prompt_budget and content.strip() not in texts and len(content) > len(before):
             used = sum(map(len, texts))
             check_room(rules, name, rules.prompt_budget[name], used, len(content), len(before))
@@ -145,9 +149,20 @@ class _Facts:
             raise InvalidInput(
                 "There is no model that could consolidate.", "Replace and remove entries instead."
             )
-        if len(self._memory.records(kind="fact", target=_list_of(target))) > 1:
-            self._memory.consolidate(llm=self._llm)
-        return self._entries(target, "Entries consolidated.")
+        before = self._texts(target)
+        if len(before) < 2:
+            return self._entries(target, "There is nothing to consolidate.")
+        done = self._memory.consolidate(llm=self._llm, target=_list_of(target))
+        after = self._texts(target)
+        said = f"{len(before)} entries became {len(after)}." if after != before else "No entry was changed."
+        if done.postponed or done.failed:
+            raise InvalidInput(
+                f"The model that consolidates failed: {said}", "Go on without it; it is tried again later."
+            )
+        return self._entries(target, said if done.done else f"Somebody else is consolidating. {said}")
+
+    def _texts(self, target: Target) -> list[str]:
+        return [one.text for one in self._memory.records(kind="fact", target=_list_of(target))]
 
     def _read(self, target: Target) -> ToolResult:
         if target == "episodes":

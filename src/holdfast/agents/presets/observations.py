@@ -65,12 +65,10 @@ def _observing(memory: Memory, chat: Chat | None, cap: int) -> list[Tool]:
         written = memory.remember_fil(
             said[0], said[1], said[2], source=SOURCE, chat=None if chat is None else chat.id
         )
-        stored = len(written)
-        return {
-            "stored": stored,
-            "ids": [record.id for record in written],
-            "note": f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions.",
-        }
+        stored = sum(record.trust != "quarantined" for record in written)
+        notes = [f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions."]
+        notes += [f"{record.id}: {note}" for record in written if (note := shown.became(record))]
+        return {"stored": stored, "ids": [record.id for record in written], "note": " ".join(notes)}
 
     def recall(
         query: Annotated[str, "2-4 distinctive words"],

@@ -16,6 +16,7 @@ from holdfast.agents.tools import Tool, ToolResult, result
 from holdfast.contract import Capability, Provider, Session, capabilities
 from holdfast.errors import Denied, InvalidInput
 
+_SHOWN = "The next prompt shows it."
 Content = Annotated[str, "the whole new text"]
 Of = Annotated[Literal["profile", "soul", "constraint"], "what it is the history of"]
 
@@ -170,14 +171,14 @@ class _Doing:
 
     def soul_update(self, content: Content) -> dict[str, object]:
         record = call(self._provider.set_soul, content, by="agent", chat=self._chat.id)
-        return {"version": record.version, "note": "The next prompt shows it."}
+        return {"version": record.version, "note": shown.became(record) or _SHOWN}
 
     def profile_get(self) -> ToolResult:
         return self._text("profile", self._provider.profile(), "No profile notes found.")
 
     def profile_update(self, content: Content) -> dict[str, object]:
         record = call(self._provider.set_profile, content, by="agent", chat=self._chat.id)
-        return {"version": record.version, "note": "The next prompt shows it."}
+        return {"version": record.version, "note": shown.became(record) or _SHOWN}
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
         limit = min(history_limit, MOST) if history_limit > 0 else 10
@@ -199,7 +200,7 @@ class _Doing:
             raise InvalidInput(error.what, "Use a version that `profile_history` lists.") from error
         if "snapshots" in capabilities(self._provider) and self._chat.snapshot() is not None:
             self._chat.advance()
-        return {"restored": len(done), "note": "The next prompt shows it."}
+        return {"restored": len(done), "note": _SHOWN}
 
     def constraint_list(self) -> ToolResult:
         return self._listing(

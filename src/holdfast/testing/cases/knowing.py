@@ -141,6 +141,16 @@ def a_profile_is_written_whole(memory: Whole) -> None:
 
 
 @case("profile")
+def an_empty_profile_is_none(memory: Whole) -> None:
+    """Expect an empty text to take back what there is, and another to be written after it."""
+    memory.set_profile("Lives in Lisbon.", by="user")
+    memory.set_profile("", by="user")
+    same(memory.profile(), "", 'After `set_profile("")`, `profile` gives "".')
+    memory.set_profile("Has two cats.", by="user")
+    same(memory.profile(), "Has two cats.", "A profile that was taken back can be written again.")
+
+
+@case("profile")
 def profile_and_soul_are_two_things(memory: Whole) -> None:
     """Expect each to stay when the other is written."""
     memory.set_profile("Lives in Lisbon.", by="user")

@@ -111,6 +111,14 @@ def a_rollback_writes_a_new_version(memory: Whole) -> None:
     )
 
 
+@case("versions", "profile")
+def a_rollback_goes_back_to_nothing(memory: Whole) -> None:
+    """Expect no profile after a rollback to version 0, in which there was none."""
+    _write_three(memory)
+    memory.rollback("profile", 0)
+    same(memory.profile(), memory.at(0).profile(), "After a rollback to version 0 there is no profile.")
+
+
 @case("versions", "profile", "changes")
 def a_rollback_is_by_the_user(memory: Whole) -> None:
     """Expect the user to be named where nobody else is."""
