@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
@@ -19,6 +18,7 @@ from holdfast.types import (
     Erasure,
     Record,
     Scope,
+    Time,
     Writer,
     as_time,
     check_count,
@@ -61,8 +61,8 @@ class Knowledge(View):
         meta: Mapping[str, object] | None = None,
         priority: int = 5,
         source: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         by: Writer | None = None,
         chat: str | None = None,
         messages: int | tuple[int, int] | None = None,
@@ -159,8 +159,8 @@ class Knowledge(View):
         meta: Mapping[str, object] | None = None,
         priority: int | None = None,
         source: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         by: Writer | None = None,
         chat: str | None = None,
         messages: int | tuple[int, int] | None = None,
@@ -261,7 +261,7 @@ class Knowledge(View):
         )
         return self._intake(by, chat=self._chat(None)).clear(wanted, passes)
 
-    def at(self, version: int | datetime) -> View:
+    def at(self, version: int | Time) -> View:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
 
         Of a version, messages count that were stored when it was written; of a time, those that were said until then.
@@ -416,8 +416,8 @@ class Knowledge(View):
         meta: Mapping[str, object] | None = None,
         priority: int = 5,
         source: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         chat: str | None = None,
         messages: int | tuple[int, int] | None = None,
         run: str = "",
