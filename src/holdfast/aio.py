@@ -432,6 +432,7 @@ class AsyncMemory(_Async[Memory]):
     erase = _awaited(Memory.erase)
     erasures = _awaited(Memory.erasures)
     chats = _awaited(Memory.chats)
+    users = _awaited(Memory.users)
     rebuild = _awaited(Memory.rebuild)
     verify = _awaited(Memory.verify)
     backup = _awaited(Memory.backup)

@@ -27,8 +27,8 @@ from holdfast.types import (
     as_time,
     check_count,
     check_name,
-    to_time,
     is_whole,
+    to_time,
 )
 
 if TYPE_CHECKING:
