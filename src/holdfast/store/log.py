@@ -123,6 +123,12 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
     return {message.id: message for message in to_messages(row[2:] for row in found) if message.id in wanted}
 
 
+def with_ids(db: Database, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
+    """Read the messages of a chat that have one of some ids."""
+    with db.reading() as connection:
+        return list(_find_present(connection, {"space": space, "chat": chat}, ids).values())
+
+
 def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
     times = [row["at"] for row in rows]
     space = str(keys["space"])

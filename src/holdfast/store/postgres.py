@@ -23,7 +23,7 @@ except ImportError as error:
 
 POOL_SIZE = 10
 # The tables that may hold words, or what tells of them.
-_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts"
+_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts, imports"
 _CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
