@@ -186,7 +186,7 @@ def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert "→ Name the provider as well" in cli.complaint(*options, "gibberish")
     assert "is blank" in cli.complaint(*options, "")
     monkeypatch.setitem(sys.modules, "pydantic_ai.exceptions", None)
-    assert "pip install 'holdfast[llm]'" in cli.complaint(*options, "openai-chat:served")
+    assert "pip install '.[llm]'" in cli.complaint(*options, "openai-chat:served")
     assert cli.json("tree", "voyage")["summaries"] == []
 
 

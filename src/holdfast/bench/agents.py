@@ -135,7 +135,9 @@ class Server:
 
 
 def _ended() -> Unavailable:
-    return Unavailable("The server has ended.", "Read what it said, or run: pip install 'holdfast[mcp]'.")
+    return Unavailable(
+        "The server has ended.", "Read what it said, or run in a checkout of Holdfast: pip install '.[mcp]'."
+    )
 
 
 # The measurements -----------------------------------------------------------------------------------------------------
