@@ -354,9 +354,7 @@ def lines_until(process: subprocess.Popen[str], wanted: str) -> list[str]:
     pytest.fail(f"{wanted!r} is not in {lines}")
 
 
-INTERRUPTED = (
-    "Error: Interrupted. What was learned until now is kept.\n→ The same command goes on from there.\n"
-)
+INTERRUPTED = "Stopped looking for work. What was learned until now is kept.\n"
 
 
 @pytest.mark.slow
