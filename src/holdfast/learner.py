@@ -21,6 +21,7 @@ from holdfast.types import (
     Job,
     JobStatus,
     Scope,
+    Time,
     as_time,
     check_count,
     check_flag,
@@ -54,7 +55,7 @@ class Learner(Standing):
         *,
         llm: LLM | None = None,
         limit: int | None = None,
-        until: datetime | None = None,
+        until: Time | None = None,
         everyone: bool = False,
         dry_run: bool = False,
         prompts: Mapping[str, str] | None = None,
@@ -469,7 +470,7 @@ class Learner(Standing):
             raise InvalidInput(f"There is no job {id!r}.", "See `memory.jobs()`.")
         return job
 
-    def spend(self, since: datetime | timedelta | None = None) -> Spend:
+    def spend(self, since: Time | timedelta | None = None) -> Spend:
         """Sum up what models were asked for this user: every call, by what for, which model and how it ended.
 
         Args:

@@ -164,7 +164,8 @@ def _named(name: str) -> Model:
         from pydantic_ai.models import infer_model  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(
-            "A model that is given by its name needs pydantic-ai.", "Run: pip install 'holdfast[llm]'."
+            "A model that is given by its name needs pydantic-ai.",
+            "Run in a checkout of Holdfast: pip install '.[llm]'.",
         ) from error
     try:
         with explained(name, but=(UserError, ImportError)):

@@ -223,6 +223,18 @@ class Memory(Learner):
             offset=check_count(offset, "offset"),
         )
 
+    def users(self) -> list[str]:
+        """Name the users of this tenant of whom something is stored; "" stands for what all of them share.
+
+        Reads a row for each user of the database, of all tenants.
+
+        Raises:
+            Denied: the handle names a user and was not opened with `admin=True`.
+
+        """
+        self._check_scope(None)
+        return sessions.users(self._open.database, self.scope.tenant)
+
     def rebuild(self) -> int:
         """Make the search index of this space again from the log and the records, and count the messages in it.
 

@@ -19,6 +19,7 @@ Source = Literal["message", "summary", "record"]
 SOURCES: tuple[Source, ...] = ("message", "summary", "record")
 JobStatus = Literal["open", "running", "done", "failed"]
 Level = Literal["normal", "aggressive", "capped", "deterministic"]
+Time = datetime | str  # text is ISO 8601, such as 2026-01-31 or 2026-01-31T09:00; without an offset it is UTC
 Range = tuple[int, int]  # the first and the last seq of some messages
 MAX_COUNT = 2**62  # beyond every number of things, and within the integers of both databases
 MAX_NAME = 512  # bytes in UTF-8 of a name: four of them fit the 2,704 of a row in a PostgreSQL index
@@ -84,12 +85,21 @@ def check_flag(value: object, what: str) -> bool:
 
 
 def as_time(value: object, what: str) -> datetime | None:
-    """Return `value` if it is a time or None, a naive one as UTC, or raise InvalidInput."""
-    if value is None:
-        return None
-    if not isinstance(value, datetime):
-        raise InvalidInput(f"`{what}` is {shown(value)}, not a time.", "Pass a datetime.")
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
+    """Return the time that `value` is, None for None, or raise InvalidInput."""
+    return None if value is None else to_time(value, what)
+
+
+def to_time(value: object, what: str) -> datetime:
+    """Return `value` as a time if it is one or its text in ISO 8601, without an offset as UTC, or raise InvalidInput."""
+    try:
+        time = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+    except ValueError:
+        time = value
+    if not isinstance(time, datetime):
+        raise InvalidInput(
+            f"`{what}` is {shown(value)}, not a time.", "Pass a datetime, or text such as 2026-01-31T09:00."
+        )
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def check_range(messages: object, chat: str) -> Range | None:

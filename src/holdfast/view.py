@@ -27,10 +27,12 @@ from holdfast.types import (
     Role,
     Scope,
     Source,
+    Time,
     as_time,
     check_count,
     check_name,
     is_whole,
+    to_time,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ class View:
         target: str | None = None,
         chat: str | None = None,
         source: str | None = None,
-        valid_at: datetime | None = None,
+        valid_at: Time | None = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Record]:
@@ -171,9 +173,9 @@ class View:
         roles: Sequence[Role] | None = None,
         kinds: Iterable[str] | None = None,
         tags: Iterable[str] | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        valid_at: datetime | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        valid_at: Time | None = None,
         limit: int = 10,
         min_score: float = 0.0,
         secrets: Secrets = "mask",
@@ -192,7 +194,7 @@ class View:
             roles: only messages, of these roles.
             kinds: only records, of these kinds.
             tags: only records, with one of these tags at least.
-            since: only what was said or written at this time or later.
+            since: only what was said or written at this time or later; here and below a datetime, or ISO 8601 text.
             until: only what was said or written before this time.
             valid_at: records that are true in the world at this time, in place of now.
             limit: at most so many hits.
@@ -309,7 +311,7 @@ class View:
         return f"View({self.scope}, version={self._moment().version})"
 
 
-def place(opened: Opened, scope: Scope, point: int | datetime) -> At:
+def place(opened: Opened, scope: Scope, point: int | Time) -> At:
     """Find the version that `Memory.at` names, in the space and in the one that its tenant shares.
 
     Raises:
@@ -319,8 +321,8 @@ def place(opened: Opened, scope: Scope, point: int | datetime) -> At:
     db, space, shared = opened.database, scope.space, scope.shared.space
     with db.one_read():
         newest = records.version(db, space)
-        if isinstance(point, datetime):
-            written = to_micros(point)
+        if isinstance(point, datetime | str):
+            written = to_micros(to_time(point, "version"))
             own = Moment(records.version_at(db, space, written), until=written + 1)
         elif is_whole(point) and 0 <= point <= newest:
             own, written = records.moment(db, space, point)
@@ -338,7 +340,7 @@ def selection(
     tags: Iterable[str] | None = None,
     text: str | None = None,
     source: str | None = None,
-    valid_at: datetime | None = None,
+    valid_at: Time | None = None,
 ) -> Callable[[Record], bool]:
     """Make the test that a record passes if it meets all conditions; of tags, one is enough.
 

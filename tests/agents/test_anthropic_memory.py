@@ -287,7 +287,7 @@ except MissingExtra as error:
     print(error)
 """
     assert programs.run(script).strip() == (
-        "The Anthropic memory tool needs anthropic. Run: pip install 'holdfast[anthropic]'."
+        "The Anthropic memory tool needs anthropic. Run in a checkout of Holdfast: pip install '.[anthropic]'."
     )
 
 

@@ -729,4 +729,4 @@ try:
 except MissingExtra as error:
     print(error)
 """
-    assert "pip install 'holdfast[openai-agents]'" in run(script)
+    assert "pip install '.[openai-agents]'" in run(script)

@@ -238,4 +238,4 @@ try:
 except MissingExtra as error:
     print(error)
 """
-    assert "pip install 'holdfast[pydantic-ai]'" in run(script)
+    assert "pip install '.[pydantic-ai]'" in run(script)

@@ -89,8 +89,8 @@ def test_the_others_keep_to_the_target_and_name_who_spoke_when() -> None:
 def test_a_missing_package_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "installed", lambda: False)
     numbers, tables = keeping.run_keeping([file])
-    assert numbers["sumy LexRank"] == "not measured: pip install 'holdfast[bench]'"
-    assert tables[0].rows[-1][:2] == ("sumy TextRank", "not measured: pip install 'holdfast[bench]'")
+    assert numbers["sumy LexRank"] == "not measured: pip install '.[bench]' in a checkout"
+    assert tables[0].rows[-1][:2] == ("sumy TextRank", "not measured: pip install '.[bench]' in a checkout")
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

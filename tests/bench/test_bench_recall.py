@@ -109,7 +109,10 @@ def test_tables_have_a_cell_for_every_column(folder: Path) -> None:
 def test_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Okapi, "installed", lambda: False)
     report = recall.run([folder / "locomo.json"])
-    assert report.tables()[0].rows[-1][:2] == ("rank_bm25", "not measured: pip install 'holdfast[bench]'")
+    assert report.tables()[0].rows[-1][:2] == (
+        "rank_bm25",
+        "not measured: pip install '.[bench]' in a checkout",
+    )
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class Cli:
         self.home.mkdir()
         for name, value in {"HOME": self.home, "XDG_DATA_HOME": self.home / "data", "TZ": "UTC"}.items():
             monkeypatch.setenv(name, str(value))
-        for name in ("HOLDFAST_DB", "FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        for name in ("HOLDFAST_DB", "HOLDFAST_USER", "FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
             monkeypatch.delenv(name, raising=False)
         time.tzset()
 

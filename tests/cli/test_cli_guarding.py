@@ -194,7 +194,7 @@ def test_erase_a_user(cli: Cli) -> None:
         (("--yes",), "It is not clear what to erase."),
         (("--chat", "porto", "--record", "rec_x", "--yes"), "It is not clear what to erase."),
         (("--messages", "3", "--user", "bob", "--yes"), "Messages belong to a chat."),
-        (("--chat", "nobody"), "There is nothing of that name to erase."),
+        (("--chat", "nobody"), "There is no chat 'nobody' here."),
         (("--chat", "porto", "--messages", "7-3", "--yes"), "(7, 3) are no messages."),
         (("--chat", "porto", "--messages", "70"), "There is nothing of that name to erase."),
         (("--record", "rec_x"), "There is nothing of that name to erase."),

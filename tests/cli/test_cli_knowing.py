@@ -284,7 +284,7 @@ def test_notes_of_a_chat(cli: Cli) -> None:
     assert [note["text"] for note in cli.json("notes", "d", "--tag", "x")["notes"]] == ["elsewhere"]
     assert "run far" in cli.text("notes", "c")
     assert "No such notes in chat 'c'.\n→ Add one: " in cli.text("notes", "c", "--tag", "x")
-    assert "No notes in chat 'e'." in cli.text("notes", "e")
+    assert "There is no chat 'e' here." in cli.complaint("notes", "e")
     assert "Added" in send("from a pipe", "notes", "e", "--add", "-")
     assert "has no target 'moon'" in cli.complaint("notes", "c", "--add", "x", "--target", "moon")
 
@@ -299,7 +299,7 @@ def test_the_pad(cli: Cli) -> None:
     assert cli.json("pad", "--prefix", "shoe") == {"pad": {"shoe-size": "44"}}
     assert cli.json("pad", "--search", "WORDS") == {"pad": {"shirt": "two words"}}
     assert "shoe-size  44" in cli.text("pad").replace("     ", " ").replace("    ", " ")
-    assert cli.json("pad", "--chat", "c") == {"pad": {}}
+    assert "There is no chat 'c' here." in cli.complaint("pad", "--chat", "c", "--json")
     cli.run("pad", "shirt", "red", "--chat", "c")
     assert cli.text("pad", "shirt", "--chat", "c") == "red\n"
     assert cli.text("pad", "--remove", "shirt") == "Removed: shirt, which was two words\n"

@@ -102,12 +102,25 @@ def test_long_tool_results_are_shortened_unless_full(cli: Cli) -> None:
     assert cli.text("show", "long", "--full").count("last\n") == 2
 
 
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "queue"), ("window", "queue"), ("stats", "queue"), ("tree", "queue"), ("compact", "queue"), ("end", "queue"),
+        ("notes", "queue"), ("pad", "--chat", "queue"), ("recall", "zebra", "--chat", "queue"), ("extract", "--chat", "queue"),
+        ("export", "--chat", "queue"), ("erase", "--yes", "--chat", "queue"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_an_unknown_chat_is_an_error(cli: Cli, words: tuple[str, ...], flags: tuple[str, ...]) -> None:
+    complaint = cli.complaint(*words, *flags)
+    assert "There is no chat 'queue' here.\n→ Did you mean delivery-queue?" in complaint
+    assert "`holdfast chats` lists" in cli.complaint(*(w.replace("queue", "nothing-like-it") for w in words))
+
+
 def test_nothing_found_is_no_error(cli: Cli) -> None:
-    assert "There is no chat 'queue' here.\n→ Did you mean delivery-queue?" in cli.text("show", "queue")
-    assert "`holdfast chats` lists" in cli.text("window", "nothing-like-it")
-    assert cli.json("show", "nobody") == {"chat": "nobody", "title": "", "total": 0, "messages": []}
-    assert cli.json("recall", "zebra", "--chat", "nobody") == {"query": "zebra", "hits": []}
-    assert "fewer filters" in cli.text("recall", "zebra", "--chat", "nobody")
+    assert cli.json("recall", "zebra", "--chat", "flat-move") == {"query": "zebra", "hits": []}
+    assert "fewer filters" in cli.text("recall", "zebra", "--chat", "flat-move")
     assert "Try other words" in cli.text("recall", "xylophone")
     words = ("recall", "knee", "--tenant", "acme", "--user", "bob")
     assert "Nothing found for tenant 'acme', user 'bob'.\n→ There are no chats to search yet" in cli.text(
@@ -242,7 +255,7 @@ def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
         (["recall", "x", "--role", "nobody"], "none of system, developer, user, assistant, tool"),
         (["recall", "x", "--source", "nowhere"], "none of message, summary, record"),
         (["recall", "x", "--valid-at", "now"], "--valid-at"),
-        (["recall", "x", "--since", "yesterday"], "--since"),
+        (["recall", "x", "--since", "once"], "--since"),
         (["recall", "x", "--until", "9999-12-31"], "--until"),
         (["recall", "x", "--limit", "-1"], "--limit"),
         (["recall", "x", "--min-score", "2"], "--min-score"),

@@ -44,16 +44,16 @@ def test_import_and_import_again(cli: Cli, transcript: Path) -> None:
 def test_import_as_json(cli: Cli, transcript: Path) -> None:
     with transcript.open("a") as file:
         file.write('{"role": "user"\nnonsense\n')
-    answer = cli.json("import", transcript)
+    answer = cli.json("import", transcript, code=1)
     assert set(answer) == {
         *("sessions", "added", "present", "skipped", "formats", "seconds", "database"),
-        *("rows", "renumbered"),
+        *("rows", "renumbered", "unchanged", "ignored"),
     }
     assert (answer["sessions"], answer["added"], answer["present"]) == (1, 2, 0)
     assert answer["skipped"] == [
         {"path": str(transcript), "reason": "not valid JSON", "count": 2, "lines": [3, 4], "problem": True}
     ]
-    assert cli.json("import", transcript)["present"] == 2
+    assert cli.json("import", transcript, code=1)["present"] == 2
 
 
 def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
     (tmp_path / "other.json").write_text('{"neither": "nor"}')
-    text = cli.text("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    text = cli.text("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", code=1)
     assert "Could not be read: 2,002" in text
     assert (
         f"2,000 × not valid JSON\n      {tmp_path}/a.jsonl:2, {tmp_path}/a.jsonl:3, {tmp_path}/a.jsonl:4, …"
@@ -74,13 +74,13 @@ def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None
     )
     assert "2 × 'clown' is not a role." in text
     assert len(text.splitlines()) < 15
-    assert "Left out: 1" in cli.text("import", tmp_path)
+    assert "Left out: 1" in cli.text("import", tmp_path, code=1)
 
 
 def test_import_into_the_memory_of_a_user_and_agent(cli: Cli, transcript: Path) -> None:
     cli.run("import", transcript, "--user", "ada", "--agent", "coach")
     assert cli.json("chats", "--user", "ada")["chats"][0]["agent"] == "coach"
-    assert cli.json("chats")["chats"] == []
+    assert cli.json("chats", "--user", "")["chats"] == []
 
 
 def test_import_finds_the_sessions_of_claude_code_by_itself(cli: Cli) -> None:

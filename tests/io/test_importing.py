@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -150,3 +152,67 @@ def test_messages_without_times_are_dated_across_batches(tmp_path: Path) -> None
         import_paths(memory, write_lines(tmp_path / "talk.jsonl", lines))
         times = {one.at for one in memory.chat("talk").history()}
     assert times == {datetime(2024, 3, 5, 9, tzinfo=UTC)}
+
+
+# What is there already
+
+
+def write(path: Path, *texts: str) -> Path:
+    lines = [
+        json.dumps({"role": "user", "content": text, "id": f"m{n}", "chat": "runs"})
+        for n, text in enumerate(texts)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_file_that_is_as_it_was_is_not_read_again(memory: Memory, tmp_path: Path) -> None:
+    write(tmp_path / "log.jsonl", "A run on Monday", "A run on Tuesday")
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write("no json\n" * 20)
+    first = import_paths(memory, tmp_path)
+    again = import_paths(memory, tmp_path)
+    assert (first.added, first.present, first.unchanged) == (2, 0, 0)
+    assert (again.added, again.present, again.unchanged) == (0, 2, 1)
+    assert (again.sessions, again.formats, again.skipped) == (first.sessions, first.formats, first.skipped)
+    assert len(memory.chat("runs").history()) == 2
+
+
+def test_of_a_file_that_grew_the_new_is_added(memory: Memory, tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", "A run on Monday")
+    import_paths(memory, path)
+    report = import_paths(memory, write(path, "A run on Monday", "A run on Tuesday"))
+    assert (report.added, report.present, report.unchanged) == (1, 1, 0)
+    assert import_paths(memory, path).unchanged == 1
+    assert [one.content for one in memory.chat("runs").history()] == ["A run on Monday", "A run on Tuesday"]
+
+
+def test_what_was_erased_may_be_imported_again(memory: Memory, tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", "A run on Monday", "A run on Tuesday")
+    import_paths(memory, path)
+    memory.erase(chat="runs")
+    assert import_paths(memory, path).added == 2
+    memory.erase(user="ada")
+    assert import_paths(memory, path).added == 2
+    memory.erase(chat="runs", messages=1)
+    report = import_paths(memory, path)
+    assert (report.added, report.present, report.unchanged) == (1, 1, 0)
+
+
+def test_a_file_is_read_for_each_user_and_agent(memory: Memory, tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", "A run on Monday")
+    import_paths(memory, path)
+    assert import_paths(memory.scoped(user="bob"), path).added == 1
+    assert import_paths(memory.scoped(agent="coach"), path).unchanged == 0
+    copy = write(tmp_path / "other.jsonl", "A run on Monday")
+    assert import_paths(memory, copy).unchanged == 0
+
+
+def test_what_is_no_json_is_counted_by_its_ending(quick: Memory, tmp_path: Path) -> None:
+    write(tmp_path / "log.jsonl", "A run on Monday")
+    for name in ("a.txt", "b.TXT", "c.md", "Makefile"):
+        (tmp_path / name).write_text("hello")
+    with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
+        archive.writestr("images/cat.png", b"")
+        archive.writestr("log.jsonl", (tmp_path / "log.jsonl").read_bytes())
+    assert import_paths(quick, tmp_path).ignored == {".txt": 2, ".md": 1, "": 1, ".png": 1}

@@ -462,7 +462,7 @@ def test_spend_has_a_beginning(memory: Memory, clock: Clock) -> None:
     assert list(calls.values()) == [3, 3, 2, 1, 3, 2, 0]
     assert memory.spend(HOUR).since == START
     with pytest.raises(InvalidInput):
-        memory.spend("yesterday")  # type: ignore[arg-type]  # the point
+        memory.spend("yesterday")
 
 
 def test_a_compaction_is_on_the_meter_too(quick: Memory) -> None:

@@ -284,7 +284,7 @@ def test_without_the_sdk_it_names_the_extra(db: str, options: list[str]) -> None
     program = [sys.executable, "-c", WITHOUT, "--db", db, *options]
     done = subprocess.run(program, capture_output=True, text=True, input="", timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'holdfast[mcp]'" in done.stderr
+    assert "pip install '.[mcp]'" in done.stderr
 
 
 def test_two_processes_serve_one_database(db: str) -> None:

@@ -66,6 +66,24 @@ def test_a_time_without_a_zone_is_utc(space: Memory) -> None:
     assert found(space.recall("garden", since=at)) == ["the garden of another chat"]
 
 
+def test_a_time_may_be_text(space: Memory) -> None:
+    tell(space, GARDEN)
+    at = START + timedelta(minutes=2)
+    assert found(space.recall("garden", since=at.isoformat())) == ["the garden of another chat"]
+    assert found(space.recall("garden", since=f"{at:%Y-%m-%dT%H:%M:%SZ}")) == ["the garden of another chat"]
+    day = START.date()
+    assert len(space.recall("garden", since=f"{day}", until=f"{day + timedelta(days=1)}")) == 3
+    assert space.recall("garden", until=f"{day}") == []
+
+
+def test_a_version_may_be_named_by_a_time_in_text(space: Memory) -> None:
+    space.remember("The garden has roses.")
+    assert space.at("9999-01-01").version() == 1
+    assert space.at("1999-01-01T12:00:00+02:00").version() == 0
+    with pytest.raises(InvalidInput):
+        space.at("once")
+
+
 def test_the_ends_of_the_calendar_are_times(space: Memory) -> None:
     tell(space, GARDEN)
     assert len(space.recall("garden", since=datetime.min, until=datetime.max)) == 3  # noqa: DTZ901 - no zone is UTC
@@ -119,7 +137,8 @@ def test_the_score_of_a_hit_as_minimal_score_keeps_it(spaces: Iterator[Memory]) 
         {"roles": [None]},
         {"roles": 5},
         {"roles": [["user"]]},
-        {"since": "2023-01-01"},
+        {"since": "yesterday"},
+        {"until": "2023-13-01"},
         {"since": START.date()},
         {"until": 1_700_000_000},
         {"chat": ""},

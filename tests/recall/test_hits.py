@@ -108,7 +108,7 @@ def test_the_names_and_arguments_of_tool_calls_are_found(space: Memory, query: s
 
 def test_arguments_that_are_text_are_found(space: Memory) -> None:
     space.chat("a").append(role="assistant", calls=[ToolCall("c1", "shell", "rm -rf /srv/lantern {")])
-    assert space.recall("lantern")[0].text == ""
+    assert space.recall("lantern")[0].text == "shell rm -rf /srv/lantern {"
 
 
 def test_a_call_and_the_text_beside_it_are_both_found(space: Memory) -> None:
@@ -125,3 +125,23 @@ def test_the_result_of_a_tool_is_found(space: Memory) -> None:
 def test_the_id_of_a_call_is_found(space: Memory) -> None:
     space.chat("a").append(role="assistant", calls=[ToolCall("toolu_9XyZ", "shell", {})])
     assert space.recall("toolu_9XyZ")
+
+
+def test_a_message_that_only_calls_a_tool_shows_the_call(memory: Memory) -> None:
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "run_shell", "arguments": '{"command": "pytest -k marathon"}'},
+    }
+    memory.chat("monday").append({"role": "assistant", "content": None, "tool_calls": [call]})
+    (hit,) = memory.recall("pytest marathon", sources=["message"])
+    assert hit.text == 'run_shell {"command": "pytest -k marathon"}'
+
+
+def test_a_credential_in_a_call_is_masked_in_its_hit(memory: Memory) -> None:
+    key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
+    memory.chat("monday").append(role="assistant", calls=[ToolCall("c1", "deploy", {"marathon_key": key})])
+    (hit,) = memory.recall("deploy marathon", sources=["message"])
+    assert hit.text.startswith("deploy {")
+    assert key not in hit.text
+    assert key in memory.recall("deploy marathon", sources=["message"], secrets="show")[0].text

@@ -466,7 +466,7 @@ try:
 except MissingExtra as error:
     print(error)
 """
-    assert "holdfast[postgres]" in run(script)
+    assert "pip install '.[postgres]'" in run(script)
 
 
 def test_a_missing_extra_is_an_import_error() -> None:

@@ -75,7 +75,9 @@ def problem(statement: str) -> str | None:
 ACROSS_SPACES = (
     "SELECT min(space) FROM ( "
     "SELECT min(space) AS space FROM sessions WHERE space > :after "
-    "UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after ) AS nearest"
+    "UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after "
+    "UNION ALL SELECT min(space) AS space FROM records WHERE space > :after "
+    "UNION ALL SELECT min(space) AS space FROM pads WHERE space > :after ) AS nearest"
 )
 STATEMENTS = [
     pytest.param(text, id=f"{file.stem}: {' '.join(text.split())[:60]}")

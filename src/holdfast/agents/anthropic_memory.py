@@ -19,7 +19,8 @@ try:
     from anyio.to_thread import run_sync
 except ImportError as error:
     raise MissingExtra(
-        "The Anthropic memory tool needs anthropic.", "Run: pip install 'holdfast[anthropic]'."
+        "The Anthropic memory tool needs anthropic.",
+        "Run in a checkout of Holdfast: pip install '.[anthropic]'.",
     ) from error
 
 if TYPE_CHECKING:

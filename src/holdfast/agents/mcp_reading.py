@@ -30,7 +30,9 @@ try:
     )
     from pydantic import Field
 except ImportError as error:
-    raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.") from error
+    raise MissingExtra(
+        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
+    ) from error
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

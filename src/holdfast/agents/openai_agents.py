@@ -26,7 +26,8 @@ try:
     from agents import FunctionTool, SessionSettings
 except ImportError as error:
     raise MissingExtra(
-        "The session needs the OpenAI Agents SDK.", "Run: pip install 'holdfast[openai-agents]'."
+        "The session needs the OpenAI Agents SDK.",
+        "Run in a checkout of Holdfast: pip install '.[openai-agents]'.",
     ) from error
 
 if TYPE_CHECKING:

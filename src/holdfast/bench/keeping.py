@@ -32,7 +32,7 @@ from holdfast.types import Message
 SHARE = 10  # a tenth is kept
 CATEGORIES = {1: "multi-hop", 2: "temporal", 4: "single-hop"}
 _OURS = "Holdfast"
-_INSTALL = "not measured: pip install 'holdfast[bench]'"
+_INSTALL = "not measured: pip install '.[bench]' in a checkout"
 
 Summarise = Callable[[Sequence[Message], int], str]
 Kept = dict[str, dict[int, list[bool]]]  # of each system, by category

@@ -28,7 +28,7 @@ from holdfast.types import Hit, Message
 DEPTH = 100  # the ranks that are looked at: an answer beyond counts as not found
 SESSION_DEPTH = 200  # turns that are recalled to rank sessions by
 BEST = 3  # turns of a session that count
-_INSTALL = "not measured: pip install 'holdfast[bench]'"
+_INSTALL = "not measured: pip install '.[bench]' in a checkout"
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _MAIN = (1, 2, 3, 4)  # the categories of the main figure
 

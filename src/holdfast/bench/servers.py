@@ -17,7 +17,9 @@ from holdfast.errors import MissingExtra, Unavailable
 try:
     import httpx2
 except ImportError as error:
-    raise MissingExtra("The MCP server needs the MCP SDK.", "Run: pip install 'holdfast[mcp]'.") from error
+    raise MissingExtra(
+        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
+    ) from error
 
 if TYPE_CHECKING:
     from holdfast.bench.agents import Lab
@@ -172,4 +174,6 @@ def _meta(version: str) -> Mapping[str, object]:
 
 
 def _ended() -> Unavailable:
-    return Unavailable("The server has ended.", "Read what it said, or run: pip install 'holdfast[mcp]'.")
+    return Unavailable(
+        "The server has ended.", "Read what it said, or run in a checkout of Holdfast: pip install '.[mcp]'."
+    )

@@ -1,5 +1,6 @@
 """The command line: one function a command, its parameters the options, its docstring the help."""
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -28,14 +29,19 @@ from holdfast.cli import (
     upkeep,
     working,
 )
-from holdfast.cli.options import command
+from holdfast.cli.options import Options, command, is_given, options_of
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 _commands: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "import": transfer.import_,
     "export": transfer.export,
     "chats": reading.chats,
+    "users": reading.users,
     "show": reading.show,
     "recall": finding.recall,
     "window": reading.window,
@@ -93,18 +99,30 @@ def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
         raise typer.Exit
 
 
-@app.callback()
 def _holdfast(
+    context: typer.Context,
     *,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
+    **given: object,
 ) -> None:
     """Memory for LLM agents: bring conversations in, ask, and get the turns that answer, with reasons.
 
-    Start with `holdfast demo`.
+    Start with `holdfast demo`. These options may stand after the command as well.
     """
+    context.obj = {name: value for name, value in given.items() if is_given(context, name)}
+
+
+_own = inspect.signature(_holdfast)
+_holdfast.__signature__ = _own.replace(  # type: ignore[attr-defined]  # what typer reads
+    parameters=[
+        *(one for one in _own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD),
+        *options_of(Options).values(),
+    ]
+)
+app.callback()(_holdfast)
 
 
 def main() -> None:

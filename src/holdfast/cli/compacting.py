@@ -9,11 +9,10 @@ import typer
 from holdfast.chat import Chat
 from holdfast.cli.messages import show_messages
 from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
-from holdfast.cli.reading import ChatId, head, known_chats, missing_chat, no_such_chat, titles_of
+from holdfast.cli.reading import ChatId, check_chat, head, known_chats, titles_of
 from holdfast.cli.screen import Screen, answer, count, period, plain, span, when
 from holdfast.cli.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.context.window import Lossless, SummaryBuffer
-from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.text.masking import masked_message, masked_summary
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
@@ -70,9 +69,7 @@ def compact(
     try:
         with options.open() as memory:
             known = known_chats(memory)
-            if chat not in known:
-                what, todo = missing_chat(chat, known)
-                raise InvalidInput(what, todo)
+            check_chat(options, chat, known)
             opened = memory.chat(chat)
             with Shrinking(opened.stats().context_tokens, target) as progress:
                 done = opened.compact(
@@ -154,16 +151,15 @@ def tree(options: Reading, *, chat: ChatId) -> None:
         summaries, counted = opened.tree(), opened.stats()
         rest = _rest(opened, summaries, counted)
         known = known_chats(memory)
+    check_chat(options, chat, known)
     summaries = list(map(masked_summary, summaries)) if options.masked else summaries
     if options.json:
-        title = known[chat].title if chat in known else ""
         left = plain(rest._asdict()) if rest else None
-        answer({"chat": chat, "title": title, "summaries": plain(summaries), "unsummarised": left})
+        answer(
+            {"chat": chat, "title": known[chat].title, "summaries": plain(summaries), "unsummarised": left}
+        )
         return
     screen = Screen()
-    if chat not in known:
-        no_such_chat(screen, chat, known)
-        return
     head(screen, known[chat])
     if not summaries:
         screen.say("No summaries: all messages of this chat stand for themselves.")

@@ -7,10 +7,10 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from holdfast.cli.given import KIND_NAMES
+from holdfast.cli.given import KIND_NAMES, end, moment
 from holdfast.cli.options import Options, Reading
-from holdfast.cli.reading import known_chats, titles_of
-from holdfast.cli.screen import Part, Screen, answer, plain, read_end, read_time, span, when
+from holdfast.cli.reading import check_chat, known_chats, titles_of
+from holdfast.cli.screen import Part, Screen, answer, plain, span, when
 from holdfast.memory import Memory
 from holdfast.text.masking import Secrets
 from holdfast.types import ROLES, SOURCES, ChatInfo, Hit, Role, Source
@@ -37,13 +37,12 @@ _Roles = Annotated[
     typer.Option(parser=_role, metavar="ROLE", help=f"Only this role, may be repeated: {', '.join(ROLES)}."),
 ]
 _Since = Annotated[
-    datetime | None, typer.Option(parser=read_time, metavar="DATE", help="Only from this date or time on.")
+    datetime | None,
+    typer.Option(parser=moment, metavar="7d|DATE", help="Only from so long ago, or this date or time, on."),
 ]
 _Until = Annotated[
     datetime | None,
-    typer.Option(
-        parser=read_end, metavar="DATE", help="Only up to the end of this date, or before this time."
-    ),
+    typer.Option(parser=end, metavar="7d|DATE", help="Only up to the end of this date, or before this time."),
 ]
 _Kinds = Annotated[
     list[str] | None,
@@ -62,7 +61,7 @@ _TagsOnly = Annotated[
 _ValidAt = Annotated[
     datetime | None,
     typer.Option(
-        parser=read_time,
+        parser=moment,
         metavar="DATE",
         help="Records that are true in the world at this time; now otherwise.",
     ),
@@ -112,6 +111,8 @@ def _recall(options: Options, question: str, limit: int, **filters: Any) -> None
         hits = memory.recall(question, limit=limit, **filters)
         known = known_chats(memory)
         titles = titles_of(memory, [hit.chat for hit in hits], known)
+        if not hits and (chat := filters["chat"]) is not None:
+            check_chat(options, chat, known | known_chats(memory.scoped(user="")))
         more = _more(options, memory, hits[0], known) if hits else ""
         is_empty = not known and not memory.version()
     if options.json:
@@ -144,7 +145,9 @@ def _more(options: Options, memory: Memory, hit: Hit, known: Mapping[str, ChatIn
 def _say_nothing_found(screen: Screen, options: Options, *, empty: bool, filtered: bool) -> None:
     """Say that there is no hit, and what to try: it depends on why."""
     screen.say(f"Nothing found{options.whose()}.")
-    if empty:
+    if others := options.others():
+        screen.say(f"→ {others}")
+    elif empty:
         screen.say(
             "→ There are no chats to search yet: bring some in with `holdfast import PATH…`, or `holdfast remember TEXT…`."
         )

@@ -1,14 +1,14 @@
 """What several commands are given: a text or standard input, who writes, a kind, a version or a date."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from holdfast.cli.screen import read_end
+from holdfast.cli.screen import read_end, read_time
 from holdfast.errors import InvalidInput
 from holdfast.kinds import KINDS
 from holdfast.memory import Memory
@@ -34,6 +34,35 @@ def _writer(text: str) -> str:
     if text not in WRITERS:
         raise typer.BadParameter(f"{text!r} is none of {', '.join(WRITERS)}.")
     return text
+
+
+def moment(text: str) -> datetime:
+    """Read from when on.
+
+    Raises:
+        typer.BadParameter: it is no time.
+
+    """
+    return _read(read_time, text)
+
+
+def end(text: str) -> datetime:
+    """Read until when; a day is meant with its end.
+
+    Raises:
+        typer.BadParameter: it is no time.
+
+    """
+    return _read(read_end, text)
+
+
+def _read(reader: Callable[[str], datetime], text: str) -> datetime:
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is no time: write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
+        ) from error
 
 
 def read_point(text: str) -> Point:

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,8 +10,10 @@ import typer
 from holdfast.cli.given import By
 from holdfast.cli.messages import cut
 from holdfast.cli.options import Options
+from holdfast.cli.reading import check_chat, known_chats
 from holdfast.cli.records import called, learned, outcome, report
-from holdfast.cli.screen import Part, Screen, answer, count, plain, when
+from holdfast.cli.screen import Part, Screen, answer, listed, plain, when
+from holdfast.cli.wording import in_options
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.text import guard
@@ -138,7 +139,7 @@ def erase(
     With --user and neither --chat nor --record: all of that user. It names what will go, and asks.
     For example: holdfast erase --chat porto-trip --messages 3-7
     """
-    whole_user = options.user if chat is None and record is None else ""
+    whole_user = options.user if chat is None and record is None and options.user_was_named else ""
     files = rewrite and chat is record is None and not whole_user
     if (chat is None) == (record is None) and not whole_user and not files:
         raise InvalidInput(
@@ -154,6 +155,10 @@ def erase(
             receipt = memory.erase(
                 chat=chat, messages=span, record=record, user=whole_user or None, rewrite=rewrite, by=by
             )
+        except InvalidInput:
+            if chat is not None:
+                check_chat(options, chat, known_chats(memory))
+            raise
         except Unavailable as error:
             if error.receipt:  # its key is shown this once
                 _report(options, error.receipt)
@@ -196,20 +201,12 @@ def _ask(
         raise InvalidInput("This erases for ever, and nobody is there to be asked.", "Pass --yes.")
     screen = Screen(sys.stderr)
     whose = replace(options, agent="").whose()  # of whichever agent it is
-    screen.say(("This erases for ever: ", "bold red"), f"{what}{whose}, with {_listed(counts)}.")
+    screen.say(("This erases for ever: ", "bold red"), f"{what}{whose}, with {listed(counts)}.")
     sys.stderr.write("Erase it? [y/N] ")  # `typer.confirm` would write to stdout as well
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         screen.say("Nothing was erased.")
         raise typer.Exit(1)
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(
-        count(number, "summary" if name == "summaries" else name.removesuffix("s"), name)
-        for name, number in counts.items()
-        if number
-    )
 
 
 def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
@@ -257,7 +254,7 @@ def _report(options: Options, receipt: Erasure) -> None:
         return
     screen = Screen()
     if receipt.counts:
-        screen.say(("Erased for ever: ", "bold"), f"{_listed(receipt.counts)}.")
+        screen.say(("Erased for ever: ", "bold"), f"{listed(receipt.counts)}.")
     screen.facts(
         ("receipt", receipt.id),
         ("what", receipt.what),
@@ -268,7 +265,7 @@ def _report(options: Options, receipt: Erasure) -> None:
         ("rewritten", ", ".join(receipt.rewritten) or "nothing"),
     )
     for part, why in receipt.remains.items():
-        screen.say((f"Not written anew: {part}. ", "bold"), f"{why}.")
+        screen.say((f"Not written anew: {part}. ", "bold"), f"{in_options(why)}.")
     screen.say(
         "The key is shown this once and is stored nowhere. Keep it: with it, and only with it, the digest proves what "
         "was erased to who has the words."

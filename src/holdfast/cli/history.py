@@ -45,7 +45,8 @@ def changes(
     elif not shown:
         screen.say(f"No changes{options.whose()} here.")
         filtered = kind or identity or options.agent
-        screen.say("→ Try fewer filters." if filtered else "→ Store something: `holdfast remember TEXT…`.")
+        usual = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
+        screen.say(f"→ {options.others() or usual}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,21 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.given import KIND_NAMES, At, By, Category, ExpectedVersion, Priority, Tags, text_of
+from holdfast.cli.given import (
+    KIND_NAMES,
+    At,
+    By,
+    Category,
+    ExpectedVersion,
+    Priority,
+    Tags,
+    end,
+    moment,
+    text_of,
+)
 from holdfast.cli.options import Options
 from holdfast.cli.records import called, outcome, report, show_history, show_record, show_table
-from holdfast.cli.screen import Screen, answer, plain, read_end, read_time, when
+from holdfast.cli.screen import Screen, answer, plain, when
 from holdfast.view import View
 
 _Text = Annotated[
@@ -17,17 +28,15 @@ _Text = Annotated[
     typer.Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input."),
 ]
 _Since = Annotated[
-    datetime | None, typer.Option(parser=read_time, metavar="DATE", help="True from this date or time on.")
+    datetime | None, typer.Option(parser=moment, metavar="DATE", help="True from this date or time on.")
 ]
 _Until = Annotated[
     datetime | None,
-    typer.Option(
-        parser=read_end, metavar="DATE", help="True up to the end of this date, or before this time."
-    ),
+    typer.Option(parser=end, metavar="DATE", help="True up to the end of this date, or before this time."),
 ]
 _ValidAt = Annotated[
     datetime | None,
-    typer.Option(parser=read_time, metavar="DATE", help="Only what is true in the world at this time."),
+    typer.Option(parser=moment, metavar="DATE", help="Only what is true in the world at this time."),
 ]
 _OfKind = Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")]
 _WithTag = Annotated[
@@ -142,7 +151,7 @@ def _one(options: Options, view: View, identity: str) -> None:
         screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")
     else:
         screen.say(f"There is no record {identity!r}{options.whose()} here.")
-        screen.say("→ `holdfast records` lists those there are, with their ids.")
+        screen.say(f"→ {options.others() or '`holdfast records` lists those there are, with their ids.'}")
         return
     show_history(screen, changes)
 
@@ -153,7 +162,7 @@ def _say_nothing(options: Options, *, filtered: bool) -> None:
     if filtered:
         screen.say("→ Try fewer filters; `holdfast records` lists all there are.")
     else:
-        screen.say("→ Store something: `holdfast remember TEXT…`.")
+        screen.say(f"→ {options.others() or 'Store something: `holdfast remember TEXT…`.'}")
 
 
 def replace(
@@ -284,7 +293,8 @@ def _whole_text(options: Options, kind: str, words: list[str] | None, expected: 
         )
     else:
         aside.say(f"There is no {kind}{options.whose()} yet.")
-        aside.say(f"→ Write one: `holdfast {kind} TEXT…`, or `holdfast {kind} - < FILE`.")
+        usual = f"Write one: `holdfast {kind} TEXT…`, or `holdfast {kind} - < FILE`."
+        aside.say(f"→ {options.others() or usual}")
 
 
 def constraints(
@@ -323,4 +333,4 @@ def constraints(
     else:
         screen = Screen()
         screen.say(f"No constraints{options.whose()} yet.")
-        screen.say("→ Add one: `holdfast constraints TEXT…`.")
+        screen.say(f"→ {options.others() or 'Add one: `holdfast constraints TEXT…`.'}")

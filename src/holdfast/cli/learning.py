@@ -22,9 +22,10 @@ from holdfast.cli.outcomes import (
     thinking,
     until,
 )
-from holdfast.cli.reading import known_chats, missing_chat
+from holdfast.cli.reading import check_chat, known_chats
 from holdfast.cli.records import flags
 from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.cli.wording import in_options
 from holdfast.errors import InvalidInput
 from holdfast.learn.results import Extraction, Relearning, WorkResult
 from holdfast.memory import Memory
@@ -78,7 +79,7 @@ def extract(
     said = "" if text is None else text_of(text)
     with interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
-            _check_chat(memory, chat)
+            check_chat(options, chat, known_chats(memory))
         with thinking(llm):
             if chat is None:
                 done = memory.extract(said, step=step, type=type_, llm=llm)
@@ -100,13 +101,6 @@ def _span(text: str) -> Range:
             f"{text!r} is neither a number of a message nor a range such as 3-7.", param_hint="--messages"
         ) from error
     return first, last
-
-
-def _check_chat(memory: Memory, chat: str) -> None:
-    known = known_chats(memory)
-    if chat not in known:
-        what, todo = missing_chat(chat, known)
-        raise InvalidInput(what, todo)
 
 
 def _report_extraction(options: Options, done: Extraction, llm: str | None) -> None:
@@ -301,7 +295,7 @@ def _show_relearning(options: Options, found: Relearning, llm: str, titles: Titl
             _show_session(screen, chat, titles)
             _show_difference(screen, removed, added)
             if error:
-                screen.say((error, "red"), indent=4)
+                screen.say((in_options(error), "red"), indent=4)
             screen.say("")
     sessions = count(len(found.chats), "session")
     adds, removes = ("Added", "removed") if found.applied else ("Would add", "remove")

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -34,8 +35,15 @@ def _client(name: str) -> str:
     return name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving(Options):
+    """Which memory is served: whose it is must not depend on who else has one when the server starts."""
+
+    guesses = False
+
+
 def mcp(
-    options: Options,
+    options: Serving,
     *,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Only what reads; nothing can be changed.")

@@ -7,6 +7,7 @@ import typer
 
 from holdfast.cli.given import By, Priority, text_of
 from holdfast.cli.options import Options
+from holdfast.cli.reading import check_chat, known_chats
 from holdfast.cli.records import outcome, report, short, show_table
 from holdfast.cli.screen import Screen, answer, plain
 from holdfast.errors import Denied, InvalidInput
@@ -57,6 +58,8 @@ def _list_notes(
     with options.open() as memory:
         # Not `Chat.notes`: that counts a use, and a look from outside is none.
         found = memory.records(kind="note", chat=chat, target=target, category=category, tags=tags or None)
+        if not found and not memory.records(kind="note", chat=chat, limit=1):
+            check_chat(options, chat, known_chats(memory))
     found.sort(key=lambda note: (-note.priority, -note.uses))
     if options.json:
         answer({"chat": chat, "notes": plain(found)})
@@ -114,7 +117,10 @@ def _on_pad(
     options: Options, chat: str | None, action: Callable[[Pad], None], *, create: bool = False
 ) -> None:
     with options.open(create=create) as memory:
-        action(_pad_of(memory, chat))
+        pad = _pad_of(memory, chat)
+        if chat is not None and not create and not pad:
+            check_chat(options, chat, known_chats(memory))
+        action(pad)
 
 
 def _pad_of(memory: Memory, chat: str | None) -> Pad:
@@ -130,7 +136,7 @@ def _list_pad(options: Options, pad: Pad, prefix: str, search: str) -> None:
     else:
         screen = Screen()
         screen.say(f"Nothing {'like that ' if prefix or search else ''}on the pad{options.whose()}.")
-        screen.say("→ Put something there: `holdfast pad NAME VALUE`.")
+        screen.say(f"→ {options.others() or 'Put something there: `holdfast pad NAME VALUE`.'}")
 
 
 def _show(options: Options, pad: Pad, name: str) -> None:

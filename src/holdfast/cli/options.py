@@ -5,24 +5,27 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Concatenate, ParamSpec, TypeVar, cast
+from typing import Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import typer
 
-from holdfast.cli.screen import Screen
+from holdfast.cli.screen import Screen, count
+from holdfast.cli.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.text.masking import SECRETS, is_masked
 
 ENVIRONMENT = "HOLDFAST_DB"
+USER = "HOLDFAST_USER"
 KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 _PANEL = "Which memory, and how to answer"
+_NAMED = 5  # users that a sentence names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Output):
-    """Which memory a command works on. The fields are the options."""
+    """Which memory a command works on. The fields that typer is told of are the options."""
+
+    guesses: ClassVar[bool] = (
+        True  # whether the only user there is may be taken for the one that was not named
+    )
 
     db: Annotated[
         str | None,
@@ -51,13 +58,15 @@ class Options(Output):
     user: Annotated[
         str,
         typer.Option(
-            help="Whose memory it is, apart from all others; without it, what all users share.",
+            help=f"Whose memory it is, apart from all others. Otherwise ${USER}, otherwise the only user there is, otherwise "
+            "what all users share.",
             rich_help_panel=_PANEL,
         ),
     ] = ""
     agent: Annotated[
         str, typer.Option(help="Whose chats, where several agents share a memory.", rich_help_panel=_PANEL)
     ] = ""
+    user_was_named: bool = True  # on the command line
 
     @property
     def named(self) -> str:
@@ -115,6 +124,36 @@ class Options(Output):
         named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
         parts = [f"{name} {value!r}" for name, value in named.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
+
+    def with_user(self) -> Self:
+        """Take the user that the environment names, or else the only one there is, and say so."""
+        if USER in os.environ:
+            return replace(self, user=os.environ[USER], user_was_named=False)
+        users = self._users() if self.guesses else []
+        if len(users) != 1:
+            return replace(self, user_was_named=False)
+        if users[0]:
+            Screen(sys.stderr).say((f"Of user {users[0]!r}, the only one here.", "dim"))
+        return replace(self, user=users[0], user_was_named=False)
+
+    def others(self) -> str:
+        """Say which users there are, for who finds nothing; "" where the user that was looked for is one of them."""
+        users = self._users()
+        named = [repr(user) for user in users if user]
+        if not named or (self.user and self.user in users):
+            return ""
+        listed = f"{', '.join(named[:_NAMED])}{', …' if len(named) > _NAMED else ''}"
+        return f"There {'is' if len(named) == 1 else 'are'} {count(len(named), 'user')} here: {listed}. Name one by --user."
+
+    def _users(self) -> list[str]:
+        """Name the users there are; none where the database cannot be opened, which the command itself says."""
+        if not _is_there(self.location):
+            return []
+        try:
+            with self.open() as memory:
+                return memory.users()
+        except HoldfastError:
+            return []
 
 
 def _secrets(text: str) -> str:
@@ -177,6 +216,7 @@ def _is_there(location: str) -> bool:
     return path.exists() and not (path.is_file() and path.stat().st_size == 0)
 
 
+CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 O = TypeVar("O", bound=Output)  # noqa: E741 - the options
 P = ParamSpec("P")
 
@@ -186,20 +226,53 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
     own = inspect.signature(function)
     first, *rest = own.parameters.values()
     make = cast("Callable[..., O]", first.annotation)
-    shared = list(inspect.signature(make).parameters.values())
+    shared = options_of(make)
 
     @wraps(function)
-    def run(**given: object) -> None:
-        options = make(**{one.name: given.pop(one.name) for one in shared})
+    def run(context: typer.Context, **given: object) -> None:
+        named = _before_command(context, shared) | {
+            name: value for name in shared if is_given(context, name) for value in (given[name],)
+        }
+        options = make(**named)
         with _edge():
-            cast("Callable[..., None]", function)(options, **given)
+            if isinstance(options, Options) and "user" not in named:
+                options = options.with_user()
+            cast("Callable[..., None]", function)(
+                options, **{name: value for name, value in given.items() if name not in shared}
+            )
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     run.__signature__ = own.replace(  # type: ignore[attr-defined]  # what typer reads
-        parameters=[one.replace(kind=keyword) for one in (*rest, *shared)]
+        parameters=[CONTEXT, *(one.replace(kind=keyword) for one in (*rest, *shared.values()))]
     )
     run.__annotations__ = {}
     return run
+
+
+def options_of(make: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    """Find the options among the fields of a class, by their names."""
+    fields = inspect.signature(make).parameters
+    return {name: one for name, one in fields.items() if hasattr(one.annotation, "__metadata__")}
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Say whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _before_command(context: typer.Context, known: Container[str]) -> dict[str, object]:
+    """Give the options that stand before the command.
+
+    Raises:
+        typer.BadParameter: the command has no such option.
+
+    """
+    named: dict[str, object] = context.find_root().obj or {}
+    for name in named:
+        if name not in known:
+            raise typer.BadParameter(f"`{context.command_path}` does not take it.", param_hint=f"--{name}")
+    return named
 
 
 @contextmanager
@@ -209,7 +282,7 @@ def _edge() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except HoldfastError as error:
-        complain(error.what, error.todo)
+        complain(in_options(error.what), in_options(error.todo))
         raise typer.Exit(1) from error
     except BrokenPipeError as error:
         _drop_output()  # whoever read it wants no more

@@ -14,6 +14,7 @@ import typer
 from holdfast.cli.options import INTERRUPTED, Options, complain
 from holdfast.cli.records import called, place, short
 from holdfast.cli.screen import Part, Screen, count, plain, when
+from holdfast.cli.wording import in_options
 from holdfast.errors import Reason
 from holdfast.learn.results import WorkResult
 from holdfast.types import ChatInfo, Job, Record
@@ -138,7 +139,7 @@ def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles
                 notes.remove(note)
                 screen.say(note.removeprefix(f"{one.id}: "), indent=4)
         for error in dict.fromkeys(one.error for one in alike if one.error):
-            screen.say((error, "red"), indent=4)
+            screen.say((in_options(error), "red"), indent=4)
         if job.status == "failed":
             screen.say(f"→ Try it again: {options.line('jobs', '--retry', job.id)}", indent=4)
     for note in notes:

@@ -1,18 +1,19 @@
 """The commands for what is left to learn and what it costs: jobs, end, spend."""
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated, cast, get_args
 
 import typer
 from rich.cells import cell_len, set_cell_size
 
+from holdfast.cli.given import moment
 from holdfast.cli.options import Options
 from holdfast.cli.outcomes import Titles, is_due, needs_model, quiet, until
-from holdfast.cli.reading import ChatId, known_chats, missing_chat
-from holdfast.cli.screen import Screen, answer, count, plain, read_time, safe, when
+from holdfast.cli.reading import ChatId, check_chat, known_chats
+from holdfast.cli.screen import Screen, answer, count, plain, safe, when
 from holdfast.cli.summaries import fitted
+from holdfast.cli.wording import in_options
 from holdfast.errors import InvalidInput
 from holdfast.learn.results import Spend
 from holdfast.memory import Memory
@@ -23,8 +24,6 @@ _STYLES = {"failed": "bold red", "running": "bold green"}
 _TITLE = 40  # columns of a title in a table
 _SUMMED = ("calls", "prompt_tokens", "answer_tokens", "seconds", "counted")
 _ASKED = "asked"  # the outcome of a call that has none yet
-_AGO = re.compile(r"([0-9]{1,4})([mhd])")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 # jobs and end
@@ -109,7 +108,7 @@ def _show_table(screen: Screen, found: Sequence[Job], titles: Titles) -> None:
     for job, row in zip(found, rows, strict=True):
         screen.say((_aligned(row, widths), _STYLES.get(job.status, "")))
         if job.error:
-            screen.say((job.error, "dim"), indent=4)
+            screen.say((in_options(job.error), "dim"), indent=4)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -146,9 +145,7 @@ def end(options: Options, *, chat: ChatId) -> None:
     """
     with quiet(), options.open() as memory:
         known = known_chats(memory)
-        if chat not in known:
-            what, todo = missing_chat(chat, known)
-            raise InvalidInput(what, todo)
+        check_chat(options, chat, known)
         left = memory.chat(chat).end()
     title = known[chat].title
     if options.json:
@@ -163,22 +160,13 @@ def end(options: Options, *, chat: ChatId) -> None:
 # spend
 
 
-def _read_since(text: str) -> datetime:
-    """Read how long ago, as 7d or 24h, or a date or a time."""
-    ago = _AGO.fullmatch(text)
-    try:
-        return datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]] if ago else read_time(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is neither a time such as 7d or 24h nor a date.") from error
-
-
 def spend(
     options: Options,
     *,
     since: Annotated[
         datetime | None,
         typer.Option(
-            parser=_read_since, metavar="7d|24h|DATE", help="Only from so long ago, or this date or time, on."
+            parser=moment, metavar="7d|24h|DATE", help="Only from so long ago, or this date or time, on."
         ),
     ] = None,
 ) -> None:

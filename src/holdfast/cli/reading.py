@@ -10,6 +10,7 @@ from holdfast.cli.messages import show_messages
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.screen import Screen, answer, count, plain, span, when
 from holdfast.cli.summaries import show_summaries
+from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.text.masking import Secrets, mask_name, mask_values, masked_message, masked_summary
 from holdfast.types import ChatInfo, Prompt, Window
@@ -36,8 +37,9 @@ def chats(
     screen = Screen()
     if not shown:
         screen.say(f"No {'archived ' if archived and not every else ''}chats{options.whose()} here.")
+        others = options.others()
         screen.say(
-            "→ Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too."
+            f"→ {others or 'Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too.'}"
         )
         return
     has_agents = any(info.agent for info in shown)
@@ -47,6 +49,20 @@ def chats(
     )
     if more:
         screen.say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+
+
+def users(options: Options) -> None:
+    """List the users of whom something is stored; what all of them share is not among them."""
+    with options.open() as memory:
+        found = [user for user in memory.users() if user]
+    if options.json:
+        answer({"users": found})
+        return
+    screen = Screen()
+    for user in found:
+        screen.say(user)
+    if not found:
+        screen.say("No users here: all that is stored is what all users share.")
 
 
 def _chat_row(info: ChatInfo, *, agent: bool) -> list[str]:
@@ -75,15 +91,12 @@ def show(
         messages = memory.chat(chat).history(limit, before=before, after=after)
         total = memory.chat(chat).stats().messages
         known = known_chats(memory)
+    check_chat(options, chat, known)
     messages = [masked_message(one) for one in messages] if options.masked else messages
     if options.json:
-        title = known[chat].title if chat in known else ""
-        answer({"chat": chat, "title": title, "total": total, "messages": plain(messages)})
+        answer({"chat": chat, "title": known[chat].title, "total": total, "messages": plain(messages)})
         return
     screen = Screen()
-    if not total:
-        no_such_chat(screen, chat, known)
-        return
     head(screen, known[chat])
     show_messages(screen, messages, full=full)
     if not messages:
@@ -115,6 +128,7 @@ def window(
         prompt = opened.prompt(budget, query, secrets=secrets) if query is not None else None
         selected = prompt.window if prompt else opened.window(budget)
         known = known_chats(memory)
+    check_chat(options, chat, known)
     if options.masked:
         selected = _masked_window(selected)
         prompt = _masked_prompt(prompt, selected) if prompt else None
@@ -123,9 +137,6 @@ def window(
         answer({"chat": chat, **what})
         return
     screen = Screen()
-    if chat not in known:
-        no_such_chat(screen, chat, known)
-        return
     head(screen, known[chat])
     if prompt and prompt.system:
         screen.say(("System text", "bold"))
@@ -216,15 +227,18 @@ def head(screen: Screen, info: ChatInfo) -> None:
     screen.say("")
 
 
-def no_such_chat(screen: Screen, chat: str, known: Mapping[str, ChatInfo]) -> None:
-    """Say that there is no such chat, and which one may have been meant."""
-    what, todo = missing_chat(chat, known)
-    screen.say(what)
-    screen.say(f"→ {todo}")
+def check_chat(options: Options, chat: str, known: Mapping[str, ChatInfo]) -> None:
+    """Check that there is such a chat.
 
+    Raises:
+        InvalidInput: there is none; it says which one may have been meant.
 
-def missing_chat(chat: str, known: Mapping[str, ChatInfo]) -> tuple[str, str]:
-    """Put into words that there is no such chat, and which one may have been meant."""
+    """
+    if chat in known:
+        return
     similar = [one.id for one in known.values() if chat.lower() in f"{one.id} {one.title}".lower()]
-    meant = f"Did you mean {', '.join(similar[:3])}?"
-    return f"There is no chat {chat!r} here.", meant if similar else "`holdfast chats` lists those there are."
+    meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
+    raise InvalidInput(
+        f"There is no chat {chat!r}{options.whose()} here.",
+        meant or options.others() or "`holdfast chats` lists those there are.",
+    )

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +22,10 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 # What drives a terminal, and what makes text read in another order than it is written.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below U+0020 itself
+_AGO = re.compile(r"([0-9]{1,4})([mhd])")
+_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+_LEAST_TEXT = 20  # columns of a terminal for text beside other columns
 _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
 
@@ -66,16 +71,33 @@ class Screen:
             self.console.print(Text(margin).append_text(line) if line else "", soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: str = "") -> None:
-        """Print a table; a column of numbers stands to the right, one that is to be copied stays `whole`."""
+        """Print a table; a column of numbers stands to the right, one that is to be copied stays `whole`.
+
+        What is too wide for a terminal is wrapped in its widest column; where there is no room for the words of that, it
+        stands below the rest of its row.
+        """
+        rows = [[" ".join(safe(cell).split()) for cell in row] for row in rows]
+        cells = [[name, *(row[place] for row in rows)] for place, name in enumerate(columns)]
+        widths = [max(map(cell_len, column)) for column in cells]
+        spare = self.console.width - sum(widths) - 2 * (len(columns) - 1)
+        wide = max(
+            (place for place, name in enumerate(columns) if name != whole), key=widths.__getitem__, default=0
+        )
+        if self.wraps and spare < 0:
+            widths[wide] += spare
+            if widths[wide] < max(
+                _LEAST_TEXT, *(cell_len(word) for text in cells[wide] for word in text.split())
+            ):
+                for row in rows:
+                    self.say("  ".join(filter(None, (*row[:wide], *row[wide + 1 :]))), hang=4)
+                    self.say(row[wide], indent=4)
+                return
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for place, name in enumerate(columns):
             numeric = all(_is_number(row[place]) for row in rows)
-            width = max(len(row[place]) for row in rows) if name == whole else None
-            table.add_column(
-                Text(safe(name)), justify="right" if numeric else "left", overflow="fold", width=width
-            )
+            table.add_column(Text(safe(name)), justify="right" if numeric else "left", width=widths[place])
         for row in rows:
-            table.add_row(*(Text(" ".join(safe(cell).split())) for cell in row))
+            table.add_row(*map(Text, row))
         with self.console.capture() as capture:
             self.console.print(table)
         for line in capture.get().splitlines():
@@ -146,38 +168,57 @@ def span(first: int, last: int) -> str:
 
 
 def read_time(text: str) -> datetime:
-    """Read a date or a time as the clock on the wall shows it, or with an offset of its own.
+    """Read a moment of the clock on the wall: a date, a time, one with an offset of its own, `today`, `yesterday`, `7d`, `24h`.
 
     Raises:
-        ValueError: it is neither, or beyond the years that a calendar has.
+        ValueError: it is none of these, or beyond the years that a calendar has.
 
     """
     try:
-        return datetime.fromisoformat(text).astimezone()
+        if ago := _AGO.fullmatch(text):
+            return datetime.now().astimezone() - int(ago[1]) * _UNITS[ago[2]]
+        day = _day(text)
+        return (datetime.combine(day, time()) if day else datetime.fromisoformat(text)).astimezone()
     except OverflowError as error:
         raise ValueError(text) from error
 
 
 def read_end(text: str) -> datetime:
-    """Read the end of a period: a date ends with its day, a time is itself.
+    """Read the end of a period: a day ends when it is over, anything else is as `read_time` has it.
 
     Raises:
-        ValueError: it is neither, or beyond the years that a calendar has.
+        ValueError: it is none of these, or beyond the years that a calendar has.
 
     """
     try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return read_time(text)
-    try:
-        return datetime.combine(day + timedelta(days=1), time()).astimezone()
+        day = _day(text)
+        return datetime.combine(day + timedelta(days=1), time()).astimezone() if day else read_time(text)
     except OverflowError as error:
         raise ValueError(text) from error
+
+
+def _day(text: str) -> date | None:
+    """Read a day by its name or its date."""
+    if text in _DAYS_AGO:
+        return datetime.now().astimezone().date() - timedelta(days=_DAYS_AGO[text])
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def count(number: int, noun: str, nouns: str = "") -> str:
     """Write how many there are: 1 message, 1,204 messages; `nouns` where an s is not enough."""
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Write how many there are of each: 1 message, 2 summaries; the names are plurals, and none is left out."""
+    return ", ".join(
+        count(number, "summary" if name == "summaries" else name.removesuffix("s"), name)
+        for name, number in counts.items()
+        if number
+    )
 
 
 def size(number: int) -> str:

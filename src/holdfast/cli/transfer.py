@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from holdfast.cli.options import INTERRUPTED, Options, complain
-from holdfast.cli.screen import Screen, answer, count, plain
+from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.screen import Screen, answer, count, listed, plain
 from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def import_(
 
     Understands session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and
     the LoCoMo and RealMem data sets, and tells them by what is in them. Each message is stored once, however often it
-    is imported.
+    is imported. Exits with 1 when something could not be read, or stored; the rest is imported.
     """
     from holdfast.cli.progress import Progress  # noqa: PLC0415 - only an import needs a progress bar
     from holdfast.io.importing import import_paths  # noqa: PLC0415 - only an import needs the importers
@@ -52,6 +53,8 @@ def import_(
         answer({**plain(report), "database": options.shown_location})
     else:
         _show_report(Screen(), report, options)
+    if report.problems:
+        raise typer.Exit(1)
 
 
 def _claude_code_projects() -> list[Path]:
@@ -75,12 +78,21 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     else:
         screen.say("There were no messages to import.")
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
-        screen.say(f"Brought back: {', '.join(f'{number:,} {table}' for table, number in others.items())}.")
+        screen.say(f"Brought back: {listed(others)}.")
     if report.renumbered:
         screen.say(
             f"{count(report.renumbered, 'version')} of what is known got other numbers, because there were some already."
         )
     screen.say(f"Into {options.shown_location}{options.whose()}.")
+    if report.unchanged:
+        screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
+    if report.ignored:
+        endings = ", ".join(
+            f"{number:,} {ending or 'without an ending'}" for ending, number in report.ignored.items()
+        )
+        screen.say(
+            f"Passed over, since they are no JSON: {count(sum(report.ignored.values()), 'file')} ({endings})."
+        )
     _show_skipped(screen, "Could not be read", [one for one in report.skipped if one.problem])
     _show_skipped(screen, "Left out", [one for one in report.skipped if not one.problem])
     if report.added:
@@ -109,6 +121,7 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
 def export(
     options: Options,
     *,
+    unnamed: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     chat: Annotated[
         list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")
     ] = None,
@@ -132,6 +145,10 @@ def export(
     from holdfast.io.everything import LEFT_OUT, export_everything  # noqa: PLC0415 - only an export needs the exporters
     from holdfast.io.export import export_chats  # noqa: PLC0415 - as above
 
+    if unnamed:
+        raise typer.BadParameter(
+            f"say what {unnamed[0]!r} is: a file to write to (-o {unnamed[0]}), or a chat (--chat {unnamed[0]})."
+        )
     if everything and chat:
         raise InvalidInput("--all is of all chats.", "Leave out --chat.")
     whole = StringIO() if options.json and output is None else None
@@ -142,6 +159,8 @@ def export(
         if everything:
             rows = dict(export_everything(memory, whole or stream))
         else:
+            for one in chat or ():
+                check_chat(options, one, known_chats(memory))
             rows = {"messages": export_chats(memory, whole or stream, chat or None)}
     if whole is not None:
         sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
@@ -156,8 +175,7 @@ def export(
         )
     else:
         screen = Screen(sys.stderr)
-        counted = ", ".join(f"{number:,} {table}" for table, number in rows.items()) if everything else ""
-        what = counted or count(rows.get("messages", 0), "message")
+        what = (listed(rows) if everything else "") or count(rows.get("messages", 0), "message")
         screen.say(f"Exported {what}{options.whose()} to {output or 'stdout'}.")
         if not everything:
             screen.say(f"Left out: {LEFT_OUT}. With --all they are exported as well.")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.options import Options, Output
-from holdfast.cli.reading import known_chats, no_such_chat
-from holdfast.cli.screen import Screen, answer, count, plain, size, when
+from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.screen import Screen, answer, count, listed, plain, size, when
 
 
 def stats(
@@ -40,25 +40,27 @@ def _all_stats(options: Options) -> None:
         period = {"oldest": plain(oldest), "newest": plain(newest)}
         answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
         return
-    Screen().facts(
+    screen = Screen()
+    screen.facts(
         ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
         ("messages", f"{messages:,}"),
         ("tokens", f"{tokens:,}"),
         ("from", f"{when(oldest)} to {when(newest)}"),
         ("database", options.shown_location + (f", {size(on_disk)}" if on_disk is not None else "")),
     )
+    if not infos and (others := options.others()):
+        screen.say(f"→ {others}")
 
 
 def _chat_stats(options: Options, chat: str) -> None:
     with options.open() as memory:
         counted = memory.chat(chat).stats()
         known = known_chats(memory)
-    title = known[chat].title if chat in known else ""
+    check_chat(options, chat, known)
+    title = known[chat].title
     summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
     if options.json:
         answer({"chat": chat, "title": title, **plain(counted)})
-    elif chat not in known:
-        no_such_chat(Screen(), chat, known)
     else:
         Screen().facts(
             ("chat", f"{title} ({chat})"),
@@ -90,8 +92,9 @@ def verify(options: Options) -> None:
         answer({"ok": found.ok, **plain(found)})
     else:
         screen = Screen()
-        checked = ", ".join(f"{number:,} {name}" for name, number in found.checked.items())
-        screen.say(f"Checked{options.whose()}: {checked}.")
+        screen.say(
+            f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}."
+        )
         if found.unproven:
             screen.say(
                 f"{count(found.unproven, 'row')} could not be proved: written before there were checksums, or with another key."
@@ -146,23 +149,25 @@ def salvage(
     """Save what can be read of a damaged file into a new database, and list what cannot.
 
     The damaged file stays as it is; let nobody write to it meanwhile. Do it again if it was interrupted.
+    Exits with 1 when anything is missing.
     """
     from holdfast.store.salvage import salvage as save  # noqa: PLC0415 - only for a file that is damaged
 
     saved = save(damaged, new)
     if options.json:
         answer({"file": str(new), **plain(saved)})
-        return
-    screen = Screen()
-    rows = ", ".join(f"{number:,} {table}" for table, number in saved.rows.items() if number)
-    screen.say(f"Saved into {new}: {rows or 'nothing'}.")
-    for one in saved.lost:
-        screen.say(("✗ ", "bold red"), one)
-    screen.say(
-        "Nothing is missing that can be told."
-        if not saved.lost
-        else "→ The rest is to be found in a backup, if there is one."
-    )
+    else:
+        screen = Screen()
+        screen.say(f"Saved into {new}: {listed(saved.rows) or 'nothing'}.")
+        for one in saved.lost:
+            screen.say(("✗ ", "bold red"), one)
+        screen.say(
+            "→ The rest is to be found in a backup, if there is one."
+            if saved.lost
+            else "Nothing is missing that can be told."
+        )
+    if saved.lost:
+        raise typer.Exit(1)
 
 
 def rebuild(options: Options) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, Protocol
 
 import typer
 
-from holdfast.cli.options import Options, complain
+from holdfast.cli.options import INTERRUPTED, Options, complain
 from holdfast.cli.outcomes import (
     Titles,
     described,
@@ -28,6 +28,7 @@ from holdfast.cli.outcomes import (
 )
 from holdfast.cli.reading import known_chats
 from holdfast.cli.screen import Screen, answer, count
+from holdfast.cli.wording import in_options
 from holdfast.errors import Unavailable
 from holdfast.learn.results import WorkResult
 from holdfast.memory import Memory
@@ -191,9 +192,13 @@ def _watch(options: Options, ask: Turn, show: Show, every: int, *, one_by_one: b
     """Do what is due, wait, and look again, until an interrupt."""
     if not options.json:
         Screen().say((f"Looking for work every {every:,} s. Ctrl-C ends it.", "dim"))
-    while True:
-        look(ask, show, every, one_by_one=one_by_one)
-        time.sleep(every)  # an interrupt ends it at once
+    try:
+        while True:
+            look(ask, show, every, one_by_one=one_by_one)
+            time.sleep(every)  # an interrupt ends it at once
+    except KeyboardInterrupt as error:
+        Screen(sys.stderr).say("Stopped looking for work. What was learned until now is kept.")
+        raise typer.Exit(INTERRUPTED) from error
 
 
 def look(ask: Turn, show: Show, every: int, *, one_by_one: bool) -> None:
@@ -203,7 +208,7 @@ def look(ask: Turn, show: Show, every: int, *, one_by_one: bool) -> None:
             show(done)
             sys.stdout.flush()  # whoever reads it from a pipe is to see it now
     except Unavailable as error:
-        complain(error.what, f"{error.todo} It is tried again in {every:,} s.")
+        complain(error.what, f"{in_options(error.todo)} It is tried again in {every:,} s.")
 
 
 # What is left

@@ -85,7 +85,7 @@ def restore(memory: Memory, file: File) -> Restored:
     if not isinstance(schema, int) or schema > len(migrations()):
         raise NewerSchema(
             f"{file.path} was written with schema version {schema!r}; this Holdfast knows versions up to {len(migrations())}.",
-            "Upgrade the package: pip install --upgrade holdfast.",
+            "Upgrade the package: pip install . in a newer checkout.",
         )
     bad: list[tuple[int, str]] = []
     database, space = memory._open.database, memory.scope.space  # noqa: SLF001 - a part of its memory

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
+from holdfast import __version__
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.io import everything
 from holdfast.io.everything import is_everything
 from holdfast.io.files import File
 from holdfast.io.found import Found, Session, Skip
-from holdfast.io.sources import Source, Unread, sources
+from holdfast.io.sources import READ_ERRORS, Ignored, Source, Unread, sources
+from holdfast.store import imports, log
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
@@ -30,8 +34,9 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int], None]
 """Be told, after each batch, which file is being read and how many messages have been found in all."""
 
+_NO_LINE = 0  # stands for a whole file
+_CHUNK = 1 << 20
 _BATCH = 500  # messages in one transaction
-_PAGE = 1000  # messages in memory at once
 _LISTED = 10  # line numbers that a report names for one reason
 _REASONS = 1000  # different reasons that a report keeps apart
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -71,6 +76,10 @@ class ImportReport:
     """What came of an export of everything, by its table."""
     renumbered: int = 0
     """How many versions of records of it have other numbers here, because there were some already."""
+    unchanged: int = 0
+    """How many files were not read, because they were imported as they are."""
+    ignored: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many files were passed over because they hold something else, by how their names end."""
 
     @property
     def problems(self) -> tuple[Skipped, ...]:
@@ -105,7 +114,9 @@ def import_paths(
     for path in whole:
         intake.restore(everything.named(path))
     for source in chain.from_iterable(others):
-        if isinstance(source, Unread):
+        if isinstance(source, Ignored):
+            intake.ignored[source.ending] += 1
+        elif isinstance(source, Unread):
             intake.leave_out(source.path, source.skip)
         else:
             intake.take(source, progress)
@@ -121,7 +132,17 @@ def import_paths(
         time.monotonic() - started,
         dict(intake.rows),
         intake.renumbered,
+        intake.unchanged,
+        dict(intake.ignored),
     )
+
+
+class _Account(TypedDict):
+    """What came of a file, as it is kept."""
+
+    chats: Sequence[str]
+    messages: int
+    skipped: Sequence[tuple[str, bool, int, Sequence[int]]]
 
 
 class _Intake:
@@ -133,12 +154,56 @@ class _Intake:
         self.added = self.present = 0
         self.rows: Counter[str] = Counter()
         self.renumbered = 0
+        self.unchanged = 0
+        self.ignored: Counter[str] = Counter()
         self.formats: Counter[str] = Counter()
         self.skipped: Counter[tuple[str, str, bool]] = Counter()
         self.lines: dict[tuple[str, str, bool], list[int]] = defaultdict(list)
 
     def take(self, source: Source, progress: Progress | None) -> None:
-        """Import one file."""
+        """Import one file; of one that was imported as it is only repeat what came of it."""
+        opened = getattr(self.memory, "_open", None)  # a memory that keeps nothing has none open
+        if opened is None:
+            self._read(source, progress)
+            return
+        scope = self.memory.scope
+        place, digest = _place(source.file, scope.agent), _digest(source.file)
+        account = digest and imports.find(opened.database, scope.space, place, digest)
+        if account:
+            self._repeat(source, json.loads(account))
+            if progress is not None:
+                progress(source.path, self.formats.total())
+            return
+        one = _Intake(self.memory)
+        before = self.formats.total()
+        one._read(source, progress and (lambda path, found: progress(path, before + found)))
+        came = one._account(source)
+        self._repeat(source, came)
+        self.added += one.added
+        self.present -= one.added
+        self.unchanged -= 1
+        if digest and not any(_NO_LINE in lines and problem for (*_, problem), lines in one.lines.items()):
+            imports.note(opened.database, scope.space, place, digest, json.dumps(came))
+
+    def _account(self, source: Source) -> _Account:
+        skipped = [
+            (reason, problem, count, self.lines[path, reason, problem])
+            for (path, reason, problem), count in self.skipped.items()
+        ]
+        return {"chats": sorted(self.sessions), "messages": self.formats[source.format], "skipped": skipped}
+
+    def _repeat(self, source: Source, account: _Account) -> None:
+        """Count what came of a file, whose messages are stored already."""
+        self.unchanged += 1
+        self.sessions.update(account["chats"])
+        self.present += account["messages"]
+        self.formats[source.format] += account["messages"]
+        for reason, problem, count, lines in account["skipped"]:
+            for line in lines:
+                self.leave_out(source.path, Skip(line, reason, problem))
+            self.leave_out(source.path, Skip(lines[-1], reason, problem), count - len(lines))
+
+    def _read(self, source: Source, progress: Progress | None) -> None:
         waiting: dict[str, list[Found]] = defaultdict(list)
         held = 0
         for item in _timed(source):
@@ -165,12 +230,14 @@ class _Intake:
         for line, reason in restored.left_out:
             self.leave_out(file.path, Skip(line, reason, problem=True))
 
-    def leave_out(self, path: str, skip: Skip) -> None:
+    def leave_out(self, path: str, skip: Skip, more: int = 1) -> None:
         """Count something that is not imported."""
+        if not more:
+            return
         key = (path, skip.reason, skip.problem)
         if key not in self.skipped and len(self.skipped) >= _REASONS:
             key = (path, "for further reasons", skip.problem)
-        self.skipped[key] += 1
+        self.skipped[key] += more
         if len(self.lines[key]) < _LISTED:
             self.lines[key].append(skip.line)
 
@@ -204,21 +271,44 @@ class _Intake:
         return stored, after - before
 
     def _append(self, path: str, chat: Chat, batch: Sequence[Found]) -> int:
+        """Append what is not stored yet, and return how many are stored now."""
+        fresh = _without_stored(chat, batch)  # by its id, before anything of it is looked at
+        return len(batch) - len(fresh) + (self._append_new(path, chat, fresh) if fresh else 0)
+
+    def _append_new(self, path: str, chat: Chat, batch: Sequence[Found]) -> int:
         """Append in one transaction; where a message cannot be stored, in halves, until it is alone."""
         try:
             chat.append([item.message for item in batch])
         except (InvalidInput, Conflict) as error:
-            conflict = isinstance(error, Conflict)
-            others = _without_stored(chat, batch) if conflict else batch
-            if len(others) < len(batch):
-                return len(batch) - len(others) + self._append(path, chat, others)
             if len(batch) == 1:
-                reason = "another message is stored under its id" if conflict else error.what
+                is_another = isinstance(error, Conflict)
+                reason = "another message is stored under its id" if is_another else error.what
                 self.leave_out(path, Skip(batch[0].line, reason, problem=True))
                 return 0
             half = len(batch) // 2
-            return self._append(path, chat, batch[:half]) + self._append(path, chat, batch[half:])
+            return self._append_new(path, chat, batch[:half]) + self._append_new(path, chat, batch[half:])
         return len(batch)
+
+
+def _place(file: File, agent: str) -> str:
+    """Name a file by where it is, and the agent that it is imported for."""
+    return _hash(json.dumps([os.path.abspath(file.path), file.name, agent]).encode())  # noqa: PTH100 - of a zip, a path within
+
+
+def _digest(file: File) -> str:
+    """Name what is in a file, and who reads it; "" where it cannot be read, which its reader says."""
+    hashed = blake2b(__version__.encode(), digest_size=16)
+    try:
+        with file.open() as stream:
+            while chunk := stream.read(_CHUNK):
+                hashed.update(chunk)
+    except READ_ERRORS:
+        return ""
+    return hashed.hexdigest()
+
+
+def _hash(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def _timed(source: Source) -> Iterator[Found | Skip]:
@@ -246,12 +336,13 @@ def _first_times(source: Source) -> dict[str, datetime | None]:
 
 def _without_stored(chat: Chat, batch: Sequence[Found]) -> Sequence[Found]:
     """Leave out what is stored word for word with another payload: programs rewrite what stands around their messages."""
-    wanted = {item.message.id for item in batch}
-    stored: dict[str, tuple[object, ...]] = {}
-    last = 0
-    while page := chat.history(_PAGE, after=last):
-        stored.update((message.id, _words(message)) for message in page if message.id in wanted)
-        last = page[-1].seq
+    memory = chat._memory  # noqa: SLF001 - a part of it
+    opened = getattr(memory, "_open", None)
+    if opened is None:
+        return batch
+    ids = sorted({item.message.id for item in batch if item.message.id})
+    present = log.with_ids(opened.database, memory.scope.space, chat.id, ids)
+    stored = {message.id: _words(message) for message in present}
     return [item for item in batch if stored.get(item.message.id) != _words(item.message)]
 
 

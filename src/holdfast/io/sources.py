@@ -60,7 +60,7 @@ _MAX_RATIO = 400  # real transcripts shrink 3 to 30 times
 _MAX_RATIO_TOGETHER = 100  # of all files to the zip itself, whose files may share what they are unpacked from
 _SMALL = 16 << 20  # bytes that may shrink to anything
 _MAX_MEMBERS = 100_000
-_READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
+READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Source:
         """Read its messages, and what is left out; when the file cannot be read to its end, that is left out last."""
         try:
             yield from _READERS[self.format](self.file)
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             yield Skip(0, f"cannot be read: {_one_line(error)}", problem=True)
 
 
@@ -87,7 +87,14 @@ class Unread:
     skip: Skip
 
 
-def sources(path: str | os.PathLike[str]) -> Iterator[Source | Unread]:
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Stand for a file that holds something else, by how its name ends."""
+
+    ending: str
+
+
+def sources(path: str | os.PathLike[str]) -> Iterator[Source | Unread | Ignored]:
     """Find what can be imported: a file, the JSON files of a zip, or those of a folder and all folders in it.
 
     Sessions without an id of their own are named after their file, and in a folder or zip after the way to it.
@@ -155,15 +162,18 @@ def _one_line(error: Exception) -> str:
     return clean(" ".join(str(error).split())[:200])
 
 
-def _folder(root: Path) -> Iterator[Source | Unread]:
+def _folder(root: Path) -> Iterator[Source | Unread | Ignored]:
     denied: list[OSError] = []
     for folder, inner, names in os.walk(root, onerror=denied.append):
         inner.sort()
         for path in (Path(folder, name) for name in sorted(names)):
             ending = path.suffix.lower()
             way = path.relative_to(root).with_suffix("").as_posix()
-            if not path.is_file() or ending not in {*_ENDINGS, ".zip"}:
-                continue  # a folder of logs holds much else, and pipes and devices are not for reading
+            if not path.is_file():
+                continue  # pipes and devices are not for reading
+            if ending not in {*_ENDINGS, ".zip"}:
+                yield Ignored(clean(ending))  # a folder of logs holds much else
+                continue
             if ending == ".zip":
                 try:
                     yield from _zip(path, f"{way}/")
@@ -178,21 +188,21 @@ def _folder(root: Path) -> Iterator[Source | Unread]:
 def _look(file: File) -> Source | Unread:
     try:
         kind = recognise(file)
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         return Unread(file.path, Skip(0, f"cannot be read: {_one_line(error)}", problem=True))
     return Source(file.path, kind, file) if kind else Unread(file.path, Skip(0, _UNKNOWN))
 
 
-def _whole_zip(path: Path) -> Iterator[Source | Unread]:
+def _whole_zip(path: Path) -> Iterator[Source | Unread | Ignored]:
     empty = True
     for source in _zip(path, ""):
-        empty = empty and isinstance(source, Unread)
+        empty = empty and not isinstance(source, Source)
         yield source
     if empty:
         raise _unknown(path)
 
 
-def _zip(path: Path, way: str) -> Iterator[Source | Unread]:
+def _zip(path: Path, way: str) -> Iterator[Source | Unread | Ignored]:
     """Look into a zip, where nothing is believed: its names are never written to, its sizes are limits.
 
     Raises:
@@ -202,11 +212,15 @@ def _zip(path: Path, way: str) -> Iterator[Source | Unread]:
     label = clean(str(path))
     try:
         archive = zipfile.ZipFile(path)
-    except (*_READ_ERRORS, ValueError, NotImplementedError) as error:
+    except (*READ_ERRORS, ValueError, NotImplementedError) as error:
         yield Unread(label, Skip(0, f"cannot be read: {_one_line(error)}", problem=True))
         return
     with archive:
-        members = [info for info in archive.infolist() if info.filename.lower().endswith(_ENDINGS)]
+        files = [info for info in archive.infolist() if not info.is_dir()]
+        members = [info for info in files if info.filename.lower().endswith(_ENDINGS)]
+        for info in files:
+            if not info.filename.lower().endswith(_ENDINGS):
+                yield Ignored(clean(Path(info.filename).suffix.lower()))
         if reason := _why_too_much(members[:_MAX_MEMBERS], path.stat().st_size):
             raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {_UNPACK}.")
         for info in sorted(members[:_MAX_MEMBERS], key=lambda info: info.filename):

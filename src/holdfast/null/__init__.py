@@ -414,6 +414,7 @@ class NullMemory(NullView, Memory):
     spend = _gives(Memory.spend, _spend)
     on = _gives(Memory.on, lambda: _none)
     chats = _gives(Memory.chats, list)
+    users = _gives(Memory.users, list)
     rebuild = _gives(Memory.rebuild, int)
     verify = _gives(Memory.verify, lambda: Verification({}))
     backup = _makes(Memory.backup, _nothing_to_copy)

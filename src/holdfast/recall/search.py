@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -292,7 +293,7 @@ def _explained(
 def _message_hit(found: _Found, chat: str, message: Message) -> Hit:
     return Hit(
         "message",
-        message.content,
+        message.content if message.content.strip() else _calls(message),
         found.score,
         id=message.id,
         chat=chat,
@@ -302,6 +303,14 @@ def _message_hit(found: _Found, chat: str, message: Message) -> Hit:
         at=message.at or EPOCH,
         why=found.why,
         flags=message.flags,
+    )
+
+
+def _calls(message: Message) -> str:
+    """Write the calls of a message, a line each: the tool and its arguments."""
+    return "\n".join(
+        f"{call.name} {call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)}"
+        for call in message.calls
     )
 
 

@@ -10,7 +10,7 @@ from holdfast.errors import InvalidInput
 from holdfast.store.records import NOW, Moment
 from holdfast.store.rows import to_micros
 from holdfast.text.shorten import shown
-from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, as_time, check_count, check_name
+from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_time, check_count, check_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def check(
     roles: Sequence[Role] | None = None,
     kinds: Iterable[str] | None = None,
     tags: Iterable[str] | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    valid_at: datetime | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
+    valid_at: Time | None = None,
     limit: int = 10,
     min_score: float = 0.0,
     moments: Mapping[str, Moment] | None = None,

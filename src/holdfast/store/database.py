@@ -157,7 +157,7 @@ class Database(ABC):
         if version > len(known):
             raise NewerSchema(
                 f"The database has schema version {version}; this Holdfast knows versions up to {len(known)}.",
-                "Upgrade the package: pip install --upgrade holdfast.",
+                "Upgrade the package: pip install . in a newer checkout.",
             )
 
     def _make(self, newest: int) -> None:

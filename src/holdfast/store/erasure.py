@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
-from holdfast.store import jobs, records, segments, summaries
+from holdfast.store import imports, jobs, records, segments, summaries
 from holdfast.store.checksums import resealed, seal
 from holdfast.store.database import repeated
 from holdfast.store.receipts import FILE
@@ -148,6 +148,7 @@ def _erase(
                 "There is nothing of that name to erase.", "Look at `chats()`, `records()` and `changes()`."
             )
         segments.clear_in(changes.tx, space)
+        imports.forget(changes.tx, space)
         jobs.take_away(changes.tx, space)
         return erasing.receipt(target, writer, now)
 

@@ -19,11 +19,13 @@ try:
     import psycopg
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError as error:
-    raise MissingExtra("PostgreSQL needs psycopg.", "Run: pip install 'holdfast[postgres]'.") from error
+    raise MissingExtra(
+        "PostgreSQL needs psycopg.", "Run in a checkout of Holdfast: pip install '.[postgres]'."
+    ) from error
 
 POOL_SIZE = 10
 # The tables that may hold words, or what tells of them.
-_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts"
+_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts, imports"
 _CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"

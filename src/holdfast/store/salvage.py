@@ -29,7 +29,8 @@ _Row = dict[str, Any]
 _DERIVED = (
     "segments",
     "calls",
-)  # made again: an index by the next recall, the calls from the messages that made them
+    "imports",
+)  # made again: an index by the next recall, the calls from the messages that made them, imports by the next one
 _NAMED = 50  # pages, and chats, that are named one by one
 
 

@@ -291,3 +291,13 @@ CREATE TABLE erasures (
     checksum BIGINT,                    -- of the row but for `number`, `rewritten` and `remains`; NULL as above
     PRIMARY KEY (space, id)
 );
+
+-- Files that were imported to their end, so that they are not read again as long as they are the same. An erasure forgets
+-- all of them: what was erased may be imported again.
+CREATE TABLE imports (
+    space TEXT NOT NULL,
+    file TEXT NOT NULL,                 -- a hash of where it is, and of the agent that it was imported for
+    digest TEXT NOT NULL,               -- a hash of what is in it, and of the version that read it
+    account TEXT NOT NULL,              -- JSON object: the chats, the number of messages, and what was left out
+    PRIMARY KEY (space, file)
+);

@@ -11,7 +11,7 @@ from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros
 from holdfast.text.masking import mask
 from holdfast.text.shorten import shorten_line
-from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name
+from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name, scope_of
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database, Value
@@ -74,14 +74,27 @@ _NEXT_SPACE = """
     SELECT min(space) FROM (
         SELECT min(space) AS space FROM sessions WHERE space > :after
         UNION ALL SELECT min(space) AS space FROM jobs WHERE space > :after
+        UNION ALL SELECT min(space) AS space FROM records WHERE space > :after
+        UNION ALL SELECT min(space) AS space FROM pads WHERE space > :after
     ) AS nearest"""
 
 
 def next_space(db: Database, after: str) -> str | None:
-    """Give the first space after another one, in the order of the database, that has a session or a job; None for none."""
+    """Give the first space after another one, in the order of the database, in which something is stored; None for none."""
     with db.reading() as connection:
         rows = connection.all(_NEXT_SPACE, after=after)
     return None if rows[0][0] is None else str(rows[0][0])
+
+
+def users(db: Database, tenant: str) -> list[str]:
+    """Name the users of a tenant of whom something is stored, and nothing else of them; "" for what all share."""
+    found, space = [], next_space(db, "")
+    while space is not None:
+        scope = scope_of(space)
+        if scope.tenant == tenant:
+            found.append(scope.user)
+        space = next_space(db, space)
+    return sorted(found)
 
 
 class Session(NamedTuple):

@@ -1,6 +1,6 @@
 """Everything of a space, table by table, as rows that go out and come back: nothing is listed here by hand.
 
-What is derived (`segments`), and what is another one's in another database (the space, the checksum, the epoch of the
+What is derived (`segments`) or tells of this database (`imports`), and what is another one's in another database (the space, the checksum, the epoch of the
 index, the number that a receipt has in its database), stays.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Value
 
 _Row = dict[str, Any]
-_DERIVED = ("segments",)
+_DERIVED = ("segments", "imports")
 _OF_THE_PLACE = {"space", "checksum"}
 _OF_ITS_DATABASE = {"spaces": {"epoch"}, "erasures": {"number"}}
 _FILLED = {

@@ -176,6 +176,7 @@ def tracer_of_the_process(*, needed: bool) -> Tracer | None:
         if not needed:
             return None
         raise MissingExtra(
-            "Spans need OpenTelemetry.", "Run: pip install 'holdfast[otel]', or pass on_event=."
+            "Spans need OpenTelemetry.",
+            "Run in a checkout of Holdfast: pip install '.[otel]', or pass on_event=.",
         ) from error
     return get_tracer("holdfast")

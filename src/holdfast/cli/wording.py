@@ -1,0 +1,33 @@
+"""What the library says to who writes Python, in the words of the command line."""
+
+import re
+
+_WORDS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"memory\.chats\(archived=None\) lists", "`holdfast chats --all` lists"),
+        (r"in `window\(\)\.summaries`", "that `holdfast tree` shows"),
+        (r"call `erase\(rewrite=True\)`", "run `holdfast erase --rewrite`"),
+        (r"`rewrite=True`", "`--rewrite`"),
+        (r"`(?:memory\.)?(changes|records|jobs|quarantine|chats)\(\)`", r"`holdfast \1`"),
+        (r"`(changes|records)\((\w+)=…\)`", r"`holdfast \1 --\2 …`"),
+        (r"`(changes|records)\((\w+)='([^']*)'\)`", r"`holdfast \1 --\2 \3`"),
+        (r": (?:Learning|Memory|Compaction)\([^`]*\)\.", " in the program that opens the memory."),
+        (r": chat\.run\(\)\.", " in a program."),
+        (r"Use run\.remember within `with chat\.run\(\) as run`", "Only a program has runs"),
+        (r", or use chat\.remember", ""),
+        (r"\b(\w+)='(\w+)'", r"--\1 \2"),
+        (r"\b(\w+)=(?=[\s,.;]|$)", r"--\1"),
+    )
+)
+
+
+def in_options(text: str) -> str:
+    """Put options and commands in the place of arguments and calls.
+
+    >>> in_options("Pass chat= as well, or see `memory.jobs()`.")
+    'Pass --chat as well, or see `holdfast jobs`.'
+    """
+    for pattern, words in _WORDS:
+        text = pattern.sub(words, text)
+    return text

@@ -1,0 +1,243 @@
+"""What one meets who has just begun: whose memory it is, options before the command, times in words, narrow terminals."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cli_runs import SRC, Cli, environment, usage
+
+from holdfast import Memory, errors
+from holdfast.cli.wording import in_options
+
+ONLY = "Of user 'ada', the only one here.\n"
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(tmp_path, monkeypatch).with_database()
+
+
+@pytest.fixture
+def ada(cli: Cli) -> Cli:
+    """What the README's example leaves."""
+    with Memory(cli.db, user="ada", agent="coach") as memory:
+        memory.chat("monday").append(role="user", content="I'm training for the Berlin marathon.")
+        memory.remember("Training for the Berlin marathon")
+    return cli
+
+
+def add(cli: Cli, *users: str) -> None:
+    for user in users:
+        with Memory(cli.db, user=user) as memory:
+            memory.pad["week"] = "1"
+
+
+# Whose memory it is
+
+
+@pytest.mark.parametrize(
+    "words", [("chats",), ("recall", "marathon"), ("records",), ("stats",), ("show", "monday")]
+)
+def test_the_only_user_is_taken_and_named(ada: Cli, words: tuple[str, ...]) -> None:
+    done = ada.run(*words)
+    assert done.stderr == ONLY
+    assert done.stdout == ada.run(*words, "--user", "ada").stdout
+    assert json.loads(ada.run(*words, "--json").stdout) == json.loads(
+        ada.run(*words, "--user", "ada", "--json").stdout
+    )
+
+
+def test_what_is_stored_goes_to_the_only_user_too(ada: Cli) -> None:
+    assert ada.run("remember", "Never runs on Mondays").stderr == ONLY
+    assert len(ada.json("records", "--user", "ada")["records"]) == 2
+    assert ada.json("records", "--user", "")["records"] == []
+
+
+def test_nobody_is_taken_for_what_is_erased_or_served(ada: Cli) -> None:
+    assert "It is not clear what to erase." in ada.run("erase", "--yes", code=1).stderr
+    ada.monkeypatch.setenv("HOLDFAST_USER", "ada")
+    assert "It is not clear what to erase." in ada.complaint("erase", "--yes")
+    ada.run("erase", "--yes", "--chat", "monday")
+    ada.monkeypatch.delenv("HOLDFAST_USER")
+    assert "--user" not in ada.run("mcp", "--install", "cursor", "--print").stdout
+
+
+def test_of_several_users_none_is_taken(ada: Cli) -> None:
+    add(ada, "bob")
+    assert (
+        ada.text("chats") == "No chats here.\n→ There are 2 users here: 'ada', 'bob'. Name one by --user.\n"
+    )
+    for words in (("recall", "marathon"), ("records",), ("changes",), ("constraints",), ("pad",), ("stats",)):
+        assert "There are 2 users here: 'ada', 'bob'." in ada.text(*words)
+    for words in (("show", "monday"), ("stats", "monday"), ("window", "monday"), ("end", "monday")):
+        assert "→ There are 2 users here" in ada.complaint(*words)
+    assert "There are 2 users here" in ada.text("chats", "--user", "bib")
+    assert "users here" not in ada.text("chats", "--user", "bob")
+    add(ada, "cleo", "dora", "emil", "fay")
+    assert "6 users here: 'ada', 'bob', 'cleo', 'dora', 'emil', …." in ada.text("chats")
+
+
+def test_what_all_share_is_taken_where_it_has_something(ada: Cli) -> None:
+    ada.run("remember", "The office is in Berlin", "--user", "")
+    assert [record["text"] for record in ada.json("records")["records"]] == ["The office is in Berlin"]
+
+
+def test_users_are_listed(ada: Cli) -> None:
+    add(ada, "bob")
+    assert ada.text("users") == "ada\nbob\n"
+    assert ada.json("users") == {"users": ["ada", "bob"]}
+    assert ada.json("users", "--tenant", "acme") == {"users": []}
+    assert "No users here" in ada.text("users", "--tenant", "acme")
+
+
+def test_the_environment_names_the_user(ada: Cli) -> None:
+    add(ada, "bob")
+    ada.monkeypatch.setenv("HOLDFAST_USER", "ada")
+    assert [chat["id"] for chat in ada.json("chats")["chats"]] == ["monday"]
+    assert ada.json("chats", "--user", "bob")["chats"] == []
+    assert ada.json("chats", "--user", "")["chats"] == []
+
+
+# Options and help
+
+
+def test_options_may_stand_before_the_command(ada: Cli) -> None:
+    ada.monkeypatch.delenv("HOLDFAST_DB")
+    db = str(ada.db)
+    expected = ada.text("chats", "--db", db, "--user", "ada")
+    assert ada.text("--db", db, "--user", "ada", "chats") == expected
+    assert ada.text("--user", "bob", "--db", db, "chats", "--user", "ada") == expected
+    assert json.loads(ada.text("--db", db, "--user", "ada", "--json", "chats")) == ada.json(
+        "chats", "--db", db, "--user", "ada"
+    )
+    assert "--db" in usage(ada.run("--db", db, "bench", "agents", code=2).stderr)
+
+
+def test_help_is_h_too(cli: Cli) -> None:
+    for words in ((), ("chats",), ("bench",), ("bench", "recall")):
+        assert cli.text(*words, "-h") == cli.text(*words, "--help")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(cli: Cli, shell: str) -> None:
+    def ask(instruction: str, words: str) -> str:
+        asked = {"_HOLDFAST_COMPLETE": f"{instruction}_{shell}", "COMP_WORDS": words, "COMP_CWORD": "1"}
+        own = {"_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        return subprocess.run(
+            [sys.executable, "-m", "holdfast"], env=environment() | asked | own, capture_output=True, text=True, check=False,
+        ).stdout  # fmt: skip
+
+    assert "_HOLDFAST_COMPLETE=complete_" in ask("source", "")
+    assert "export" in ask("complete", "holdfast ex")
+
+
+def test_a_period_may_be_named_in_words(cli: Cli) -> None:
+    now = datetime.now().astimezone()
+    with Memory(cli.db) as memory:
+        for days in (0, 1, 10):
+            at = now - timedelta(days=days)
+            memory.chat("runs").append(role="user", content=f"A run of {days} days ago", at=at)
+
+    def found(*words: str) -> set[str]:
+        return {hit["text"][9:-9] for hit in cli.json("recall", "run", *words)["hits"]}
+
+    assert found("--since", "7d") == found("--since", "240h", "--until", "today") == {"0", "1"}
+    assert found("--since", "yesterday", "--until", "yesterday") == {"1"}
+    assert found("--until", "2d") == {"10"}
+    assert found("--since", f"{now:%Y-%m-%d}") == {"0"}
+
+
+# What went wrong
+
+
+def test_an_import_that_lost_something_fails_at_its_end(cli: Cli) -> None:
+    log = cli.folder / "log.jsonl"
+    log.write_text('{"role": "user", "content": "hello"}\nnot json\n')
+    done = cli.run("import", log, code=1)
+    assert "Imported 1 new message" in done.stdout
+    assert "1 × not valid JSON" in done.stdout
+    assert json.loads(cli.run("import", log, "--json", code=1).stdout)["present"] == 1
+
+
+def test_a_file_to_export_to_is_named_by_an_option(ada: Cli) -> None:
+    said = usage(ada.complaint("export", "out.jsonl", "--user", "ada", code=2))
+    assert "a file to write to (-o out.jsonl), or a chat (--chat out.jsonl)" in said
+
+
+def test_one_is_not_several(ada: Cli) -> None:
+    assert not re.search(r"\b1 \w+s\b", ada.text("verify", "--user", "ada"))
+    done = ada.run("export", "--all", "--user", "ada", "-o", ada.folder / "all.jsonl")
+    assert not re.search(r"\b1 \w+s\b", done.stderr.replace("1 is", ""))
+
+
+PYTHON = re.compile(r"\w\([^)]*\)|\bmemory\.(?!db)\w|\w=(?:[\s,.;'…]|$)")
+# Raised where a program passes what no command passes.
+OF_PROGRAMS = (
+    "Pass role= and content=", "Pass a policy of holdfast", "Use a handle that names no user", 'Pass {"": Limit', "Make one with os",
+    "Pass one of chat=", "Set HOME", "RingBuffer(", "View(",
+)  # fmt: skip
+
+
+def told_by_errors() -> Iterator[str]:
+    """Find the texts of all errors that a command may end with."""
+    for part in ("", "context", "io", "kinds", "learn", "recall", "store", "text", "cli"):
+        for file in (SRC / "holdfast" / part).glob("*.py"):
+            for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") in vars(errors):
+                    for text in ast.walk(call):
+                        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                            yield text.value
+
+
+@pytest.mark.parametrize(
+    "text", sorted(text for text in set(told_by_errors()) if not text.startswith(OF_PROGRAMS))
+)
+def test_no_error_names_a_call_of_python(text: str) -> None:
+    assert not PYTHON.search(in_options(text))
+
+
+# Narrow terminals
+
+NARROW = [
+    ("chats",), ("records",), ("show", "monday"), ("recall", "internationalization"), ("pad",), ("changes",),
+    ("tree", "monday"), ("jobs",), ("window", "monday", "--query", "runs"), ("verify",), ("-h",), ("chats", "-h"), ("import", "-h"),
+    ("bench", "-h"), ("notes", "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", NARROW, ids=" ".join)
+def test_no_word_breaks_at_70_columns(ada: Cli, words: tuple[str, ...]) -> None:
+    with Memory(ada.db, user="ada") as memory:
+        chat = memory.chat("0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0")
+        chat.append(
+            role="user", content="Investigate internationalization and misconfiguration of the summarization"
+        )
+        chat.remember(
+            "Look at the internationalization", "note", tags=("international",), category="development"
+        )
+        chat.end()
+        memory.remember(
+            "Internationalization is done by somebody else", tags=("development", "international")
+        )
+        memory.pad["shoe-size-of-everybody-in-the-family"] = "as they told it to the shop around the corner"
+    ada.monkeypatch.setenv("HOLDFAST_USER", "ada")
+    ada.monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    ada.monkeypatch.setenv("NO_COLOR", "1")
+    ada.monkeypatch.setenv("TERM", "xterm")
+
+    def told(columns: int) -> list[str]:
+        ada.monkeypatch.setenv("COLUMNS", str(columns))
+        ada.monkeypatch.setenv("TERMINAL_WIDTH", str(columns))  # for typer
+        output = re.sub(r"\x1b\[[0-9;]*m", "", ada.run(*words).output)
+        assert max(map(len, output.splitlines())) <= columns
+        return re.sub(r"[│╭╮╰╯─]", " ", output.replace(str(ada.db), "DB")).split()
+
+    assert not {word for word in set(told(70)) - set(told(400)) if not word.endswith("…")}
