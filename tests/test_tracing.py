@@ -492,7 +492,7 @@ def without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_opentelemetry")
 def test_without_opentelemetry_and_a_callback_there_is_nothing_to_tell(real: Memory) -> None:
-    with pytest.raises(MissingExtra, match=r"holdfast\[otel\]"):
+    with pytest.raises(MissingExtra, match=r"\[otel\]"):
         traced(real)
 
 

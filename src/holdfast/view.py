@@ -289,7 +289,7 @@ class View:
             InvalidInput: an unknown kind, or a negative limit.
 
         """
-        if kind is not None and kind not in _BESIDE:
+        if kind is not None and kind not in tuple(_BESIDE):  # what cannot be hashed is no kind either
             policy(self._open.kinds, kind)
         identity = None if id is None else check_name(id, "The id of a record")
         most = None if limit is None else check_count(limit, "limit")
@@ -303,7 +303,8 @@ class View:
             written = records.changes(
                 db, space, self._moment().version, kind=kind, identity=identity, agents=agents, limit=most
             )
-            beside = [filter(is_shown, _BESIDE[one](db, space)) for one in _BESIDE if kind in (None, one)]
+            read = () if identity and not identity.startswith(("sum_", "era_")) else tuple(_BESIDE)
+            beside = [filter(is_shown, _BESIDE[one](db, space)) for one in read if kind in (None, one)]
             by_time = merge(written, *beside, key=lambda change: change.at, reverse=True)
             return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))
 

@@ -160,7 +160,6 @@ def test_rollback_of_a_record_and_of_a_kind(cli: Cli) -> None:
     [
         (("rollback", "rec_x", "1"), "There is no record and no kind 'rec_x'."),
         (("rollback", "profile", "99"), "There is no version 99"),
-        (("rollback", "profile", "0"), "There was no profile at version 0."),
         (("rollback", "soul", "1"), "There was no soul at version 1."),
         (("rollback", "constraint", "1", "--by", "agent"), "Only the user may roll back a constraint"),
     ],

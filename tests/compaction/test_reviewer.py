@@ -65,7 +65,7 @@ def test_a_time_may_be_of_any_zone_or_of_none(chat: Chat) -> None:
     assert chat.review(minute(3).replace(tzinfo=None)) == expected
 
 
-@pytest.mark.parametrize("since", [5, "2025-03-01", 0.0])
+@pytest.mark.parametrize("since", [5, "March", 0.0])
 def test_what_is_no_time_is_refused(chat: Chat, since: Any) -> None:
     with pytest.raises(InvalidInput):
         chat.review(since)

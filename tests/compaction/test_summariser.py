@@ -470,7 +470,7 @@ def test_hostile_words_stay_in_their_frame(chat: Chat, text: str, with_model: bo
                 assert not line.startswith("[") or line.split(" | ")[1].startswith(SPEAKERS)
             assert "<" not in line
             assert ">" not in line
-    prompt_of_chat = chat.prompt(600)
+    prompt_of_chat = chat.prompt(600, expand=True)
     assert prompt_of_chat.window.summaries
     for one, item in zip(prompt_of_chat.window.summaries, prompt_of_chat.messages, strict=False):
         check_frame(one, item)
@@ -544,7 +544,7 @@ def test_a_summary_in_a_prompt_is_an_element_that_says_what_it_stands_for(memory
     tell(chat, 60)
     scribe = Scribe("Five < six & \"seven\" > 'two'.\n\n\n  Boxes.\u2028More\n")
     chat.compact("full", llm=scribe, policy=policy(600, fan_in=(3, 2)))
-    prompt = chat.prompt(600)
+    prompt = chat.prompt(600, expand=True)
     summaries = prompt.window.summaries
     assert {one.kind for one in summaries} == {"leaf", "condensed"} or {one.depth for one in summaries} >= {1}
     for one, item in zip(summaries, prompt.messages, strict=False):

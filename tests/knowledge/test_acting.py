@@ -210,11 +210,6 @@ def test_a_chat_without_an_id_is_the_one_that_acts(quick: Memory) -> None:
             assert (quick.chat().id, quick.chat("friday").id, chat.id) == ("tuesday", "friday", "monday")
 
 
-def test_where_no_chat_acts_an_id_is_needed(quick: Memory) -> None:
-    with acting(user="ada"), pytest.raises(InvalidInput, match="chat"):
-        quick.chat()
-
-
 def test_a_session_note_is_one_of_the_chat_that_acts(quick: Memory) -> None:
     with acting(user="ada", chat="monday"):
         note = quick.remember("the door is red", "note")

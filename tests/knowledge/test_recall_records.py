@@ -201,7 +201,7 @@ def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
         {"sources": ["message"], "kinds": ["fact"]},
         {"sources": ["record"], "roles": ["user"]},
         {"roles": ["user"], "tags": ["a"]},
-        {"kinds": "fact"},
+        {"kinds": "fct"},
         {"kinds": ["bogus"]},
         {"kinds": [5]},
         {"kinds": [["fact"]]},

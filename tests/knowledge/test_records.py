@@ -637,7 +637,7 @@ WRONG: list[dict[str, Any]] = [
     {"meta": {(1,): 2}}, {"meta": {1: 2}}, {"meta": {"a": (1, 2)}},
     {"priority": 0}, {"priority": 11}, {"priority": -1}, {"priority": 5.0}, {"priority": True}, {"priority": "5"},
     {"source": None}, {"source": 5}, {"source": "a\nb"}, {"source": "x" * 513},
-    {"since": "2024-01-01"}, {"since": 5}, {"since": date(2024, 1, 1)}, {"until": "soon"}, {"until": 0},
+    {"since": "last year"}, {"since": 5}, {"since": date(2024, 1, 1)}, {"until": "soon"}, {"until": 0},
     {"by": ""}, {"by": "god"}, {"by": 5}, {"by": ["user"]},
     {"chat": ""}, {"chat": 5}, {"chat": "a\x00"}, {"chat": "x" * 513},
     {"messages": 0, "chat": "c"}, {"messages": -1, "chat": "c"}, {"messages": True, "chat": "c"}, {"messages": "1", "chat": "c"},

@@ -47,7 +47,9 @@ def answers(memory: Memory) -> dict[str, Any]:
         },
         "titles": [[info.id, info.title, info.agent] for info in memory.chats(archived=None)],
         "records": [[r.id, r.version, r.kind, r.text, list(r.tags), dict(r.meta)] for r in memory.records()],
-        "changes": [[c.version, c.action, c.id, c.before, c.after, c.by, c.why] for c in memory.changes()],
+        "changes": [
+            [c.version, c.action, c.id, c.before, c.after, c.by, c.why] for c in memory.changes() if c.version
+        ],
         "then": [[r.id, r.text] for r in memory.at(version=2).records()],
         "profile": memory.profile(),
         "constraints": [r.text for r in memory.constraints()],

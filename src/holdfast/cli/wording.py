@@ -8,6 +8,7 @@ _WORDS = tuple(
         (r"memory\.chats\(archived=None\) lists", "`holdfast chats --all` lists"),
         (r"in `window\(\)\.summaries`", "that `holdfast tree` shows"),
         (r"call `erase\(rewrite=True\)`", "run `holdfast erase --rewrite`"),
+        (r"through a handle of the tenant: memory\.scoped\(user=''\)", "with --user ''"),
         (r"`rewrite=True`", "`--rewrite`"),
         (r"`(?:memory\.)?(changes|records|jobs|quarantine|chats)\(\)`", r"`holdfast \1`"),
         (r"`(changes|records)\((\w+)=…\)`", r"`holdfast \1 --\2 …`"),

@@ -223,7 +223,7 @@ def _closing(told: Sequence[Spoken], keys: Sequence[str]) -> Decision | None:
         if sum(map(len, reported)) > CLOSING:
             new = [one for one in reported if not any(_key(one) in key for key in keys)]
             note = shortened(text)
-            said_already = sum(map(len, new)) < SHORTEST or len(note) < SHORTEST
+            said_already = sum(map(len, new)) < SHORTEST or len(note) < SHORTEST or _key(note) in keys
             return None if said_already else Decision(note, message.seq, message.actor)
     return None
 
