@@ -182,6 +182,19 @@ def waiting(memory: Memory) -> int:
         return int(connection.all(sql, space=memory.scope.space)[0][0])
 
 
+def test_what_is_written_after_a_prompt_waits_for_the_disk_again(
+    reopen: Reopen, shared_location: str
+) -> None:
+    memory = reopen()
+    asked(memory)
+    memory.chat("home").prompt(700, QUESTION)
+    on_server = shared_location.startswith("postgres")
+    with memory._open.database.writing() as tx:
+        assert tx.all("SHOW synchronous_commit" if on_server else "PRAGMA synchronous") == [
+            ("on",) if on_server else (2,)
+        ]
+
+
 # Erasure
 
 
