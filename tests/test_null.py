@@ -153,6 +153,7 @@ CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "history": (lambda chat: chat.history(3), LIST),
     "notes": (lambda chat: chat.notes("plan"), LIST),
     "prompt": (lambda chat: chat.prompt(100, "Berlin?", limit=3), Prompt),
+    "receipts": (lambda chat: chat.receipts(3), LIST),
     "remember": (lambda chat: chat.remember("Runs in Berlin", messages=1), Record),
     "rename": (lambda chat: chat.rename("Running"), NONE),
     "review": (lambda chat: chat.review(), str),

@@ -263,6 +263,7 @@ class AsyncChat(_Async[Chat]):
     end = _awaited(Chat.end)
 
     snapshot = _awaited(Chat.snapshot)
+    receipts = _awaited(Chat.receipts)
 
     @property
     def pad(self) -> AsyncPad:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
@@ -31,7 +31,7 @@ from holdfast.incoming import check_list, ready
 from holdfast.logs import logged
 from holdfast.pad import Pad
 from holdfast.run import Run, current_run
-from holdfast.store import jobs, log, records, sessions, snapshots, summaries
+from holdfast.store import jobs, log, prompted, records, sessions, snapshots, summaries
 from holdfast.store.database import repeated
 from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Outline, Wanted
@@ -48,6 +48,7 @@ from holdfast.types import (
     Job,
     Message,
     Prompt,
+    Receipt,
     Record,
     Role,
     Scope,
@@ -165,16 +166,15 @@ class Chat(Digest):
         opened.appended = time.monotonic()  # workers give way
         drafts = [ready(item) for item in messages]
         count = opened.count_tokens
-        if shown := opened.shown(self._memory.scope.space, self._id):
-            drafts = [
-                replace(one, shown=shown) if one.role == "assistant" and not one.shown else one
-                for one in drafts
-            ]
         tokens = [message_tokens(message, count) for message in drafts]
         if count is not estimate_tokens:
             tokens = [check_count(number, "count_tokens") for number in tokens]
-        now = to_micros(opened.clock())
-        return log.append(opened.database, self._memory.scope, self._id, drafts, tokens, now)
+        now, scope = to_micros(opened.clock()), self._memory.scope
+        asked = opened.asked(scope.space, self._id)
+        stored = log.append(opened.database, scope, self._id, drafts, tokens, now, asked)
+        if asked.unstored and any(one.role == "assistant" for one in stored):
+            opened.hold(scope.space, self._id, None)
+        return stored
 
     @logged
     def history(
@@ -379,8 +379,48 @@ class Chat(Digest):
                 f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
                 "Raise the budget, shorten `system`, or choose a policy that keeps less.",
             )
-        opened.show(scope.space, self._id, tuple(_reference(hit) for hit in prompt.hits))
+        receipt = Receipt(
+            0,
+            from_micros(opened.now()),
+            snapshot.version,
+            snapshot.shared,
+            budget,
+            type(policy).__name__,
+            asdict(policy),
+            prompted.digest(system),
+            prompted.digest(query or ""),
+            tuple(one.id for one in prompt.window.summaries),
+            tuple(_reference(hit) for hit in prompt.hits),
+        )
+        self._note(receipt, snapshot, exists=bool(stats.messages))
         return replace(prompt, omitted=frozen.omitted)
+
+    def _note(self, receipt: Receipt, snapshot: Snapshot, *, exists: bool) -> None:
+        """Note what a prompt was made of, where whoever stores its answer finds it."""
+        opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
+        if not opened.worker:
+            return
+        opened.show(space, self._id, receipt.hits)
+        if exists:
+            prompted.note(opened.database, space, self._id, opened.worker, receipt, snapshot.epoch)
+        opened.hold(space, self._id, None if exists else receipt)
+
+    def receipts(self, limit: int | None = None) -> list[Receipt]:
+        """Read what the prompts of this chat were made of that were answered, oldest first; a limit gives the latest.
+
+        There is one for each answer, the first assistant's message that was appended after a prompt, in this process or
+        another; they are kept for the newest 2,000 messages. An unknown chat has none.
+
+        Raises:
+            InvalidInput: a negative limit.
+
+        """
+        return prompted.read(
+            self._memory._open.database,  # noqa: SLF001 - as above
+            self._memory.scope.space,
+            self._id,
+            None if limit is None else check_count(limit, "limit"),
+        )
 
     def _one_read(self, query: str | None) -> AbstractContextManager[OneRead | None]:
         """Open the one read that a prompt is made in; with nothing to recall, of the database only.

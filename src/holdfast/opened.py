@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from holdfast.context.prefix import unchanged
 from holdfast.errors import Closed
 from holdfast.store import records
 from holdfast.store.jobs import finish
+from holdfast.store.prompted import Asked
 from holdfast.store.rows import from_micros, to_micros
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from holdfast.store.pads import Place
     from holdfast.store.snapshots import Snapshot
     from holdfast.text.tokens import CountTokens
-    from holdfast.types import Record, Scope, Writer
+    from holdfast.types import Receipt, Record, Scope, Writer
 
 THREADS = 8  # that the awaited methods of one memory use at most
 FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
@@ -75,6 +77,10 @@ class Opened:
         self._frozen: dict[tuple[Scope, Snapshot], Known] = {}
         self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
         self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._unstored: dict[tuple[str, str], Receipt] = {}  # of chats that do not exist yet
+        self.worker = os.urandom(
+            8
+        ).hex()  # its name among those whose prompts wait; "" for one that only looks
         self._executor: Executor | None = None
         self._search: Search | None = None
         self._closed = False
@@ -209,6 +215,19 @@ class Opened:
         """Give what was recalled for the last prompt of a chat."""
         return self._shown.get((space, chat), ())
 
+    def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
+        """Keep the receipt of a prompt of a chat that does not exist until there is an answer to store it with."""
+        with self.lock:
+            self._unstored.pop((space, chat), None)
+            if receipt is not None:
+                if len(self._unstored) >= PROMPTED:
+                    self._unstored.pop(next(iter(self._unstored)))
+                self._unstored[space, chat] = receipt
+
+    def asked(self, space: str, chat: str) -> Asked:
+        """Give what is known here only of the prompts of a chat."""
+        return Asked(self.worker, self.shown(space, chat), self._unstored.get((space, chat)))
+
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
         """Let go of what is kept in memory only of a run, of a chat, or of a whole space."""
         with self.lock:
@@ -221,6 +240,9 @@ class Opened:
             for key in list(self._shown) if run is None else ():
                 if key[0] == space and chat in (None, key[1]):
                     del self._shown[key]
+            for key in list(self._unstored) if run is None else ():
+                if key[0] == space and chat in (None, key[1]):
+                    del self._unstored[key]
 
     def close(self) -> None:
         """Wait for the calls that run, and close the connections.

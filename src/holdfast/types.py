@@ -636,6 +636,30 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Receipt:
+    """Say what a prompt was made of that was answered: names, numbers and digests, no words.
+
+    `seq` is the message that answered it, `at` when the prompt was made. `version` is the snapshot that it showed, and
+    `shared` the same of what the tenant shares. `policy` and `parameters` are how its window was chosen. `system` and
+    `query` are the SHA-256 of these two texts, "" where there was none, or where the query was erased. `summaries` are
+    the ids of those in its window; `hits` name what was recalled, as `Message.shown` does: records by their id,
+    messages as `chat#seq`. What of that was erased since is not named any more.
+    """
+
+    seq: int
+    at: datetime
+    version: int
+    shared: int
+    budget: int
+    policy: str
+    parameters: Mapping[str, object] = field(hash=False)
+    system: str
+    query: str
+    summaries: tuple[str, ...]
+    hits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChatStats:
     """Count a session: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window.
 

@@ -307,6 +307,16 @@ def test_window_with_a_query_shows_the_prompt(cli: Cli) -> None:
     assert answer["prompt"]["tokens"]["total"] <= 500
 
 
+def test_a_prompt_that_is_only_looked_at_has_no_answer(cli: Cli) -> None:
+    assert cli.json("window", "retry-bug", "--budget", "500", "--query", "what was ERR_4312?")["prompt"][
+        "hits"
+    ]
+    with Memory(cli.db) as memory:
+        chat = memory.chat("retry-bug")
+        assert chat.append(role="assistant", content="A timeout.").shown == ()
+        assert chat.receipts() == []
+
+
 # Credentials
 
 KEY = "AKIAQ3EGRGB2M4XPIX5T"

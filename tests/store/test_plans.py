@@ -27,6 +27,8 @@ LINEAR: dict[str, str] = {
     r"UPDATE records SET why = ''": _ERASES,
     r"SELECT version, wordings FROM records": _ERASES,
     r"SELECT .* FROM records WHERE .* writer = 'reflect' AND why <> ''": _ERASES,
+    r"SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL": _ERASES,
+    r"SELECT chat, seq, worker, summary_ids, hits FROM receipts": _ERASES,
 }
 
 
@@ -40,7 +42,10 @@ def work(memory: Memory) -> None:
     chat.append([{"role": "tool", "tool_call_id": "c1", "content": "42 kilometres"}])
     for _ in range(2):
         chat.prompt(budget=2_000, query="marathon")
+        chat.append(role="assistant", content="42 kilometres.")
         chat.compact(budget=800)
+    chat.append(role="assistant", content="And 195 metres.")
+    chat.receipts(limit=5)
     window = chat.window(budget=800)
     for summary in window.summaries:
         chat.expand(summary.id)
@@ -88,6 +93,10 @@ def fill(memory: Memory) -> None:
     for n in range(300):
         kind = ("insight", "lesson", "finding")[n % 3]
         memory.chat(f"chat {n % 20}").remember(f"The {words[n % 10]} number {n} is {n * 37}", kind=kind)
+    for n in range(200):
+        chat = memory.chat(f"chat {n % 20}")
+        chat.prompt(500, words[n % 10])
+        chat.append(role="assistant", content=f"The {words[n % 7]}.")
 
 
 # PostgreSQL

@@ -123,6 +123,7 @@ def window(
 ) -> None:
     """Show what a model would see of a chat within a budget."""
     with options.open() as memory:
+        memory._open.worker = ""  # noqa: SLF001 - nobody answers this prompt
         opened = memory.chat(chat)
         secrets = cast("Secrets", options.secrets)
         prompt = opened.prompt(budget, query, secrets=secrets) if query is not None else None

@@ -301,6 +301,7 @@ class NullChat(Chat):
     history = _gives(Chat.history, list)
     stats = _gives(Chat.stats, ChatStats)
     snapshot = _gives(Chat.snapshot, _none)
+    receipts = _gives(Chat.receipts, list)
     advance = _gives(Chat.advance, int)
     crowded = _gives(Chat.crowded, bool)
     compact = _gives(Chat.compact, _compaction)

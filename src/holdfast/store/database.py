@@ -104,8 +104,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Open a transaction that commits at the end of the block and rolls back when the block raises."""
+    def writing(self, *, lasting: bool = True) -> AbstractContextManager[Connection]:
+        """Open a transaction that commits at the end of the block and rolls back when the block raises.
+
+        One that is not `lasting` is seen by all at once as well, but does not wait for the disk: a failure of the machine may take it.
+        """
 
     @abstractmethod
     def close(self) -> None:

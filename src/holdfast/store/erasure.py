@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
-from holdfast.store import imports, jobs, records, segments, summaries
+from holdfast.store import imports, jobs, prompted, records, segments, summaries
 from holdfast.store.checksums import resealed, seal
 from holdfast.store.database import repeated
 from holdfast.store.receipts import FILE
@@ -147,6 +147,7 @@ def _erase(
             raise InvalidInput(
                 "There is nothing of that name to erase.", "Look at `chats()`, `records()` and `changes()`."
             )
+        erasing.unname_gone()
         segments.clear_in(changes.tx, space)
         imports.forget(changes.tx, space)
         jobs.take_away(changes.tx, space)
@@ -167,6 +168,7 @@ class _Erasing:
         self._digest = hmac.new(bytes.fromhex(key), digestmod="sha256")
         self._docs: list[int] = []
         self._versions: list[int] = []
+        self._gone: set[str] = set()  # as `Message.shown` and receipts of prompts name it
         self.counts: dict[str, int] = {}
 
     def chat(self, chat: str, messages: Range | None) -> None:
@@ -184,6 +186,7 @@ class _Erasing:
                 "chat = :chat AND first <= :last AND last >= :first", chat=chat, first=first, last=last
             )
             self._unsay(chat, first, last)
+            prompted.erase(self._tx, self._space, chat, first, last)
             if texts:
                 self._update_session(chat, texts)
                 # Its episode told of them and is gone: it is written again, of what is left.
@@ -264,6 +267,7 @@ class _Erasing:
         )
         rows.sort()
         self._docs += [row[0] for row in rows]
+        self._gone |= {f"{chat}#{row[1]}" for row in rows}
         self._sum(rows)
         self._tx.all(
             "DELETE FROM calls WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last",
@@ -288,7 +292,8 @@ class _Erasing:
         )
         self.counts["messages"] = len(rows)
         gone = summaries.erase(self._tx, self._space, chat, rows[0][1] if rows else MAX_COUNT)
-        self._sum(sorted(gone))
+        self._sum(sorted(row[:2] for row in gone))
+        self._gone |= {row[2] for row in gone}
         self._count("summaries", gone)
         return [row[3] for row in rows]
 
@@ -382,6 +387,7 @@ class _Erasing:
             "SELECT version, ended FROM records WHERE space = :space AND id = :id ORDER BY version", **keys
         )
         if not left:
+            self._gone.add(identity)
             self._tx.all("DELETE FROM uses WHERE space = :space AND id = :id", **keys)
             self._tx.all("DELETE FROM heard WHERE space = :space AND record = :id", **keys)
             return
@@ -412,6 +418,28 @@ class _Erasing:
             self._messages(chat, 1, MAX_COUNT)
             total += self.counts["messages"]
         self.counts["messages"] = total
+
+    def unname_gone(self) -> None:
+        """Take the names of what is gone from what prompts have shown; what was answered in view of it stays."""
+        if not self._gone:
+            return
+        prompted.unname(self._tx, self._space, self._gone)
+        rows = self._tx.all(
+            "SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL",
+            space=self._space,
+        )
+        for chat, seq, shown in rows:
+            left = [name for name in json.loads(shown) if name not in self._gone]
+            keys = {"chat": chat, "seq": seq}
+            if len(left) == len(json.loads(shown)):
+                continue
+            with resealed(self._tx, "messages", self._space, "chat = :chat AND seq = :seq", **keys):
+                self._tx.all(
+                    "UPDATE messages SET shown = :left WHERE space = :space AND chat = :chat AND seq = :seq",
+                    space=self._space,
+                    left=json.dumps(left) if left else None,
+                    **keys,
+                )
 
     def _count(self, table: str, rows: Sequence[object]) -> None:
         self.counts[table] = self.counts.get(table, 0) + len(rows)
@@ -465,6 +493,7 @@ _OF_CHAT = {
     "sessions": "DELETE FROM sessions WHERE space = :space AND chat = :chat RETURNING 1",
     "pads": "DELETE FROM pads WHERE space = :space AND chat = :chat RETURNING 1",
     "snapshots": "DELETE FROM snapshots WHERE space = :space AND chat = :chat RETURNING 1",
+    "receipts": "DELETE FROM receipts WHERE space = :space AND chat = :chat RETURNING 1",
     "runs": "DELETE FROM runs WHERE space = :space AND chat = :chat RETURNING 1",
     "jobs": "DELETE FROM jobs WHERE space = :space AND chat = :chat RETURNING 1",
     "watermarks": "DELETE FROM watermarks WHERE space = :space AND chat = :chat RETURNING 1",
@@ -475,6 +504,7 @@ _OF_ALL = {
     "sessions": "DELETE FROM sessions WHERE space = :space RETURNING 1",
     "pads": "DELETE FROM pads WHERE space = :space RETURNING 1",
     "snapshots": "DELETE FROM snapshots WHERE space = :space RETURNING 1",
+    "receipts": "DELETE FROM receipts WHERE space = :space RETURNING 1",
     "runs": "DELETE FROM runs WHERE space = :space RETURNING 1",
     "jobs": "DELETE FROM jobs WHERE space = :space RETURNING 1",
     "watermarks": "DELETE FROM watermarks WHERE space = :space RETURNING 1",

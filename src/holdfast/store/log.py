@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
+from holdfast.store import prompted
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
@@ -18,6 +19,7 @@ from holdfast.types import MAX_COUNT, Message
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.store.prompted import Asked
     from holdfast.types import Scope
 
 _PAGE = 256  # rows read at once when a reader does not say how many it will need
@@ -66,11 +68,18 @@ _BACKWARD = f"""
 
 @repeated
 def append(
-    db: Database, scope: Scope, chat: str, messages: Sequence[Message], tokens: Sequence[int], now: int
+    db: Database,
+    scope: Scope,
+    chat: str,
+    messages: Sequence[Message],
+    tokens: Sequence[int],
+    now: int,
+    asked: Asked,
 ) -> list[Message]:
     """Store messages with their tokens in one transaction, and return them as stored; `now` if one has no time.
 
-    A message whose id is in the chat already is not stored again.
+    A message whose id is in the chat already is not stored again. Those of an assistant carry what the prompt that they
+    answer has shown.
 
     Raises:
         InvalidInput: a message is not JSON, or its time is out of range; none was stored.
@@ -85,7 +94,7 @@ def append(
         tx.lock(scope.space)
         fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
         if fresh:
-            _insert(tx, keys, scope.agent, fresh)
+            _insert(tx, keys, scope.agent, fresh, asked)
     if not given:
         return [stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}
@@ -136,7 +145,9 @@ def with_ids(db: Database, space: str, chat: str, ids: Sequence[str]) -> list[Me
         return list(_find_present(connection, {"space": space, "chat": chat}, ids).values())
 
 
-def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
+def _insert(
+    tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]], asked: Asked
+) -> None:
     times = [row["at"] for row in rows]
     space = str(keys["space"])
     doc = tx.all(NEWEST_DOC, space=space)[0][0]
@@ -155,6 +166,11 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
         with resealed(tx, "sessions", space, "chat = :chat", chat=keys["chat"]):
             tx.all(_GIVE_TITLE, **keys, title=title)
     seq, checksum = length - len(rows), sealer("messages", tx.key)
+    answers = [n for n, row in enumerate(rows) if row["role"] == "assistant" and not row["shown"]]
+    if answers:
+        shown = prompted.answered(tx, space, str(keys["chat"]), asked, seq + answers[0] + 1)
+        for n in answers if shown else ():
+            rows[n]["shown"] = json.dumps(shown)
     for n, row in enumerate(rows, 1):
         row.update(keys)
         row["seq"], row["doc"], row["given"] = seq + n, doc + n, 1 if row["id"] else 0

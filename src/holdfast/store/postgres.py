@@ -25,7 +25,7 @@ except ImportError as error:
 
 POOL_SIZE = 10
 # The tables that may hold words, or what tells of them.
-_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts, imports"
+_WORDS = "messages, calls, sessions, segments, records, summaries, uses, snapshots, runs, pads, jobs, watermarks, heard, spend, verdicts, imports, receipts"
 _CLASHES = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _LOCK = "SELECT space FROM spaces WHERE space = :space FOR UPDATE"
 _ADD_SPACE = "INSERT INTO spaces (space, epoch) VALUES (:space, 0) ON CONFLICT (space) DO NOTHING"
@@ -133,10 +133,11 @@ class PostgreSQL(Database):
                 self._local.held = None
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
         """See `Database.writing`."""
+        begin = self._begin if lasting else f"{self._begin}; SET LOCAL synchronous_commit = off"
         with self._connection() as connection:
-            connection.execute(_constant(self._begin))
+            connection.execute(_constant(begin))
             yield _Connection(connection, self.key)
 
     @contextmanager

@@ -120,7 +120,8 @@ def stored(message: Message, row: dict[str, Any]) -> Message:
     draft.answers = tuple(json.loads(row["answers"])) if row["answers"] else ()
     draft.role, draft.content, draft.name = message.role, message.content, message.name
     draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
-    draft.meta, draft.flags, draft.shown = message.meta, message.flags, message.shown
+    draft.meta, draft.flags = message.meta, message.flags
+    draft.shown = tuple(json.loads(row["shown"])) if row["shown"] else ()
     draft.__class__ = Message  # type: ignore[assignment]  # allowed - the slots are the same
     return cast("Message", draft)
 

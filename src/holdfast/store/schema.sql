@@ -255,6 +255,24 @@ CREATE TABLE verdicts (
     PRIMARY KEY (space, chat, seq)
 );
 
+-- What prompts were made of: one row for each that was answered, and one for each process that waits for the answer to one.
+CREATE TABLE receipts (
+    space TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    seq BIGINT NOT NULL,                -- of the message that answered it; 0 while none has
+    worker TEXT NOT NULL,               -- the open memory that waits for an answer; '' from then on
+    at BIGINT NOT NULL,                 -- when it was made
+    version BIGINT NOT NULL,            -- the snapshot that it showed
+    shared BIGINT NOT NULL,             -- the same of the space that the tenant shares
+    budget BIGINT NOT NULL,
+    policy TEXT NOT NULL,               -- JSON list: the name and the parameters
+    system TEXT NOT NULL,               -- SHA-256 of the system text that was given; '' for none
+    query TEXT NOT NULL,                -- the same of the query
+    summary_ids TEXT NOT NULL,          -- JSON list of the summaries that it showed
+    hits TEXT NOT NULL,                 -- JSON list of what was recalled, as `shown` of messages
+    PRIMARY KEY (space, chat, seq, worker)
+);
+
 -- Every call of a model: written before it is asked, with what it may cost, and once more when it has answered.
 CREATE TABLE spend (
     space TEXT NOT NULL,

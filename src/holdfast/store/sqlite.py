@@ -159,10 +159,10 @@ class SQLite(Database):
                     self._local.reader.connection.rollback()
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, *, lasting: bool = True) -> Iterator[Connection]:
         """See `Database.writing`."""
         self.check_open()
-        with self._lock:
+        with self._lock, nullcontext() if lasting else self._without_waiting():
             self._writer.run("BEGIN IMMEDIATE")  # says so if it was closed while this thread stood in line
             try:
                 yield self._writer
@@ -170,6 +170,14 @@ class SQLite(Database):
             finally:
                 if self._writer.in_transaction:
                     self._writer.run("ROLLBACK")
+
+    @contextmanager
+    def _without_waiting(self) -> Iterator[None]:
+        self._writer.run("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self._writer.run(f"PRAGMA synchronous = {self._durability.upper()}")
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -209,7 +217,7 @@ class SQLite(Database):
 
     def dialect(self, statement: str) -> str:
         """Keep rows in the order of their key: a write then touches one page less, a window reads fewer."""
-        if re.search(r"CREATE TABLE (?:messages|calls|records|pads) ", statement):
+        if re.search(r"CREATE TABLE (?:messages|calls|records|pads|receipts) ", statement):
             return statement.removesuffix(";") + " WITHOUT ROWID"
         return statement
 

@@ -287,13 +287,13 @@ def covered(
 
 
 def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
-    """Delete all that may hold words of messages from a seq on, and return number and text of what is gone.
+    """Delete all that may hold words of messages from a seq on, and return number, text and id of what is gone.
 
     That is not only what covers them: a model is shown the summaries before those that it writes. So whatever covers that
     message or a later one goes, the messages stand for themselves again, and what covers earlier ones only stays.
     """
     gone = tx.all(
-        "DELETE FROM summaries WHERE space = :space AND chat = :chat AND last >= :first RETURNING number, text",
+        "DELETE FROM summaries WHERE space = :space AND chat = :chat AND last >= :first RETURNING number, text, id",
         space=space,
         chat=chat,
         first=first,

@@ -294,7 +294,10 @@ class _Beside(_Same):
         if table == "summaries":
             self._summary(line, row)
             return
-        if table == "snapshots":
+        if table == "receipts" and row["seq"] and not self._has_message(chat, row["seq"]):
+            self.done.left_out.append((line, f"its answer was erased here, in chat {chat!r}"))
+            return
+        if table in ("snapshots", "receipts"):
             row["version"] = self._at(row["version"])
         elif table == "watermarks" and not chat:
             row["seq"] = self._at(row["seq"])
@@ -309,6 +312,16 @@ class _Beside(_Same):
             self.done.left_out.append(
                 (line, f"the name {row['name']!r} of a scratchpad has another value here")
             )
+
+    def _has_message(self, chat: str, seq: int) -> bool:
+        return bool(
+            self.tx.all(
+                "SELECT 1 FROM messages WHERE space = :space AND chat = :chat AND seq = :seq",
+                space=self.space,
+                chat=chat,
+                seq=seq,
+            )
+        )
 
     def _summary(self, line: int, row: _Row) -> None:
         if row["chat"] in self._lengths:  # it has a tree of its own, over all that it had
