@@ -47,7 +47,10 @@ def work(memory: Memory) -> None:
     chat.stats()
     chat.rename("Training")
     chat.archive()
+    chat.label(channel="telegram", meta={"topic": "running"})
+    chat.info()
     memory.chats(limit=5)
+    memory.chats(channel="telegram")
     with chat.run("r1") as run:
         run.pad["step"] = "1"
     memory.pad["week"] = "2"

@@ -7,7 +7,7 @@ memory would, with lists that have nothing in them, windows without messages, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, wraps
@@ -298,6 +298,7 @@ class NullChat(Chat):
 
     history = _gives(Chat.history, list)
     stats = _gives(Chat.stats, ChatStats)
+    info = _gives(Chat.info, _none)
     snapshot = _gives(Chat.snapshot, _none)
     advance = _gives(Chat.advance, int)
     crowded = _gives(Chat.crowded, bool)
@@ -309,6 +310,7 @@ class NullChat(Chat):
     end = _gives(Chat.end, list)
     extract = _gives(Chat.extract, _extraction)
     rename = _gives(Chat.rename, _none)
+    label = _gives(Chat.label, _none)
     archive = _gives(Chat.archive, _none)
 
     window = _makes(Chat.window, _windowed)
@@ -374,7 +376,13 @@ class NullMemory(NullView, Memory):
         handle._pinned = pinned
         return handle
 
-    def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - as in Memory
+    def chat(
+        self,
+        id: str | None = None,  # noqa: A002 - as in Memory
+        *,
+        channel: str | None = None,  # noqa: ARG002 - as in Memory
+        meta: Mapping[str, object] | None = None,  # noqa: ARG002 - as in Memory
+    ) -> Chat:
         """Open a session of which nothing is kept."""
         return NullChat(self._handle(self.scope, pinned=True), self._chat_id(id))
 

@@ -12,12 +12,14 @@ from holdfast.errors import Conflict, Damaged
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
+from holdfast.store.sessions import put_label
 from holdfast.text.masking import FLAG, mask
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.store.sessions import Label
     from holdfast.types import Scope
 
 _PAGE = 256  # rows read at once when a reader does not say how many it will need
@@ -41,8 +43,8 @@ _COUNT_IN_SESSION = """
     WHERE space = :space AND chat = :chat
     RETURNING length, title"""
 _BEGIN_SESSION = """
-    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, checksum)
-    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :checksum)
+    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
+    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)
     RETURNING length, title"""
 _GIVE_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
@@ -59,9 +61,17 @@ _BACKWARD = f"""
 
 @repeated
 def append(
-    db: Database, scope: Scope, chat: str, messages: Sequence[Message], tokens: Sequence[int], now: int
+    db: Database,
+    scope: Scope,
+    chat: str,
+    messages: Sequence[Message],
+    tokens: Sequence[int],
+    now: int,
+    label: Label | None = None,
 ) -> list[Message]:
     """Store messages with their tokens in one transaction, and return them as stored; `now` if one has no time.
+
+    A label is noted of the session in the same transaction.
 
     A message whose id is in the chat already is not stored again.
 
@@ -78,7 +88,9 @@ def append(
         tx.lock(scope.space)
         fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
         if fresh:
-            _insert(tx, keys, scope.agent, fresh)
+            _insert(tx, keys, scope.agent, fresh, now)
+        if label:
+            put_label(tx, scope.space, chat, label)
     if not given:
         return [stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}
@@ -123,7 +135,7 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
     return {message.id: message for message in to_messages(row[2:] for row in found) if message.id in wanted}
 
 
-def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]]) -> None:
+def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]], now: int) -> None:
     times = [row["at"] for row in rows]
     space = str(keys["space"])
     doc = tx.all(NEWEST_DOC, space=space)[0][0]
@@ -136,7 +148,7 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
     }
     found = tx.all(_COUNT_IN_SESSION, **counted)
     if not found:
-        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1)
+        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1, created=now)
     length, title = found[0]
     if not title and (title := _title(rows)):
         with resealed(tx, "sessions", space, "chat = :chat", chat=keys["chat"]):
@@ -155,7 +167,8 @@ def _insert(tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) -> list[Row]:
     row = {**counted, **named}
-    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", {**row, "archived": 0}, tx.key))
+    first = {**row, "archived": 0, "channel": None, "meta": None}
+    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
