@@ -44,6 +44,8 @@ def work(memory: Memory) -> None:
     for summary in window.summaries:
         chat.expand(summary.id)
     chat.history(limit=20)
+    for sort in ("newest", "oldest"):
+        chat.search("mara.*", regex=True, sort=sort)
     chat.stats()
     chat.rename("Training")
     chat.archive()

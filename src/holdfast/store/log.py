@@ -239,6 +239,14 @@ def backward(db: Database, space: str, chat: str, expected: int = _PAGE) -> Iter
         before, page = rows[-1][0], max(16, page // 8)
 
 
+def newest_first(db: Database, space: str, chat: str) -> Iterator[Message]:
+    """Read a session from its newest message back, with what a guard said of each; `backward` is for windows."""
+    before = MAX_COUNT
+    while page := read(db, space, chat, before=before, limit=_PAGE):
+        yield from reversed(page)
+        before = page[0].seq
+
+
 def forward(db: Database, space: str, chat: str, after: int, last: int) -> Iterator[Message]:
     """Read a session from after one seq to another, a page at a time."""
     while after < last:
