@@ -152,7 +152,7 @@ def test_a_capability_is_gone_without_a_method_of_the_chats(capability: Capabili
     opened = type("WithoutChat", (NullChat,), {method: None})(NullMemory(), "a")
 
     class Without(NullMemory):
-        def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - as above
+        def chat(self, id: str | None = None, **_: object) -> Chat:  # noqa: A002 - as above
             assert isinstance(opened, Chat)
             return opened
 

@@ -156,6 +156,8 @@ CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "receipts": (lambda chat: chat.receipts(3), LIST),
     "remember": (lambda chat: chat.remember("Runs in Berlin", messages=1), Record),
     "rename": (lambda chat: chat.rename("Running"), NONE),
+    "label": (lambda chat: chat.label(channel="telegram"), NONE),
+    "info": (lambda chat: chat.info(), NONE),
     "review": (lambda chat: chat.review(), str),
     "run": (lambda chat: chat.run("r"), Run),
     "same_as": (lambda chat: chat.same_as(chat), bool),

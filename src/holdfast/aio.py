@@ -212,7 +212,9 @@ class AsyncChat(_Async[Chat]):
     append = _awaited(Chat.append)
     history = _awaited(Chat.history)
     stats = _awaited(Chat.stats)
+    info = _awaited(Chat.info)
     rename = _awaited(Chat.rename)
+    label = _awaited(Chat.label)
     archive = _awaited(Chat.archive)
     window = _awaited(Chat.window)
     prompt = _awaited(Chat.prompt)
@@ -369,9 +371,15 @@ class AsyncMemory(_Async[Memory]):
         """The scratchpad of the user."""
         return AsyncPad(self._sync.pad, self._executor)
 
-    def chat(self, id: str | None = None) -> AsyncChat:  # noqa: A002 - as in Memory.chat
+    def chat(
+        self,
+        id: str | None = None,  # noqa: A002 - as in Memory.chat
+        *,
+        channel: str | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> AsyncChat:
         """Open a session, as `Memory.chat` does."""
-        return AsyncChat(self._sync.chat(id), self._executor)
+        return AsyncChat(self._sync.chat(id, channel=channel, meta=meta), self._executor)
 
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name, as `Memory.on` does: on a thread, not on the loop."""

@@ -43,6 +43,7 @@ from holdfast.text.shorten import shown
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
     AnyMessage,
+    ChatInfo,
     ChatStats,
     Hit,
     Job,
@@ -77,11 +78,12 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 class Chat(Digest):
-    """Append to a session and read it back. Made by `Memory.chat`; holds no state of its own."""
+    """Append to a session and read it back. Made by `Memory.chat`; holds no state but what it was given there."""
 
-    def __init__(self, memory: Memory, id: str) -> None:  # noqa: A002 - as in Memory.chat
+    def __init__(self, memory: Memory, id: str, label: sessions.Label | None = None) -> None:  # noqa: A002 - as in Memory.chat
         self._memory = memory
         self._id = check_name(id, "The id of a chat")
+        self._given = label  # until the next message is stored
 
     @property
     def id(self) -> str:
@@ -171,7 +173,8 @@ class Chat(Digest):
             tokens = [check_count(number, "count_tokens") for number in tokens]
         now, scope = to_micros(opened.clock()), self._memory.scope
         asked = opened.asked(scope.space, self._id)
-        stored = log.append(opened.database, scope, self._id, drafts, tokens, now, asked)
+        stored = log.append(opened.database, scope, self._id, drafts, tokens, now, asked, self._given)
+        self._given = None
         if asked.unstored and any(one.role == "assistant" for one in stored):
             opened.hold(scope.space, self._id, None)
         return stored
@@ -201,6 +204,10 @@ class Chat(Digest):
     def stats(self) -> ChatStats:
         """Count messages and tokens; all zero for an unknown chat."""
         return sessions.stats(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
+
+    def info(self) -> ChatInfo | None:
+        """Describe the session as `Memory.chats` does, with one row read; None for one in which nothing was said yet."""
+        return sessions.info(self._memory._open.database, self._memory.scope, self._id)  # noqa: SLF001 - as above
 
     @logged
     def window(self, budget: int = 8_000, *, tail: int | None = None, policy: Policy | None = None) -> Window:
@@ -656,6 +663,29 @@ class Chat(Digest):
 
         """
         sessions.rename(self._memory._open.database, self._memory.scope.space, self._id, title)  # noqa: SLF001 - as above
+
+    def label(self, *, channel: str | None = None, meta: Mapping[str, object] | None = None) -> None:
+        """Say where the session takes place, and what else a program wants to know of it; None leaves it as it is.
+
+        Keys of the metadata replace those of the same name, all others stay; a key with None is taken away, as is the
+        channel with "". They are part of no prompt and no search, and are erased with the chat.
+
+        Args:
+            channel: its name, such as "telegram"; `Memory.chats(channel=…)` lists its chats.
+            meta: any JSON object.
+
+        Raises:
+            InvalidInput: the chat has no messages yet, the channel is no name or holds a credential, or the metadata is
+                no JSON object.
+
+        """
+        said = sessions.label(channel, meta)
+        if said is None:
+            raise InvalidInput("Nothing is said of the chat.", "Pass channel= or meta=.")
+        self._relabel(said)
+
+    def _relabel(self, said: sessions.Label) -> None:
+        sessions.relabel(self._memory._open.database, self._memory.scope.space, self._id, said)  # noqa: SLF001 - as above
 
     def archive(self, *, archived: bool = True) -> None:
         """Put the session away, so that lists leave it out, or bring it back. It stays readable and recallable.

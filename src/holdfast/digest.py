@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from holdfast.context.plan import DEFAULTS, is_share
 from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.logs import logged
 from holdfast.store import log, sessions, summaries
-from holdfast.text.masking import Secrets, is_masked, mask_name
+from holdfast.text.masking import Secrets, is_masked, mask_name, masked_hit
 from holdfast.text.shorten import shown
 from holdfast.types import (
+    MAX_COUNT,
     CompactionResult,
     Description,
     Expansion,
@@ -21,8 +24,10 @@ from holdfast.types import (
     Message,
     Summary,
     Time,
+    Why,
     as_time,
     check_count,
+    check_flag,
     check_name,
 )
 
@@ -41,6 +46,8 @@ _SCOPES: dict[str, tuple[Literal["message", "summary"], ...]] = {
     "both": ("message", "summary"),
 }
 SNIPPET = 500  # characters of what `search` shows of a hit
+Sort = Literal["relevance", "newest", "oldest"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
 class Digest:
@@ -239,21 +246,38 @@ class Digest:
 
     @logged
     def search(
-        self, query: str, scope: Found = "both", limit: int = 20, *, secrets: Secrets = "mask"
+        self,
+        query: str,
+        scope: Found = "both",
+        limit: int = 20,
+        *,
+        regex: bool = False,
+        since: datetime | None = None,
+        before: datetime | None = None,
+        sort: Sort | None = None,
+        secrets: Secrets = "mask",
     ) -> list[Hit]:
-        """Find messages and summaries of this session, best first, each with a snippet around what matched.
+        r"""Find messages and summaries of this session, each with a snippet around what matched.
 
         As `Memory.recall`, but within this chat, and the texts of hits are cut to 500 characters. A query without
-        letters and digits finds nothing.
+        letters and digits finds nothing, but as a regular expression, such as `r"ORA-\d{5}"`: that is looked for in the
+        words as they are shown, masked or not, in time that is linear in the length of the chat, whatever it nests.
 
         Args:
-            query: a question or some words, in any language; all characters of it are plain text.
+            query: a question or some words, in any language; all characters of it are plain text, but with `regex`.
             scope: "messages", "summaries" or "both".
             limit: at most so many hits.
+            regex: the query is a regular expression, as for `re`, with `^` and `$` at each line, `(?i)` at its start for
+                any case, and no lookarounds or backreferences.
+            since: only what was said at this time or later; of summaries the latest message counts.
+            before: only what was said before this time.
+            sort: "relevance", best first, which a regular expression has not; "newest" or "oldest" first, in the order of
+                the chat. None for "relevance", and for "newest" with `regex`. Of words the best hits are put in order.
             secrets: "mask" or "show", as in `Memory.recall`.
 
         Raises:
-            InvalidInput: an unknown scope, a query that is not text, or a negative limit.
+            InvalidInput: an unknown scope or sort order, a query that is not text, a negative limit, what is no time, or no
+                such regular expression.
 
         """
         from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first search
@@ -263,14 +287,70 @@ class Digest:
             raise InvalidInput(f"{shown(scope)} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
         if not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+        orders = SORTS[1:] if check_flag(regex, "regex") else SORTS
+        if sort not in (None, *orders):
+            raise InvalidInput(f"`sort` is {shown(sort)}.", f"Use one of {', '.join(orders)}.")
         check_count(limit, "limit")
-        is_masked(secrets)
+        masked = is_masked(secrets)
+        since, before = as_time(since, "since"), as_time(before, "before")
+        if regex:
+            return self._matching(query, scope, limit, since, before, oldest=sort == "oldest", masked=masked)
         if not has_words(query):
             return []
         every = self._memory.scoped(agent="")  # the chat is named, whoever opened it
-        near = every.recall(query, sources=_SCOPES[scope], chat=self._id, limit=5 * limit, secrets=secrets)
+        near = every.recall(
+            query,
+            sources=_SCOPES[scope],
+            chat=self._id,
+            since=since,
+            until=before,
+            limit=5 * limit,
+            secrets=secrets,
+        )
         hits = [hit for hit in near if hit.why.words][:limit]  # not those that only stand beside a match
+        if sort in ("newest", "oldest"):
+            hits.sort(key=_position, reverse=sort == "newest")
         return [replace(hit, text=snippet(hit.text, hit.why.words, SNIPPET)) for hit in hits]
+
+    def _matching(
+        self,
+        query: str,
+        scope: Found,
+        limit: int,
+        since: datetime | None,
+        before: datetime | None,
+        *,
+        oldest: bool,
+        masked: bool,
+    ) -> list[Hit]:
+        """Find what a regular expression stands in, reading the session until there is enough."""
+        from holdfast.recall.search import message_hit, summary_hit  # noqa: PLC0415 - numpy is loaded by the first search
+        from holdfast.text.pattern import Pattern  # noqa: PLC0415 - only for those who search with one
+        from holdfast.text.snippet import around  # noqa: PLC0415 - as above
+
+        pattern, why = Pattern(query), Why({"pattern": 1.0})
+        database, space = self._memory._open.database, self._memory.scope.space  # noqa: SLF001 - as above
+
+        def matches(hits: Iterable[Hit]) -> Iterator[Hit]:
+            for hit in hits:
+                if not hit.text or (since and hit.at < since) or (before and hit.at >= before):
+                    continue
+                shown_hit = masked_hit(hit) if masked else hit
+                if (end := pattern.find(shown_hit.text)) is not None:
+                    yield replace(shown_hit, text=around(shown_hit.text, end - SNIPPET // 2, SNIPPET))
+
+        with database.one_read():
+            found: list[Hit] = []
+            if scope != "messages":
+                found += matches(summary_hit(1.0, why, one) for one in self.tree())
+            if scope != "summaries":
+                said = (
+                    log.forward(database, space, self._id, 0, MAX_COUNT)
+                    if oldest
+                    else log.newest_first(database, space, self._id)
+                )
+                found += islice(matches(message_hit(1.0, why, self._id, one) for one in said), limit)
+        return sorted(found, key=_position, reverse=not oldest)[:limit]
 
     def review(
         self,
@@ -309,6 +389,10 @@ class Digest:
             frontier = summaries.frontier(opened.database, space, self._id)
             newest_first = log.backward(opened.database, space, self._id)
             return review(frontier, newest_first, extent, opened.count_tokens).text
+
+
+def _position(hit: Hit) -> int:
+    return max(hit.seq, hit.last)
 
 
 def checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -169,18 +169,32 @@ class Memory(Learner):
         """The scratchpad of the user: a dict of texts that is kept."""
         return Pad(self._open, Place(self.scope.space))
 
-    def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - `id` is what it is called everywhere else
+    def chat(
+        self,
+        id: str | None = None,  # noqa: A002 - `id` is what it is called everywhere else
+        *,
+        channel: str | None = None,
+        meta: Mapping[str, object] | None = None,
+    ) -> Chat:
         """Open a session by its id. It comes into being with its first message.
 
         The chat stays with the user and the agent that it was opened for, whoever acts later. Without an id it is the
         one that `acting` names, or else a new one with an id of its own.
 
+        Args:
+            id: what it is called, unique for the user.
+            channel: where it takes place, such as "telegram". Opening stores nothing: this and `meta` are stored with the
+                next message that is appended through this handle, in a new chat and in one that is there.
+            meta: any JSON object. Its keys replace those of the same name, all others stay, and None takes one away;
+                `Chat.label` does the same at once.
+
         Raises:
-            InvalidInput: the id is blank, longer than 512 bytes in UTF-8, has control characters, or holds a credential.
+            InvalidInput: the id is blank, longer than 512 bytes in UTF-8, has control characters, or holds a credential;
+                the channel is no such name either, or the metadata is no JSON object.
 
         """
         name = self._chat_id(id)
-        opened = Chat(self._handle(self.scope, pinned=True), name)
+        opened = Chat(self._handle(self.scope, pinned=True), name, sessions.label(channel, meta))
         self._check_chat(name)
         return opened
 
@@ -194,21 +208,23 @@ class Memory(Learner):
         agent: str | None = None,
         user: str | None = None,
         archived: bool | None = False,
+        channel: str | None = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> list[ChatInfo]:
-        """List sessions, the one with the newest message first.
+        """List sessions, the one with the newest message first; `Chat.info` gives that of one chat.
 
         Args:
             agent: whose chats; None for those of this handle's agent, "" for those of all agents.
             user: a user of the same tenant, "" for what all share; None for this handle's. Another one than that of the
                 handle only with `Memory(…, admin=True)`, or from a handle that names no user.
             archived: True for archived chats only, None for both kinds.
+            channel: only chats of this channel, "" for those that have none; None for all.
             limit: at most so many.
             offset: leave out so many of the first.
 
         Raises:
-            InvalidInput: a negative limit or offset.
+            InvalidInput: a negative limit or offset, or a channel that is no name.
             Denied: another user than that of the handle.
 
         """
@@ -219,6 +235,7 @@ class Memory(Learner):
             self._open.database,
             scope,
             archived=None if archived is None else check_flag(archived, "archived"),
+            channel=None if channel is None else check_name(channel, "The channel", empty=True),
             limit=None if limit is None else check_count(limit, "limit"),
             offset=check_count(offset, "offset"),
         )

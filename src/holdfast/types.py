@@ -678,7 +678,10 @@ class ChatStats:
 
 @dataclass(frozen=True, slots=True)
 class ChatInfo:
-    """Describe a session in a list of sessions; `oldest` and `newest` are the times of its messages."""
+    """Describe a session; `oldest` and `newest` are the times of its messages.
+
+    `created` is when its first message was stored, None where that was not noted: in chats from before it was.
+    """
 
     id: str
     title: str
@@ -689,6 +692,9 @@ class ChatInfo:
     tokens: int
     oldest: datetime
     newest: datetime
+    created: datetime | None = None
+    channel: str = ""
+    meta: Mapping[str, object] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

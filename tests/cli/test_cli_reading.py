@@ -33,6 +33,7 @@ def test_chats_as_json(cli: Cli) -> None:
     chat = answer["chats"][0]
     assert set(chat) == {
         "id", "title", "agent", "user", "archived", "messages", "tokens", "oldest", "newest",
+        "created", "channel", "meta",
     }  # fmt: skip
     assert is_time(chat["oldest"])
     assert cli.json("chats", "--offset", "7")["more"] is False
@@ -47,6 +48,19 @@ def test_archived_chats_are_apart(cli: Cli) -> None:
     assert len(cli.json("chats", "--all")["chats"]) == 8
     assert "(archived)" in cli.text("chats", "--all")
     assert "1 of them archived" in cli.text("stats")
+
+
+def test_only_the_chats_of_a_channel(cli: Cli) -> None:
+    assert "channel" not in cli.text("chats")
+    with Memory(cli.db) as memory:
+        memory.chat("flat-move").label(channel="telegram", meta={"password": "kX9!vbq2", "topic": "moving"})
+    (chat,) = cli.json("chats", "--channel", "telegram")["chats"]
+    assert (chat["id"], chat["channel"]) == ("flat-move", "telegram")
+    assert chat["meta"] == {"password": "[redacted: password]", "topic": "moving"}
+    assert "telegram" in cli.text("chats")
+    assert "channel telegram" in cli.text("show", "flat-move")
+    assert len(cli.json("chats", "--channel", "")["chats"]) == 7
+    assert "of the channel 'email'" in cli.text("chats", "--channel", "email")
 
 
 def test_only_the_chats_of_the_agent_and_the_user(cli: Cli) -> None:

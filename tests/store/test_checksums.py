@@ -35,6 +35,9 @@ CHANGES = [
     "UPDATE pads SET value = '2'",
     "UPDATE sessions SET title = 'Another'",
     "UPDATE sessions SET agent = 'x'",
+    "UPDATE sessions SET channel = 'x'",
+    "UPDATE sessions SET meta = '{}'",
+    "UPDATE sessions SET created = 0",
     "UPDATE erasures SET counts = '{}'",
 ]
 

@@ -50,10 +50,15 @@ def work(memory: Memory) -> None:
     for summary in window.summaries:
         chat.expand(summary.id)
     chat.history(limit=20)
+    for sort in ("newest", "oldest"):
+        chat.search("mara.*", regex=True, sort=sort)
     chat.stats()
     chat.rename("Training")
     chat.archive()
+    chat.label(channel="telegram", meta={"topic": "running"})
+    chat.info()
     memory.chats(limit=5)
+    memory.chats(channel="telegram")
     with chat.run("r1") as run:
         run.pad["step"] = "1"
     memory.pad["week"] = "2"

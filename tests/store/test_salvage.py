@@ -26,7 +26,7 @@ def fill(path: Path, chats: int = 6, messages: int = 100) -> None:
     """Leave rows on some hundred pages, and a long one that takes several."""
     with Memory(path, tenant="acme", user="ada", durability="normal") as memory:
         for n in range(chats):
-            chat = memory.chat(f"chat{n}")
+            chat = memory.chat(f"chat{n}", channel="telegram", meta={"n": n})
             chat.append(
                 [
                     {

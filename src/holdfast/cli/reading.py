@@ -23,12 +23,17 @@ def chats(
     *,
     archived: Annotated[bool, typer.Option("--archived", help="Only chats that were put away.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Those that were put away as well.")] = False,
+    channel: Annotated[
+        str | None, typer.Option(help="Only chats of this channel; '' for those that have none.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
 ) -> None:
     """List the chats, the most recent first."""
     with options.open() as memory:
-        listed = memory.chats(archived=None if every else archived, limit=limit + 1, offset=offset)
+        listed = memory.chats(
+            archived=None if every else archived, channel=channel, limit=limit + 1, offset=offset
+        )
         listed = list(map(_titled, listed))
     shown, more = listed[:limit], len(listed) > limit
     if options.json:
@@ -36,17 +41,18 @@ def chats(
         return
     screen = Screen()
     if not shown:
-        screen.say(f"No {'archived ' if archived and not every else ''}chats{options.whose()} here.")
+        where = f" of the channel {channel!r}" if channel else ""
+        screen.say(f"No {'archived ' if archived and not every else ''}chats{where}{options.whose()} here.")
         others = options.others()
         screen.say(
             f"→ {others or 'Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too.'}"
         )
         return
     has_agents = any(info.agent for info in shown)
-    rows = [_chat_row(info, agent=has_agents) for info in shown]
-    screen.table(
-        ["chat", "title", "messages", "tokens", "last message", *(["agent"] if has_agents else [])], rows
-    )
+    has_channels = any(info.channel for info in shown)
+    rows = [_chat_row(info, agent=has_agents, channel=has_channels) for info in shown]
+    more_columns = [*(["agent"] if has_agents else []), *(["channel"] if has_channels else [])]
+    screen.table(["chat", "title", "messages", "tokens", "last message", *more_columns], rows)
     if more:
         screen.say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
 
@@ -65,10 +71,10 @@ def users(options: Options) -> None:
         screen.say("No users here: all that is stored is what all users share.")
 
 
-def _chat_row(info: ChatInfo, *, agent: bool) -> list[str]:
+def _chat_row(info: ChatInfo, *, agent: bool, channel: bool) -> list[str]:
     title = f"{info.title} (archived)" if info.archived else info.title
     row = [info.id, title, f"{info.messages:,}", f"{info.tokens:,}", when(info.newest)]
-    return [*row, info.agent] if agent else row
+    return [*row, *([info.agent] if agent else []), *([info.channel] if channel else [])]
 
 
 def show(
@@ -207,9 +213,9 @@ def known_chats(memory: Memory) -> dict[str, ChatInfo]:
 
 
 def _titled(info: ChatInfo) -> ChatInfo:
-    """Mask a title; those that are stored now hold no credentials, but older ones may."""
-    title = mask_name(info.title)
-    return info if title == info.title else replace(info, title=title)
+    """Mask a title, of which older ones may hold credentials, and the metadata."""
+    meta = cast("dict[str, object]", mask_values(info.meta))
+    return replace(info, title=mask_name(info.title), meta=meta)
 
 
 def titles_of(memory: Memory, chats: Iterable[str], known: Mapping[str, ChatInfo]) -> dict[str, str]:
@@ -223,6 +229,7 @@ def head(screen: Screen, info: ChatInfo) -> None:
     """Print which chat this is."""
     screen.say((info.title or info.id, "bold"), f"  ({info.id})")
     agent = f", agent {info.agent}" if info.agent else ""
+    agent += f", channel {info.channel}" if info.channel else ""
     counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
     screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}", "dim"))
     screen.say("")

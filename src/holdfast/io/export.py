@@ -21,7 +21,7 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
     """Write the messages of chats as JSONL and return how many; `import_paths` makes equal chats of the file.
 
     Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the first of a
-    chat has its `title` and whether it is `archived` as well. The text is ASCII, whatever the messages are.
+    chat has its `title`, whether it is `archived`, and what is known `about` it as well. The text is ASCII, whatever the messages are.
 
     Args:
         memory: whose chats.
@@ -57,5 +57,11 @@ def _messages(memory: Memory, identity: str) -> Iterator[Message]:
 def _line(info: ChatInfo, message: Message, *, first: bool) -> dict[str, object]:
     head: dict[str, object] = {"chat": info.id, "agent": info.agent}
     if first:
-        head |= {"title": info.title, "archived": info.archived}
+        head |= {"title": info.title, "archived": info.archived, "about": _about(info)}
     return head | payload.export(message)
+
+
+def _about(info: ChatInfo) -> dict[str, object]:
+    created = info.created.isoformat() if info.created else None
+    said = {"created": created, "channel": info.channel, "meta": info.meta}
+    return {name: value for name, value in said.items() if value}

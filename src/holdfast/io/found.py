@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ParamSpec
 
@@ -12,6 +12,7 @@ from holdfast.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.store.sessions import Label
     from holdfast.types import Message
 
 TOO_DEEP = "nested too deeply"
@@ -26,6 +27,7 @@ class Session:
     title: str = ""
     agent: str = ""
     archived: bool = False
+    label: Label | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

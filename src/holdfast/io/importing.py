@@ -357,3 +357,5 @@ def _describe(chat: Chat, session: Session) -> None:
         chat.rename(title[:500])
     if session.archived:
         chat.archive()
+    if session.label:
+        chat._relabel(session.label)  # noqa: SLF001 - when it was created is for nobody else to say

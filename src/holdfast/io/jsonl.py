@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast import payload
+from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines, values
 from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.store.sessions import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from holdfast.store.sessions import Label
     from holdfast.types import Message
 
 _ITEMS = {"message", "function_call", "function_call_output", "reasoning"}  # of OpenAI's Responses format
@@ -72,7 +76,20 @@ def _session(value: Mapping[str, object], identity: str) -> Session:
         text_of(value.get("title")),
         text_of(value.get("agent")),
         archived=value.get("archived") is True,
+        label=_label(value.get("about")),
     )
+
+
+def _label(about: object) -> Label | None:
+    """Read what an export says about a chat; what is not of that form is somebody else's."""
+    if not isinstance(about, dict):
+        return None
+    created = text_of(about.get("created"))
+    try:
+        when = datetime.fromisoformat(created) if created else None
+        return label(about.get("channel"), about.get("meta"), when)
+    except (ValueError, InvalidInput):
+        return None
 
 
 def _message(value: dict[str, object], position: int) -> Message:

@@ -7,7 +7,7 @@ memory would, with lists that have nothing in them, windows without messages, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -300,6 +300,7 @@ class NullChat(Chat):
 
     history = _gives(Chat.history, list)
     stats = _gives(Chat.stats, ChatStats)
+    info = _gives(Chat.info, _none)
     snapshot = _gives(Chat.snapshot, _none)
     receipts = _gives(Chat.receipts, list)
     advance = _gives(Chat.advance, int)
@@ -312,6 +313,7 @@ class NullChat(Chat):
     end = _gives(Chat.end, list)
     extract = _gives(Chat.extract, _extraction)
     rename = _gives(Chat.rename, _none)
+    label = _gives(Chat.label, _none)
     archive = _gives(Chat.archive, _none)
 
     window = _makes(Chat.window, _windowed)
@@ -377,7 +379,13 @@ class NullMemory(NullView, Memory):
         handle._bound, handle._pinned = scope, pinned  # noqa: SLF001 - our own
         return handle
 
-    def chat(self, id: str | None = None) -> Chat:  # noqa: A002 - as in Memory
+    def chat(
+        self,
+        id: str | None = None,  # noqa: A002 - as in Memory
+        *,
+        channel: str | None = None,  # noqa: ARG002 - as in Memory
+        meta: Mapping[str, object] | None = None,  # noqa: ARG002 - as in Memory
+    ) -> Chat:
         """Open a session of which nothing is kept."""
         return NullChat(self._handle(self.scope, pinned=True), self._chat_id(id))
 

@@ -274,9 +274,9 @@ class OneRead:
             if one.record:
                 hits.append(_record_hit(one, one.record))
             elif one.summary:
-                hits.append(_summary_hit(one, one.summary))
+                hits.append(summary_hit(one.score, one.why, one.summary))
             elif (one.space, one.doc) in messages:
-                hits.append(_message_hit(one, *messages[one.space, one.doc]))
+                hits.append(message_hit(one.score, one.why, *messages[one.space, one.doc]))
         return hits
 
 
@@ -290,18 +290,19 @@ def _explained(
     ]
 
 
-def _message_hit(found: _Found, chat: str, message: Message) -> Hit:
+def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
+    """Show a message as a hit."""
     return Hit(
         "message",
         message.content if message.content.strip() else _calls(message),
-        found.score,
+        score,
         id=message.id,
         chat=chat,
         seq=message.seq,
         role=message.role,
         name=message.name,
         at=message.at or EPOCH,
-        why=found.why,
+        why=why,
         flags=message.flags,
     )
 
@@ -314,11 +315,12 @@ def _calls(message: Message) -> str:
     )
 
 
-def _summary_hit(found: _Found, summary: Summary) -> Hit:
+def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
+    """Show a summary as a hit."""
     return Hit(
         "summary",
         summary.text,
-        found.score,
+        score,
         id=summary.id,
         chat=summary.chat,
         seq=summary.first,
@@ -326,7 +328,7 @@ def _summary_hit(found: _Found, summary: Summary) -> Hit:
         role="summary",
         name=None,
         at=summary.until,
-        why=found.why,
+        why=why,
         kind=summary.kind,
     )
 

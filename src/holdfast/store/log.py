@@ -13,6 +13,7 @@ from holdfast.store import prompted
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
+from holdfast.store.sessions import put_label
 from holdfast.text.masking import FLAG, mask
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
@@ -20,6 +21,7 @@ from holdfast.types import MAX_COUNT, Message
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
     from holdfast.store.prompted import Asked
+    from holdfast.store.sessions import Label
     from holdfast.types import Scope
 
 _PAGE = 256  # rows read at once when a reader does not say how many it will need
@@ -50,8 +52,8 @@ _COUNT_IN_SESSION = """
     WHERE space = :space AND chat = :chat
     RETURNING length, title"""
 _BEGIN_SESSION = """
-    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, checksum)
-    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :checksum)
+    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
+    VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)
     RETURNING length, title"""
 _GIVE_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
@@ -75,8 +77,11 @@ def append(
     tokens: Sequence[int],
     now: int,
     asked: Asked,
+    label: Label | None = None,
 ) -> list[Message]:
     """Store messages with their tokens in one transaction, and return them as stored; `now` if one has no time.
+
+    A label is noted of the session in the same transaction.
 
     A message whose id is in the chat already is not stored again. Those of an assistant carry what the prompt that they
     answer has shown.
@@ -94,7 +99,9 @@ def append(
         tx.lock(scope.space)
         fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
         if fresh:
-            _insert(tx, keys, scope.agent, fresh, asked)
+            _insert(tx, keys, scope.agent, fresh, asked, now)
+        if label:
+            put_label(tx, scope.space, chat, label)
     if not given:
         return [stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}
@@ -146,7 +153,7 @@ def with_ids(db: Database, space: str, chat: str, ids: Sequence[str]) -> list[Me
 
 
 def _insert(
-    tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]], asked: Asked
+    tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]], asked: Asked, now: int
 ) -> None:
     times = [row["at"] for row in rows]
     space = str(keys["space"])
@@ -160,7 +167,7 @@ def _insert(
     }
     found = tx.all(_COUNT_IN_SESSION, **counted)
     if not found:
-        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1)
+        found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1, created=now)
     length, title = found[0]
     if not title and (title := _title(rows)):
         with resealed(tx, "sessions", space, "chat = :chat", chat=keys["chat"]):
@@ -184,7 +191,8 @@ def _insert(
 
 def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) -> list[Row]:
     row = {**counted, **named}
-    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", {**row, "archived": 0}, tx.key))
+    first = {**row, "archived": 0, "channel": None, "meta": None}
+    return tx.all(_BEGIN_SESSION, **row, checksum=seal("sessions", first, tx.key))
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
@@ -262,6 +270,14 @@ def backward(db: Database, space: str, chat: str, expected: int = _PAGE) -> Iter
         if len(rows) < page:
             return
         before, page = rows[-1][0], max(16, page // 8)
+
+
+def newest_first(db: Database, space: str, chat: str) -> Iterator[Message]:
+    """Read a session from its newest message back, with what a guard said of each; `backward` is for windows."""
+    before = MAX_COUNT
+    while page := read(db, space, chat, before=before, limit=_PAGE):
+        yield from reversed(page)
+        before = page[0].seq
 
 
 def forward(db: Database, space: str, chat: str, after: int, last: int) -> Iterator[Message]:

@@ -31,6 +31,16 @@ _DERIVED = (
     "calls",
     "imports",
 )  # made again: an index by the next recall, the calls from the messages that made them, imports by the next one
+_SAID = (
+    "agent",
+    "title",
+    "archived",
+    "born",
+    "created",
+    "channel",
+    "meta",
+    "checksum",
+)  # of a session, not counted
 _NAMED = 50  # pages, and chats, that are named one by one
 
 
@@ -155,7 +165,7 @@ class _Saving:
         lost = sum(last - first + 1 for first, last in gone) - erased
         if session is None:
             self.lost.append(
-                f"{_whose(space)}, chat {chat!r}: its title, its agent, and whether messages after {length} were there"
+                f"{_whose(space)}, chat {chat!r}: its title, its agent, its metadata, and whether messages after {length} were there"
             )
         if lost > 0:
             self.lost.append(
@@ -170,14 +180,14 @@ class _Saving:
             "born": first,
             "oldest": 0,
             "newest": 0,
-            "checksum": None,
+            **dict.fromkeys(("created", "channel", "meta", "checksum")),
         }
         row = {
             "space": space,
             "chat": chat,
             "length": length,
             "erased": erased + max(0, lost),
-            **{name: named[name] for name in ("agent", "title", "archived", "born", "checksum")},
+            **{name: named[name] for name in _SAID},
             "tokens": sum(row["tokens"] for row in messages),
             "oldest": min((row["at"] for row in messages), default=named["oldest"]),
             "newest": max((row["at"] for row in messages), default=named["newest"]),

@@ -29,6 +29,9 @@ CREATE TABLE sessions (
     covered_tokens BIGINT NOT NULL DEFAULT 0,
     summary_tokens BIGINT NOT NULL DEFAULT 0, -- of the frontier: the summaries that are part of no other
     checksum BIGINT,                    -- of the row but for what it counts; NULL for rows from before there were checksums
+    created BIGINT,                     -- when its first message was stored; NULL for rows from before that was noted
+    channel TEXT,                       -- where it takes place, such as 'telegram'; NULL for none
+    meta TEXT,                          -- JSON object; NULL for an empty one
     PRIMARY KEY (space, chat)
 );
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.store.checksums import resealed
 from holdfast.store.database import repeated
-from holdfast.store.rows import from_micros
-from holdfast.text.masking import mask
-from holdfast.text.shorten import shorten_line
+from holdfast.store.rows import dump, from_micros, to_micros
+from holdfast.text.masking import check_name_is_open, mask
+from holdfast.text.shorten import shorten_line, shown
 from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name, scope_of
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Database, Value
+    from holdfast.store.database import Connection, Database, Row, Value
     from holdfast.types import Scope
+
+_INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
 
 
 def stats(db: Database, space: str, chat: str) -> ChatStats:
@@ -65,7 +69,7 @@ def agent(db: Database, space: str, chat: str, otherwise: str | None = None) -> 
     if rows:
         return str(rows[0][0])
     if otherwise is None:
-        raise InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")
+        raise _unknown(chat)
     return otherwise
 
 
@@ -124,34 +128,135 @@ def read_all(db: Database, space: str) -> list[Session]:
 
 
 def list_chats(
-    db: Database, scope: Scope, *, archived: bool | None = False, limit: int | None = None, offset: int = 0
+    db: Database,
+    scope: Scope,
+    *,
+    archived: bool | None = False,
+    channel: str | None = None,
+    limit: int | None = None,
+    offset: int = 0,
 ) -> list[ChatInfo]:
-    """List the sessions of a scope, most recent first; `archived=None` lists both kinds."""
+    """List the sessions of a scope, most recent first; `archived=None` lists both kinds, `channel=None` all channels."""
     with db.reading() as connection:
         rows = connection.all(
-            """SELECT chat, title, agent, archived, length - erased, tokens, oldest, newest FROM sessions
+            f"""SELECT {_INFO} FROM sessions
             WHERE space = :space AND (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
-            ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset""",
+            AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
+            ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset""",  # noqa: S608 - made of constants
             space=scope.space,
             agent=scope.agent,
             archived=-1 if archived is None else int(archived),
+            anywhere=int(channel is None),
+            channel=channel or "",
             limit=MAX_COUNT if limit is None else limit,
             offset=offset,
         )
-    return [
-        ChatInfo(
-            id=chat,
-            title=title,
-            agent=agent,
-            user=scope.user,
-            archived=bool(shelved),
-            messages=length,
-            tokens=tokens,
-            oldest=_time(oldest),
-            newest=_time(newest),
+    return [_info(scope, row) for row in rows]
+
+
+def info(db: Database, scope: Scope, chat: str) -> ChatInfo | None:
+    """Describe one session, of whichever agent; None for an unknown one."""
+    with db.reading() as connection:
+        rows = connection.all(
+            f"SELECT {_INFO} FROM sessions WHERE space = :space AND chat = :chat",  # noqa: S608 - as above
+            space=scope.space,
+            chat=chat,
         )
-        for chat, title, agent, shelved, length, tokens, oldest, newest in rows
-    ]
+    return _info(scope, rows[0]) if rows else None
+
+
+def _info(scope: Scope, row: Row) -> ChatInfo:
+    chat, title, agent, shelved, length, tokens, oldest, newest, created, channel, meta = row
+    return ChatInfo(
+        id=chat,
+        title=title,
+        agent=agent,
+        user=scope.user,
+        archived=bool(shelved),
+        messages=length,
+        tokens=tokens,
+        oldest=_time(oldest),
+        newest=_time(newest),
+        created=None if created is None else _time(created),
+        channel=channel or "",
+        meta=_meta(meta),
+    )
+
+
+def _meta(text: str | None) -> dict[str, object]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, TypeError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Damaged("The metadata of a session cannot be read.", "Restore a backup of the database.")
+    return found
+
+
+_LABEL = """
+    UPDATE sessions SET channel = :channel, meta = :meta, created = :created
+    WHERE space = :space AND chat = :chat"""
+
+
+class Label(NamedTuple):
+    """What is said of a session beside its title; None leaves it as it is."""
+
+    channel: str | None
+    meta: Mapping[str, object] | None
+    created: int | None = None
+
+
+def label(
+    channel: str | None, meta: Mapping[str, object] | None, created: datetime | None = None
+) -> Label | None:
+    """Check what is said of a session, and return a copy; None where nothing is.
+
+    Raises:
+        InvalidInput: the channel is no name, or holds a credential; or the metadata is no JSON object.
+
+    """
+    if channel is None and meta is None and created is None:
+        return None
+    if channel is not None:
+        check_name_is_open(check_name(channel, "The channel", empty=True), "The channel")
+    since = None if created is None else to_micros(created)
+    if meta is None:
+        return Label(channel, None, since)
+    given: object = meta
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"`meta` of a chat is {shown(meta)}.", "Pass a dict of JSON values.")
+    return Label(channel, json.loads(dump(dict(meta), "`meta` of a chat")), since)
+
+
+def put_label(tx: Connection, space: str, chat: str, given: Label) -> None:
+    """Note what is said of a session: keys of the metadata replace those of the same name, None takes one away.
+
+    Raises:
+        InvalidInput: there is no such session.
+
+    """
+    keys: dict[str, Value] = {"space": space, "chat": chat}
+    rows = tx.all("SELECT channel, meta, created FROM sessions WHERE space = :space AND chat = :chat", **keys)
+    if not rows:
+        raise _unknown(chat)
+    channel, meta, created = rows[0]
+    merged = {key: value for key, value in {**_meta(meta), **(given.meta or {})}.items() if value is not None}
+    wanted: dict[str, Value] = {
+        "channel": channel if given.channel is None else given.channel or None,
+        "meta": dump(merged, "`meta` of a chat") if merged else None,
+        "created": created if given.created is None else given.created,
+    }
+    if wanted != {"channel": channel, "meta": meta, "created": created}:
+        with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
+            tx.all(_LABEL, **keys, **wanted)
+
+
+@repeated
+def relabel(db: Database, space: str, chat: str, given: Label) -> None:
+    """Note what is said of a session, as `put_label` does, in a transaction of its own."""
+    with db.writing() as tx:
+        tx.lock(space)
+        put_label(tx, space, chat, given)
 
 
 def rename(db: Database, space: str, chat: str, title: str) -> None:
@@ -190,4 +295,8 @@ def archive(db: Database, space: str, chat: str, *, archived: bool) -> None:
 def _update(db: Database, sql: str, *, space: str, chat: str, **values: Value) -> None:
     with db.writing() as tx, resealed(tx, "sessions", space, "chat = :chat", chat=chat):
         if not tx.all(sql, space=space, chat=chat, **values):
-            raise InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")
+            raise _unknown(chat)
+
+
+def _unknown(chat: str) -> InvalidInput:
+    return InvalidInput(f"There is no chat {chat!r} in this space.", "Append a message to it first.")

@@ -34,7 +34,14 @@ def snippet(text: str, words: Iterable[str], width: int) -> str:
     best = max(
         starts, key=lambda start: bisect_left(places, start + width - lead) - bisect_left(places, start)
     )
-    start = max(0, min(best, len(text) - width))
+    return around(text, best, width)
+
+
+def around(text: str, start: int, width: int) -> str:
+    """Cut a long text to `width` characters from a place on, or a little before it at its end, with ellipses."""
+    if len(text) <= width:
+        return text
+    start = max(0, min(start, len(text) - width))
     cut = text[start : start + width].strip()
     return f"{'…' if start else ''}{cut}{'…' if start + width < len(text) else ''}"
 

@@ -1,0 +1,200 @@
+"""What is said of a chat beside its messages: when it was created, its channel, its metadata."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from holdfast import ChatInfo, InvalidInput, Memory
+from holdfast.io.everything import export_everything
+from holdfast.io.export import export_chats
+from holdfast.io.importing import import_paths
+from holdfast.null import NullMemory
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def info(memory: Memory, chat: str) -> ChatInfo:
+    found = memory.chat(chat).info()
+    assert found is not None
+    return found
+
+
+def test_a_chat_describes_itself_as_lists_do(memory: Memory) -> None:
+    memory.chat("monday", channel="telegram", meta={"topic": "running", "tags": ["a", None]}).append(
+        role="user", content="hello"
+    )
+    memory.scoped(agent="coach").chat("tuesday").append(role="user", content="hi")
+    found = info(memory, "monday")
+    assert (found.channel, found.meta) == ("telegram", {"topic": "running", "tags": ["a", None]})
+    assert memory.chats(agent="") == [info(memory, "tuesday"), found]
+    assert memory.chat("never").info() is None
+
+
+def test_a_chat_is_created_when_its_first_message_is_stored(location: str) -> None:
+    times = iter(datetime(2026, 3, day, tzinfo=UTC) for day in range(1, 9))
+    with Memory(location, user="ada", clock=lambda: next(times)) as memory:
+        memory.chat("monday").append(
+            role="user", content="said long ago", at=datetime(2020, 1, 1, tzinfo=UTC)
+        )
+        memory.chat("monday").append(role="user", content="and now")
+        found = info(memory, "monday")
+        assert (found.created, found.oldest.year) == (datetime(2026, 3, 1, tzinfo=UTC), 2020)
+
+
+def test_opening_stores_nothing_and_the_next_message_does(memory: Memory) -> None:
+    new = memory.chat("monday", channel="telegram")
+    assert memory.chats() == []
+    new.append([])
+    assert new.info() is None
+    new.append(role="user", content="hello")
+    again = memory.chat("monday", channel="email", meta={"a": 1})
+    assert info(memory, "monday").channel == "telegram"
+    again.append(role="user", content="hello again")
+    assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("email", {"a": 1})
+
+
+def test_a_handle_says_it_once(memory: Memory) -> None:
+    chat = memory.chat("monday", meta={"mood": "good"})
+    chat.append(role="user", content="one")
+    memory.chat("monday").label(meta={"mood": "bad"})
+    chat.append(role="user", content="two")
+    assert info(memory, "monday").meta == {"mood": "bad"}
+
+
+def test_what_was_refused_is_said_with_the_next_message(memory: Memory) -> None:
+    chat = memory.chat("monday", channel="telegram")
+    with pytest.raises(InvalidInput):
+        chat.append({"role": "nobody", "content": "x"})
+    assert chat.info() is None
+    chat.append(role="user", content="one")
+    assert info(memory, "monday").channel == "telegram"
+
+
+def test_a_message_that_was_there_brings_the_label_all_the_same(memory: Memory) -> None:
+    memory.chat("monday").append(role="user", content="one", id="m1")
+    memory.chat("monday", channel="telegram").append(role="user", content="one", id="m1")
+    assert info(memory, "monday").channel == "telegram"
+
+
+def test_metadata_is_merged_by_key_and_none_takes_away(memory: Memory) -> None:
+    chat = memory.chat("monday", channel="telegram", meta={"a": 1, "b": {"x": 1}, "gone": None})
+    chat.append(role="user", content="one")
+    assert info(memory, "monday").meta == {"a": 1, "b": {"x": 1}}
+    chat.label(meta={"b": {"y": 2}, "a": None, "c": False})
+    assert (info(memory, "monday").channel, info(memory, "monday").meta) == (
+        "telegram",
+        {"b": {"y": 2}, "c": False},
+    )
+    chat.label(channel="")
+    assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("", {"b": {"y": 2}, "c": False})
+
+
+def test_what_is_given_is_copied(memory: Memory) -> None:
+    meta: dict[str, object] = {"tags": ["a"]}
+    chat = memory.chat("monday", meta=meta)
+    meta["tags"] = ["b"]
+    chat.append(role="user", content="one")
+    assert info(memory, "monday").meta == {"tags": ["a"]}
+
+
+def test_chats_of_one_channel(memory: Memory) -> None:
+    for chat, channel in (("a", "telegram"), ("b", "email"), ("c", None), ("d", "telegram")):
+        memory.chat(chat, channel=channel).append(role="user", content="hello")
+    assert [one.id for one in memory.chats(channel="telegram")] == ["d", "a"]
+    assert [one.id for one in memory.chats(channel="telegram", limit=1, offset=1)] == ["a"]
+    assert [one.id for one in memory.chats(channel="")] == ["c"]
+    assert memory.chats(channel="tele%") == []
+    memory.chat("d").archive()
+    assert [one.id for one in memory.chats(channel="telegram")] == ["a"]
+    assert memory.scoped(user="bob", tenant="acme").chats(channel="telegram") == []
+
+
+@pytest.mark.parametrize("meta", [[], "x", 3, {"a": {1}}, {"a": NOON}, {1: "x"}, {"a": (1,)}])
+def test_metadata_is_a_json_object(memory: Memory, meta: object) -> None:
+    with pytest.raises(InvalidInput):
+        memory.chat("monday", meta=meta)  # type: ignore[arg-type]  # the wrong type is the case
+    memory.chat("monday").append(role="user", content="one")
+    with pytest.raises(InvalidInput):
+        memory.chat("monday").label(meta=meta)  # type: ignore[arg-type]  # as above
+    assert info(memory, "monday").meta == {}
+
+
+@pytest.mark.parametrize(
+    "channel", [" ", "a\nb", 3, "x" * 513, "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"]
+)
+def test_a_channel_is_a_name_that_may_be_shown(memory: Memory, channel: str) -> None:
+    with pytest.raises(InvalidInput):
+        memory.chat("monday", channel=channel)
+
+
+def test_nothing_is_said_of_a_chat_that_is_not_there(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="no chat"):
+        memory.chat("monday").label(channel="telegram")
+    with pytest.raises(InvalidInput, match="Nothing"):
+        memory.chat("monday").label()
+
+
+def test_labels_are_sealed_and_survive_other_changes(memory: Memory) -> None:
+    chat = memory.chat("monday", channel="telegram", meta={"a": 1})
+    chat.append([{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
+    chat.rename("Another")
+    chat.archive()
+    memory.erase(chat="monday", messages=(1, 1))
+    assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("telegram", {"a": 1})
+    assert memory.verify().ok
+
+
+def test_metadata_is_erased_with_the_chat(location: str) -> None:
+    with Memory(location, user="ada") as memory:
+        memory.chat("monday", channel="quokka-line", meta={"note": "wombat-secret"}).append(
+            role="user", content="one"
+        )
+        memory.chat("tuesday").append(role="user", content="two")
+        memory.erase(chat="monday")
+        assert memory.chat("monday").info() is None
+        memory.chat("monday").append(role="user", content="anew")
+        assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("", {})
+    for path in Path(location).parent.glob("*") if "://" not in location and location != ":memory:" else ():
+        assert b"wombat" not in path.read_bytes()
+        assert b"quokka" not in path.read_bytes()
+
+
+def test_an_awaited_chat_has_it_too() -> None:
+    async def main() -> None:
+        async with Memory(":memory:", user="ada").aio as memory:
+            chat = memory.chat("monday", channel="telegram", meta={"a": 1})
+            assert await chat.info() is None
+            await chat.append(role="user", content="hello")
+            await chat.label(meta={"b": 2})
+            assert await memory.chats(channel="telegram") == [await chat.info()]
+
+    asyncio.run(main())
+
+
+def test_a_memory_that_keeps_nothing_takes_it_too() -> None:
+    chat = NullMemory().chat("monday", channel="telegram", meta={"a": 1})
+    chat.append(role="user", content="hello")
+    chat.label(channel="email")
+    assert chat.info() is None
+
+
+@pytest.mark.parametrize("export", [export_chats, export_everything])
+def test_labels_come_back_from_an_export(
+    memory: Memory, tmp_path: Path, export: Callable[[Memory, TextIO], object]
+) -> None:
+    memory.chat("monday", channel="telegram", meta={"a": [1]}).append(
+        [{"role": "user", "content": "hello"}, {"role": "user", "content": "again"}]
+    )
+    path = tmp_path / "out.jsonl"
+    with path.open("w", encoding="ascii") as stream:
+        export(memory, stream)
+    with Memory(":memory:", user="ada") as copy:
+        import_paths(copy, path)
+        assert copy.chat("monday").info() == memory.chat("monday").info()
+        assert copy.verify().ok
