@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from holdfast.context.known import Known, fitting, known, place, run_notes
-from holdfast.context.prompt import SHARE, SUMMARISED_SHARE
 from holdfast.context.prompt import build as build_prompt
+from holdfast.context.prompt import conversation
 from holdfast.context.recalled import at_most
 from holdfast.context.window import (
     SUMMARISED,
@@ -279,8 +279,9 @@ class Chat(Digest):
         all before it is as in the prompt of the last turn, for the caches of providers, while the window begins with the
         same message; `tokens["unchanged"]` counts how much that is. All of it is as of one moment, whoever writes meanwhile.
 
-        With a query, the live conversation since its last long pause is kept as far as it fits half of the budget,
-        the newest turn whole, and what was recalled fills the rest. What it does not need is left to the window.
+        With a query, the live conversation since its last long pause is kept as far as it fits a quarter of a room of up
+        to 4,000 tokens, rising to half of 8,000, with the newest summaries as far as they fit a seventh of it; a turn that
+        has not been answered yet is whole. What was recalled fills the rest, and what it does not need is left to the window.
 
         Args:
             budget: tokens at most for all of it; what is known is shown whole, whatever it takes.
@@ -363,8 +364,7 @@ class Chat(Digest):
             if masked:
                 hits = list(map(masked_hit, hits))
             frontier = self._frontier(policy, stats)
-            share = SUMMARISED_SHARE if frontier else SHARE
-            expected = expected_messages(within(policy, int(budget * (1 - share))) if hits else policy, stats)
+            expected = expected_messages(within(policy, conversation(budget)) if hits else policy, stats)
             newest_first = self._backward(expected, images=images == "keep")
             prompt = build_prompt(
                 selector(policy, newest_first, stats, frontier),
@@ -374,7 +374,6 @@ class Chat(Digest):
                 count=opened.count_tokens,
                 system=system,
                 known=always,
-                share=share,
                 masked=masked,
                 expand=expand,
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),

@@ -532,7 +532,7 @@ def test_window_shows_summaries_first(cli: Cli, done: dict[str, Any]) -> None:
     counted = "1 summary" if len(shown) == 1 else f"{len(shown)} summaries"
     assert f"Window: {counted}, {len(window['messages'])} messages, {window['tokens']} of 800 tokens." in text
     assert "Left out" not in text
-    text = cli.text("window", "voyage", "--budget", "800", "--query", "Which buoy was it?")
+    text = cli.text("window", "voyage", "--budget", "8000", "--query", "Which buoy was it?")
     assert f"({counted}, {len(window['messages'])} messages), free" in text
 
 

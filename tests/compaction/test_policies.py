@@ -50,6 +50,7 @@ def account(chat: Chat, window: Window) -> int:
         ("last_n", {"n": 3}, LastN(3)),
         ("token_budget", {}, TokenBudget(8_000, 5)),
         ("token_budget", {"budget": 100, "keep": 2}, TokenBudget(100, 2)),
+        ("fresh_tail", {"turns": 2}, FreshTail(8_000, 2)),
         ("summary_buffer", {}, SummaryBuffer(8_000, 0.85, 0.7, 10)),
         ("summary_buffer", {"budget": 100, "threshold": 0.9, "target": 0.5}, SummaryBuffer(100, 0.9, 0.5)),
         ("lossless", {}, Lossless(8_000)),
@@ -76,7 +77,9 @@ def test_without_a_name_or_by_the_name_none_all_messages_are_shown_and_nothing_i
 
 @pytest.mark.parametrize("name", ["", "buffer_window", "Lossless", "summary", "nil", 5])
 def test_an_unknown_name_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="Use one of none, last_n, token_budget, summary_buffer, lossless"):
+    with pytest.raises(
+        InvalidInput, match="Use one of none, last_n, token_budget, fresh_tail, summary_buffer, lossless"
+    ):
         make_policy(name)
 
 

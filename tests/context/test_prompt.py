@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from window_logs import LOGS, parse
 
 from holdfast import Memory
-from holdfast.context.prompt import SUMMARISED_SHARE, build, to_chat
+from holdfast.context.prompt import build, to_chat
 from holdfast.context.recalled import LONGEST
 from holdfast.context.rendered import summary_text
 from holdfast.context.window import FreshTail, LastN, Lossless, Policy, TokenBudget, selector
@@ -156,8 +156,8 @@ def test_what_recall_does_not_use_goes_to_the_window() -> None:
     assert len(ask(log, [hit("short", 1)], 3_000).window.messages) == 28
     long = [hit("x" * 500, n, chat="there") for n in range(40)]
     prompt = ask(log, long, 3_000)
-    assert prompt.tokens["recalled"] > 1_500
-    assert 1_100 < prompt.tokens["window"] <= 1_500
+    assert prompt.tokens["recalled"] > 2_250
+    assert 350 < prompt.tokens["window"] <= 750
     assert prompt.tokens["free"] < 150
 
 
@@ -341,7 +341,7 @@ def summary(n: int, text: str = "They met.", depth: int = 0) -> Summary:
 
 
 def summarised(log: list[Message], summaries: list[Summary], hits: list[Hit], **options: object) -> Prompt:
-    def select(budget: int) -> Window:
+    def select(budget: int, _: int = 0) -> Window:
         tokens = sum(message.tokens for message in log)
         plain = FreshTail(max(0, budget)).select(reversed(log), len(log), tokens)
         return replace(
@@ -431,8 +431,8 @@ def test_the_newest_turn_of_a_summarised_session_is_whole() -> None:
     made = [summary(0), summary(1)]
     stats = ChatStats(20 + len(log), 200 + 100 * len(log), 200 + 100 * len(log), summarised=20)
     select = selector(Lossless(4_000), reversed(log), stats, made)
-    prompt = build(select, many(), chat="here", budget=4_000, share=SUMMARISED_SHARE)
-    assert seqs(prompt) == list(range(21, 54))
+    prompt = build(select, many(), chat="here", budget=4_000)
+    assert seqs(prompt) == list(range(23, 54))
     assert prompt.window.summaries == tuple(made)
     assert prompt.tokens["total"] <= 4_000
     prompt = build(
@@ -440,11 +440,57 @@ def test_the_newest_turn_of_a_summarised_session_is_whole() -> None:
         many(),
         chat="here",
         budget=6_000,
-        share=SUMMARISED_SHARE,
     )
-    assert seqs(prompt) == list(range(21, 54))
+    assert seqs(prompt) == list(range(23, 54))
     assert prompt.window.summaries == tuple(made)
     assert prompt.tokens["recalled"] > 1_500
+
+
+def test_a_large_turn_that_has_been_answered_leaves_room_for_what_was_recalled() -> None:
+    log = at_hours("u a u:1200 a", [n / 60 for n in range(4)])
+    assert seqs(ask(log, many(), 2_000)) == [4]
+    assert seqs(ask(log[:3], many(), 2_000)) == [3], "what the next answer is about"
+    assert seqs(ask(log, many(1), 2_000)) == [1, 2, 3, 4], "where it is not needed, nothing is missing"
+
+
+@pytest.mark.parametrize(("room", "most"), [(1_000, 250), (4_000, 1_000), (6_000, 2_250), (8_000, 4_000)])
+def test_the_smaller_the_room_the_more_of_it_is_for_what_was_recalled(room: int, most: int) -> None:
+    log = at_hours("u a " * 200, [n / 60 for n in range(400)], 10)
+    prompt = ask(log, many(), room)
+    assert most - room / 8 < prompt.tokens["window"] <= most
+    assert prompt.tokens["total"] > 0.9 * room
+
+
+@pytest.mark.parametrize("budget", [2_000, 4_000, 8_000])
+def test_summaries_take_a_seventh_at_most_where_there_is_enough_to_recall(budget: int) -> None:
+    log = [replace(one, seq=one.seq + 400) for one in at_hours("u a " * 30, [0.0] * 60, budget // 100)]
+    made = [summary(n, "They met. " * (budget // 120)) for n in range(40)]
+    kept = sum(one.tokens for one in log)
+    stats = ChatStats(460, 4_000 + kept, 4_000 + kept, summarised=400)
+    select = selector(Lossless(budget), reversed(log), stats, made)
+    prompt = build(select, many(200), chat="here", budget=budget)
+    window = prompt.window
+    assert window.summaries == tuple(made[-len(window.summaries) :])
+    assert budget / 16 < sum(one.tokens for one in window.summaries) <= budget / 7
+    assert prompt.tokens["recalled"] > budget / 2 - 200
+    shown = sum(one.messages for one in window.summaries) + len(window.messages)
+    assert shown + sum(one.messages for one in window.omitted) == 460
+    told = sum(one.source_tokens for one in window.summaries) + sum(one.tokens for one in window.messages)
+    assert told + sum(one.tokens for one in window.omitted) == 4_000 + kept
+    select = selector(Lossless(4 * budget), reversed(log), stats, made)
+    few = build(select, many(1), chat="here", budget=4 * budget)
+    assert few.window.summaries == tuple(made), "where there is room, nothing is missing"
+    assert not few.window.omitted
+    huge = [replace(one, tokens=budget // 6) for one in made]
+    none = build(
+        selector(Lossless(budget), reversed(log), stats, huge), many(200), chat="here", budget=budget
+    )
+    assert not none.window.summaries
+    assert [(one.first, one.last) for one in none.window.omitted[:40]] == [
+        (one.first, one.last) for one in made
+    ]
+    assert sum(one.messages for one in none.window.omitted) + len(none.window.messages) == 460
+    assert [one.first for one in none.window.omitted[40:]] == [401]
 
 
 def test_a_share_can_be_given() -> None:
@@ -455,7 +501,7 @@ def test_a_share_can_be_given() -> None:
     ]
     assert windows == sorted(windows, reverse=True)
     assert windows[0] > 7_000
-    assert windows[-1] == 200  # the newest turn
+    assert windows[-1] == 100  # the newest message: its turn has been answered
 
 
 def test_results_stand_right_behind_their_call() -> None:
@@ -490,13 +536,13 @@ def test_the_account_uses_the_given_counter() -> None:
 @pytest.mark.parametrize("budget", [-1, 1.5, "8000", None])
 def test_the_budget_is_checked(budget: int) -> None:
     with pytest.raises(InvalidInput):
-        build(lambda _: pytest.fail("selected"), [], chat="here", budget=budget)
+        build(lambda *_: pytest.fail("selected"), [], chat="here", budget=budget)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_the_share_is_checked(share: float) -> None:
     with pytest.raises(InvalidInput):
-        build(lambda _: pytest.fail("selected"), [], chat="here", share=share)
+        build(lambda *_: pytest.fail("selected"), [], chat="here", share=share)
 
 
 HITS = st.lists(

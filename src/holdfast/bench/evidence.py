@@ -1,7 +1,7 @@
 """How much of what answers a question is in the prompt that a model gets for it, word for word, within a budget.
 
 LoCoMo, each conversation as one chat with the times and names of its messages, far longer than the budgets. The prompt
-of `Chat.prompt` is beside the newest messages that fit the same budget, and beside the hits of `Memory.recall` written
+of `Chat.prompt`, of the chat as it is and of one that was compacted for the budget after each message, is beside the newest messages that fit the same budget, and beside the hits of `Memory.recall` written
 as lines until the budget is full. There is no randomness in it, and no time is measured.
 """
 
@@ -23,7 +23,7 @@ from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory
 from holdfast.text.tokens import estimate_tokens
-from holdfast.types import Hit, Prompt
+from holdfast.types import Hit, Message, Prompt
 
 BUDGETS = (2_000, 4_000, 8_000)
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
@@ -72,11 +72,14 @@ def run_evidence(
 
 def _ask(said: Iterable[Found], group: locomo.QuestionSet, answers: Answers) -> None:
     """Append a conversation to one chat, and ask every question about it within every budget."""
-    with Memory(":memory:", user="person") as memory:
+    messages = [item.message for item in said]
+    with Memory(":memory:", user="person", admin=True) as memory:
         chat = memory.chat(group.conversation)
-        chat.append([item.message for item in said])
+        chat.append(messages)
+        compacted = {budget: _compacted(memory, group.conversation, messages, budget) for budget in BUDGETS}
         systems = {
             "Holdfast": _prompted(chat),
+            "Holdfast, compacted": lambda question, budget: _prompted(compacted[budget])(question, budget),
             "recall, top hits": _recalled(memory),
             "newest": _newest(chat),
         }
@@ -90,6 +93,15 @@ def _ask(said: Iterable[Found], group: locomo.QuestionSet, answers: Answers) -> 
                     answers.setdefault((budget, name), []).append(
                         Shares(question.category, hit / len(question.evidence), hit == len(question.evidence))
                     )
+
+
+def _compacted(memory: Memory, name: str, messages: Iterable[Message], budget: int) -> Chat:
+    """Append to a chat of another user, and compact after each message, as an agent does."""
+    chat = memory.scoped(user=f"compacted for {budget}").chat(name)
+    for message in messages:
+        chat.append(message)
+        chat.compact(budget=budget)
+    return chat
 
 
 def _prompted(chat: Chat) -> Shown:

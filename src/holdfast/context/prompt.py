@@ -25,11 +25,20 @@ if TYPE_CHECKING:
 
     from holdfast.context.prefix import Fingerprint
     from holdfast.context.recalled import Block, Entry
+    from holdfast.context.window import Select
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Hit, Message, Window
 
-SHARE = 1 / 2  # of the budget, for what was recalled, where the live conversation is longer than the rest
-SUMMARISED_SHARE = 1 / 4  # the same in a session with summaries, that compaction keeps below the rest
+CONVERSATION = (
+    1 / 4,
+    1 / 2,
+)  # of the room, for the live conversation beside what was recalled: the least, the most …
+_ROOMY = (
+    16_000  # … and between them the room's part of so many tokens, for what recall adds falls from hit to hit
+)
+SUMMARIES = (
+    1 / 7
+)  # of the room, that summaries take of that: a leaf, which has an eighth at most, and its frame
 LEAST = 1 / 8  # of the budget that the recent messages get in any case
 STEP = 1 / 8  # of the budget, in which the start of a long conversation moves: most turns leave it in place
 _PAUSE = timedelta(hours=6)  # of silence, after which a conversation is a new one, as recall has it
@@ -60,14 +69,14 @@ class _Shape(NamedTuple):
 
 
 def build(
-    select: Callable[[int], Window],
+    select: Select,
     hits: Sequence[Hit],
     *,
     chat: str,
     budget: int = 8_000,
     system: str = "",
     known: str = "",
-    share: float = SHARE,
+    share: float | None = None,
     masked: bool = True,
     expand: bool = False,
     count: CountTokens = estimate_tokens,
@@ -78,9 +87,10 @@ def build(
     """Make the prompt for the next turn of `chat`.
 
     `select` makes the window for a number of tokens, and `hits` are what was recalled, best first. `system` comes
-    first in the system text, unchanged, and then `known`, what every prompt says. The window keeps its newest turn
-    whole and the rest of the live conversation, back to the last pause, as far as this leaves `share` (0 to 1) of the
-    budget; then as many hits follow as fit, and if all do, older messages take what is left. Without hits it has all of the
+    first in the system text, unchanged, and then `known`, what every prompt says. The window keeps a turn that goes on
+    whole and the rest of the live conversation, back to the last pause, with the newest summaries, as far as this leaves
+    `share` (0 to 1) of the room; None for what hits are worth: three quarters of up to 4,000 tokens, falling to half of
+    8,000. Then as many hits follow as fit, and if all do, summaries and older messages take what is left. Without hits it has all of the
     room, but that its start moves in steps. A turn that is in the
     window is not repeated. The total exceeds the budget only when `system`, `known` and the part of the window that
     is always kept do, and then nothing is recalled. Credentials in summaries are `masked`, and with
@@ -96,11 +106,13 @@ def build(
 
     """
     check_count(budget, "budget")
-    if not 0 <= share <= 1:
+    if share is not None and not 0 <= share <= 1:
         raise InvalidInput(f"`share` is {share}.", "Pass a fraction between 0 and 1.")
     text = "\n\n".join(part for part in (system, known) if part)
     reserved = _cost(text, count)
-    entries, recalled, window = _settle(select, hits, chat, max(0, budget - reserved), share, count)
+    room = max(0, budget - reserved)
+    most = conversation(room) if share is None else int(room * (1 - share))
+    entries, recalled, window = _settle(select, hits, chat, room, most, count)
     spent = MESSAGE_OVERHEAD + count(recalled) if recalled else 0
     shown = min(_cost(known, count), reserved)  # parts are rounded up, and together must be the whole
     total = reserved + spent + window.tokens
@@ -118,7 +130,7 @@ def build(
         "total": total,
         "unchanged": unchanged(fingerprint),
         "budget": budget,
-        "room": max(0, budget - reserved),
+        "room": room,
         "free": max(0, budget - total),
         "over": max(0, total - budget),
     }
@@ -130,17 +142,23 @@ def build(
 # How the budget is split ----------------------------------------------------------------------------------------------
 
 
+def conversation(room: int) -> int:
+    """Return the tokens that the live conversation may take of `room` tokens, where there is enough to recall."""
+    least, most = CONVERSATION
+    return int(room * min(most, max(least, room / _ROOMY)))
+
+
 def _settle(
-    select: Callable[[int], Window],
+    select: Select,
     hits: Sequence[Hit],
     chat: str,
     room: int,
-    share: float,
+    most: int,
     count: CountTokens,
 ) -> tuple[Sequence[Entry], str, Window]:
     """Choose what was recalled and the window for `room` tokens, so that nothing is in both."""
     if hits:
-        tail = _tail(select, room, share)
+        tail = _tail(select, room, most)
         block = fit(_unseen(hits, chat, tail), chat, room - tail.tokens - MESSAGE_OVERHEAD, count)
         entries, text, window = block.entries, block.text, tail
         if block.complete:
@@ -151,23 +169,22 @@ def _settle(
     return (), "", _alone(select, room)
 
 
-def _alone(select: Callable[[int], Window], room: int) -> Window:
+def _alone(select: Select, room: int) -> Window:
     """Give the window of a prompt that recalls nothing: all that fits, but for what lets its start move in steps."""
     window = select(room)
     if _is_whole(window) or window.over_budget:
         return window
-    return select(max(_stepped(window, room, room), _newest_turn(window.messages)))
+    return select(max(_stepped(window, room, room), _open_turn(window.messages)))
 
 
 def _grown(
-    select: Callable[[int], Window], block: Block, tail: Window, chat: str, room: int, count: CountTokens
+    select: Select, block: Block, tail: Window, chat: str, room: int, count: CountTokens
 ) -> tuple[tuple[Entry, ...], str, Window]:
     """Give the window what all the recalled turns leave, and drop those that it then shows."""
     entries, text = block.entries, block.text
     while entries:
         left = room - MESSAGE_OVERHEAD - count(text)
-        reach = _stepped(tail, left, room)
-        window = tail if reach <= tail.tokens else select(reach)
+        window = _wider(select, tail, left, room)
         if window is tail or window.tokens > left:
             return block.entries, block.text, tail
         unseen = {id(hit) for hit in _unseen([entry.hit for entry in entries], chat, window)}
@@ -178,25 +195,30 @@ def _grown(
     return (), "", _alone(select, room)
 
 
-def _tail(select: Callable[[int], Window], room: int, share: float) -> Window:
+def _wider(select: Select, tail: Window, left: int, room: int) -> Window:
+    """Give a window for what is left: all that stands for the session, else one whose start moves in steps."""
+    if tail.summaries and _is_whole(whole := select(left)):
+        return whole
+    reach = _stepped(tail, left, room)
+    return tail if reach <= tail.tokens else select(reach, int(room * SUMMARIES))
+
+
+def _tail(select: Select, room: int, most: int) -> Window:
     """Give the window that is kept whatever was recalled.
 
-    It is all of a session that is short enough, or what its summaries leave to see; else what was said since a pause,
-    else a part whose start moves in steps: all begin with the same message from turn to turn. The newest turn is whole
-    in any case.
+    It is all of a session that is short enough; else its newest summaries, and after them what was said since a pause,
+    else a part whose start moves in steps: all begin with the same message from turn to turn. The turn that goes on is
+    whole in any case.
     """
-    most = int(room * (1 - share))
-    near = select(most)
+    summaries = int(room * SUMMARIES)
+    near = select(most, summaries)
     if _is_whole(near):
         return near
-    newest_turn = _newest_turn(near.messages)
-    if near.summaries:
-        # Nothing of such a session is to be missing, if that leaves anything to what was recalled.
-        wider = select(int(room * (1 - LEAST)))
-        return wider if newest_turn or _newest_turn(wider.messages) else select(room)
-    newest_turn = newest_turn or _newest_turn(select(room).messages)
+    gist = sum(one.tokens for one in near.summaries)
+    turn = _open_turn(near.messages) or _open_turn(select(room, summaries).messages)
     since_pause = _since_pause(near.messages, int(room * LEAST))
-    return select(max(since_pause or _stepped(near, most, room), newest_turn))
+    tail = gist + since_pause if since_pause else _stepped(near, most, room)
+    return select(max(tail, gist + turn), summaries)
 
 
 def _is_whole(window: Window) -> bool:
@@ -204,8 +226,10 @@ def _is_whole(window: Window) -> bool:
     return all(one.why in (NO_RESULT, UNKNOWN_CALL) for one in window.omitted)
 
 
-def _newest_turn(messages: Sequence[Message]) -> int:
-    """Count the tokens since the newest user message, that included; 0 if there is none."""
+def _open_turn(messages: Sequence[Message]) -> int:
+    """Count the tokens since the newest user message, that included; 0 if there is none, or it has been answered."""
+    if messages and messages[-1].role == "assistant" and not messages[-1].calls:
+        return 0
     tokens = 0
     for message in reversed(messages):
         tokens += message.tokens

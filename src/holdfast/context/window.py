@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import tee
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.context.plan import DEFAULTS, Compaction
 from holdfast.context.reach import NO_BUDGET, Reach, choose
@@ -212,6 +212,13 @@ class SummaryBuffer:
         return _joined(frontier, window, self.budget, ())
 
 
+class Select(Protocol):
+    """A function that makes windows of one session."""
+
+    def __call__(self, budget: int, summaries: int = ..., /) -> Window:
+        """Make the window for a number of tokens, of which summaries take at most `summaries`."""
+
+
 Policy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
 """A way to choose the window of a session."""
 SUMMARISED = (Lossless, SummaryBuffer)
@@ -220,6 +227,7 @@ _BY_NAME: dict[str, Callable[..., Policy]] = {
     "none": lambda: LastN(MAX_COUNT),
     "last_n": LastN,
     "token_budget": TokenBudget,
+    "fresh_tail": FreshTail,
     "summary_buffer": SummaryBuffer,
     "lossless": Lossless,
 }
@@ -227,7 +235,7 @@ _BY_NAME: dict[str, Callable[..., Policy]] = {
 
 def make_policy(name: str | None = None, **options: float) -> Policy:
     """Make the policy that a configuration names: "none" (all messages; also for None), "last_n", "token_budget",
-    "summary_buffer" or "lossless", with its parameters as options.
+    "fresh_tail", "summary_buffer" or "lossless", with its parameters as options.
 
     Raises:
         InvalidInput: an unknown name, or an option that the policy does not have.
@@ -271,14 +279,34 @@ def within(policy: Policy, budget: int) -> Policy:
 
 def selector(
     policy: Policy, newest_first: Iterable[Message], stats: ChatStats, frontier: Sequence[Summary] = ()
-) -> Callable[[int], Window]:
-    """Make a function from a token budget to a window that reads each message once, however often it is called."""
+) -> Select:
+    """Make a function from a token budget to a window that reads each message once, however often it is called.
+
+    It may be given the tokens that all summaries together take at most; the one of a `SummaryBuffer` is always there.
+    """
     (read,) = tee(newest_first, 1)
 
-    def select(budget: int) -> Window:
-        return choose_window(within(policy, budget), copy(read), stats, frontier)
+    def select(budget: int, summaries: int = MAX_COUNT) -> Window:
+        some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
+        hidden = frontier[: len(frontier) - len(some)]
+        if not hidden:
+            return choose_window(within(policy, budget), copy(read), stats, frontier)
+        # What is hidden counts as what is erased does: it has numbers, and takes nothing.
+        start = hidden[-1].last
+        there = _without(stats, hidden)
+        window = choose_window(within(policy, budget), _after(start, copy(read)), there, some)
+        after = (replace(one, first=max(one.first, start + 1)) for one in window.omitted)
+        return replace(window, omitted=(*_named(hidden), *after))
 
     return select
+
+
+def _without(stats: ChatStats, hidden: Sequence[Summary]) -> ChatStats:
+    messages = sum(one.messages for one in hidden)
+    tokens = stats.stored_tokens - sum(one.source_tokens for one in hidden)
+    return replace(
+        stats, messages=stats.messages - messages, erased=stats.erased + messages, stored_tokens=tokens
+    )
 
 
 def choose_window(
@@ -334,20 +362,16 @@ def _newest_within(frontier: Sequence[Summary], room: int) -> Sequence[Summary]:
 
 
 def _joined(kept: Sequence[Summary], window: Window, budget: int, left_out: Sequence[Summary]) -> Window:
-    named = tuple(
-        Omission(
-            one.messages,
-            one.first,
-            one.last,
-            one.source_tokens,
-            f"summarised in {one.id}, for which there is no room",
-        )
-        for one in left_out
-    )
     return replace(
         window,
         summaries=tuple(kept),
         tokens=window.tokens + _cost(kept),
         budget=budget,
-        omitted=(*named, *window.omitted),
+        omitted=(*_named(left_out), *window.omitted),
     )
+
+
+def _named(left_out: Iterable[Summary]) -> Iterator[Omission]:
+    for one in left_out:
+        why = f"summarised in {one.id}, for which there is no room"
+        yield Omission(one.messages, one.first, one.last, one.source_tokens, why)
