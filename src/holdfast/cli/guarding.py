@@ -71,7 +71,8 @@ def _list_quarantine(options: Options, held: list[Record]) -> None:
         screen.say((f"Let one out: {lets}. Drop it: {drops}.", "dim"))
     else:
         screen.say(f"Nothing is in quarantine{options.whose()}.")
-        screen.say("→ What looks like an order to the model lands here when anyone but the user writes it.")
+        usual = "What looks like an order to the model lands here when anyone but the user writes it."
+        screen.say(f"→ {options.others() or usual}")
 
 
 def _show_held(screen: Screen, record: Record) -> None:

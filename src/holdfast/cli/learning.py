@@ -152,7 +152,9 @@ def episodes(
         _show_episode(screen, record, known)
     if not found:
         screen.say(f"No episodes{options.whose()} {'that answer this' if question else 'yet'}.")
-        if question:
+        if others := options.others():
+            screen.say(f"→ {others}")
+        elif question:
             screen.say("→ Try other words, or none.")
         else:
             screen.say(f"→ Have one written: {options.line('end', 'CHAT')}, then {options.line('work')}")
