@@ -39,6 +39,7 @@ from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.masking import Secrets, is_masked, masked_hit
 from holdfast.text.media import has_media
+from holdfast.text.references import write_reference
 from holdfast.text.shorten import shown
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import (
@@ -644,7 +645,8 @@ class Chat(Digest):
         last, agent = sessions.length(database, space, self._id), sessions.agent(database, space, self._id)
         if span is not None and span[1] > last:
             raise InvalidInput(
-                f"The chat has no message {span[1]:,}; its last is {last:,}.", "Pass numbers of its messages."
+                f"There is no message {write_reference(self._id, span[1])}; the last is {write_reference(self._id, last)}.",
+                "Pass numbers of its messages.",
             )
         said: dict[str, object] = {"step": step, "type": type or "session"}
         job = None
@@ -702,7 +704,7 @@ class Chat(Digest):
 
 def _reference(hit: Hit) -> str:
     """Name what was recalled, as `Message.shown` does."""
-    return hit.id if hit.source == "record" else f"{hit.chat}#{hit.seq}"
+    return hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
 
 
 def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:

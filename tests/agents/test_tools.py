@@ -704,3 +704,21 @@ def test_a_chat_of_another_user_is_refused(memory: Memory, *, is_traced: bool) -
     theirs = traced(other, on_event=print) if is_traced else other
     with pytest.raises(InvalidInput, match="another user"):
         memory.tools(theirs.chat("monday"))
+
+
+def test_several_messages_are_expanded_as_they_are_referred_to() -> None:
+    with Memory(":memory:") as memory:
+        chat = memory.chat("team#2")
+        for n in range(1, 6):
+            chat.append(role="user", content=f"Said {n}.")
+        expand = named(memory.tools(chat))["expand"]
+        assert [one["text"] for one in listed(expand({"id": "team#2#2-3"}), "items")] == [
+            "Said 2.",
+            "Said 3.",
+        ]
+        assert len(listed(expand({"id": "team#2#4"}), "items")) == 2  # and those after it
+        memory.erase(chat="team#2", messages=3, by="user")
+        assert [one["id"] for one in listed(expand({"id": "team#2#2-4"}), "items")] == [
+            "team#2#2",
+            "team#2#4",
+        ]

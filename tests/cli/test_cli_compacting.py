@@ -292,11 +292,11 @@ def test_a_tree_is_drawn(cli: Cli) -> None:
     ship = ("港に船が着いた。" * 8)[:59]
     assert lines == [
         "summary         messages  dates                    tokens  level   text",
-        "sum_9           #1–#3     2026-05-01                  300  normal  1 May 2026",
-        "├─ sum_1        #1–#2     2026-05-01                  200  normal  user: the harbour assistant: noted",
+        "sum_9           #1-3      2026-05-01                  300  normal  1 May 2026",
+        "├─ sum_1        #1-2      2026-05-01                  200  normal  user: the harbour assistant: noted",
         f"└─ sum_2        #3        2026-05-01                  300  capped  {ferry}…",
-        f"sum_3           #21–#30   2026-05-02                3,000  normal  {ship}…",
-        "not summarised  #31–#34   2026-05-02 – 2027-02-25   1,250          3 messages, as written",
+        f"sum_3           #21-30    2026-05-02                3,000  normal  {ship}…",
+        "not summarised  #31-34    2026-05-02 – 2027-02-25   1,250          3 messages, as written",
     ]
 
 
@@ -307,9 +307,9 @@ def test_a_tree_fits_the_terminal(cli: Cli) -> None:
     narrow = drawn(cli, 72)
     assert narrow[:6] == [
         "summary         messages  dates                    tokens  level",
-        "sum_9           #1–#3     2026-05-01                  300  normal",
+        "sum_9           #1-3      2026-05-01                  300  normal",
         "│  1 May 2026",
-        "├─ sum_1        #1–#2     2026-05-01                  200  normal",
+        "├─ sum_1        #1-2      2026-05-01                  200  normal",
         "│     user: the harbour assistant: noted",
         "└─ sum_2        #3        2026-05-01                  300  capped",
     ]
@@ -322,8 +322,8 @@ def test_the_tree_of_one_day_has_its_times(cli: Cli) -> None:
     show_tree(Screen(stream), short, None)
     assert stream.getvalue().splitlines()[:3] == [
         "summary   messages  times        tokens  level   text",
-        "sum_9     #1–#3     09:00–11:00     300  normal  1 May 2026",
-        "├─ sum_1  #1–#2     09:00–10:00     200  normal  user: the harbour assistant: noted",
+        "sum_9     #1-3      09:00–11:00     300  normal  1 May 2026",
+        "├─ sum_1  #1-2      09:00–10:00     200  normal  user: the harbour assistant: noted",
     ]
 
 
@@ -349,9 +349,7 @@ def test_the_tree_of_a_chat(cli: Cli, done: dict[str, Any]) -> None:
     with Memory(cli.db) as memory:
         stats = memory.chat("voyage").stats()
     left = stats.messages - stats.summarised
-    assert re.search(
-        rf"\nnot summarised +#{stats.summarised + 1}–#60 .*  {left} messages, as written\n", text
-    )
+    assert re.search(rf"\nnot summarised +#{stats.summarised + 1}-60 .*  {left} messages, as written\n", text)
     assert f"summaries for {stats.summarised} of 60 messages; {stats.context_tokens:,} instead of" in text
     assert text.endswith("holdfast expand ID\n")
 
@@ -362,7 +360,7 @@ def test_a_tree_as_json(cli: Cli, done: dict[str, Any]) -> None:
     one = answer["summaries"][0]
     assert set(one) == {
         "kind", "id", "chat", "depth", "first", "last", "text", "tokens", "parent", "since", "until", "level",
-        "messages", "source_tokens", "model", "at",
+        "messages", "source_tokens", "model", "at", "ref",
     }  # fmt: skip
     assert (one["kind"], one["first"], one["since"]) == ("leaf", 1, "2026-05-01T08:00:00+00:00")
     rest = answer["unsummarised"]
@@ -390,7 +388,7 @@ def test_expand_shows_the_messages_as_show_does(cli: Cli, done: dict[str, Any]) 
     assert head.splitlines()[0].endswith("(voyage)")
     period = f"2026-05-01 08:00 to 08:{leaf['last'] - 1:02}"
     how = f"(leaf, {leaf['tokens']} tokens, deterministic)"
-    assert head.splitlines()[1] == f"#1 to #{leaf['last']}  {period}  summary  {leaf['id']}  {how}"
+    assert head.splitlines()[1] == f"{leaf['ref']}  {period}  summary  {leaf['id']}  {how}"
     assert shown in cli.text("show", "voyage", "--after", "0", "--limit", str(leaf["last"]))
     assert "Entry 0: " in shown
 
@@ -402,7 +400,7 @@ def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[
         seen = [text]
         while "Go on: " in text:
             line = text.splitlines()[-1]
-            assert re.match(rf"Truncated at #\d+ of #{one['first']} to #{one['last']}\. Go on: ", line)
+            assert re.match(rf"Truncated at {one['chat']}#\d+ of {one['ref']}\. Go on: ", line)
             text = cli.text(*shlex.split(line.partition("Go on: holdfast ")[2]))
             seen.append(text)
         assert len(seen) > 1
@@ -463,7 +461,7 @@ def test_describe(cli: Cli, done: dict[str, Any]) -> None:
     assert facts.pop("What") == f"is behind it: holdfast expand {leaf['id']}"
     assert facts == {
         "kind": "leaf, depth 0",
-        "messages": f"#1 to #{leaf['last']}, {leaf['messages']} messages",
+        "messages": f"{leaf['ref']}, {leaf['messages']} messages",
         "said": f"2026-05-01 08:00 to 08:{leaf['last'] - 1:02}",
         "tokens": f"{leaf['tokens']} instead of {leaf['source_tokens']:,}",
         "level": "deterministic",
@@ -512,9 +510,8 @@ def test_recall_finds_summaries(cli: Cli, done: dict[str, Any]) -> None:
     (hit,) = cli.json("recall", "buoy", "Bergen", "--source", "summary", "--limit", "1")["hits"]
     first, *_, last = text.splitlines()
     assert (hit["source"], hit["kind"] in ("leaf", "condensed")) == ("summary", True)
-    span = f"#{hit['seq']} to #{hit['last']}"
     assert re.match(r"1\. 0\.\d\d  2026-05-01 08:\d\d  summary  of Entry 0: .*", first)
-    assert first.endswith(f"(voyage {span}, {hit['id']})")
+    assert first.endswith(f"({hit['ref']}, {hit['id']})")
     assert last == f"What is behind the first: holdfast expand {hit['id']}"
     assert "Entry" in cli.text(*last.partition("holdfast ")[2].split())
 
@@ -522,7 +519,7 @@ def test_recall_finds_summaries(cli: Cli, done: dict[str, Any]) -> None:
 def test_window_shows_summaries_first(cli: Cli, done: dict[str, Any]) -> None:
     text = cli.text("window", "voyage", "--budget", "800")
     window = cli.json("window", "voyage", "--budget", "800")["window"]
-    heads = [line for line in text.splitlines() if line.startswith("#")]
+    heads = [line for line in text.splitlines() if line.startswith("voyage#")]
     shown = window["summaries"]
     assert [one["kind"] for one in shown] == [one["kind"] for one in tree_of(cli) if not one["parent"]][::-1]
     assert all(

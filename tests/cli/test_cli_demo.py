@@ -23,7 +23,7 @@ def test_demo_answers_and_leaves_nothing_behind(cli: Cli) -> None:
         assert question.question in text
         assert question.expect in text
     assert "why: " in text
-    assert "Left out: #1 to #" in text
+    assert "Left out: delivery-queue#1-" in text
     assert "of 300 tokens." in text
     assert "of 800 tokens: system" in text
     assert "holdfast import ~/.claude/projects" in text

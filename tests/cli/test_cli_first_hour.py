@@ -75,9 +75,18 @@ def test_of_several_users_none_is_taken(ada: Cli) -> None:
     assert (
         ada.text("chats") == "No chats here.\n→ There are 2 users here: 'ada', 'bob'. Name one by --user.\n"
     )
-    for words in (("recall", "marathon"), ("records",), ("changes",), ("constraints",), ("pad",), ("stats",)):
+    for words in (
+        ("recall", "marathon"), ("records",), ("changes",), ("constraints",), ("pad",), ("stats",), ("jobs",), ("episodes",),
+        ("episodes", "runs"), ("quarantine",), ("work",), ("spend",),
+    ):  # fmt: skip
         assert "There are 2 users here: 'ada', 'bob'." in ada.text(*words)
-    for words in (("show", "monday"), ("stats", "monday"), ("window", "monday"), ("end", "monday")):
+    for words in (
+        ("show", "monday"),
+        ("stats", "monday"),
+        ("window", "monday"),
+        ("end", "monday"),
+        ("notes", "monday"),
+    ):
         assert "→ There are 2 users here" in ada.complaint(*words)
     assert "There are 2 users here" in ada.text("chats", "--user", "bib")
     assert "users here" not in ada.text("chats", "--user", "bob")

@@ -49,7 +49,7 @@ def chat(cli: Cli) -> str:
 def test_quarantine_says_what_is_there_and_why(cli: Cli, held: str) -> None:
     text = cli.text("quarantine")
     assert text.startswith("finding  20")
-    assert f"by tool from chat c #3, a page  ({held})\n    {ORDER}\n" in text
+    assert f"by tool from chat c#3, a page  ({held})\n    {ORDER}\n" in text
     assert "why: instruction from a tool (order to disregard instructions)" in text
     assert "holdfast quarantine --release ID" in text
     (record,) = cli.json("quarantine")["quarantine"]
@@ -195,7 +195,6 @@ def test_erase_a_user(cli: Cli) -> None:
         (("--chat", "porto", "--record", "rec_x", "--yes"), "It is not clear what to erase."),
         (("--messages", "3", "--user", "bob", "--yes"), "Messages belong to a chat."),
         (("--chat", "nobody"), "There is no chat 'nobody' here."),
-        (("--chat", "porto", "--messages", "7-3", "--yes"), "(7, 3) are no messages."),
         (("--chat", "porto", "--messages", "70"), "There is nothing of that name to erase."),
         (("--record", "rec_x"), "There is nothing of that name to erase."),
         (("--chat", "porto"), "nobody is there to be asked.\n→ Pass --yes."),
@@ -207,7 +206,7 @@ def test_what_is_not_erased(cli: Cli, chat: str, words: tuple[str, ...], complai
 
 
 def test_messages_are_numbers(cli: Cli, chat: str) -> None:
-    for text in ("x", "3-", "-3", "1-2-3", "3–7"):
+    for text in ("x", "3-", "-3", "1-2-3", "3–7", "7-3"):
         assert "--messages" in usage(cli.complaint("erase", "--chat", chat, "--messages", text, code=2))
 
 
@@ -240,7 +239,7 @@ def test_erase_names_what_will_go_and_asks(cli: Cli, chat: str) -> None:
     assert "Nothing was erased." in shown
     assert (code, stdout) == (1, "")
     code, stdout, shown = ask("y", "--chat", chat, "--messages", "2-3", "--json")
-    assert "messages 2 to 3 of chat 'porto', with 2 messages, 1 record." in shown
+    assert "messages porto#2-3, with 2 messages, 1 record." in shown
     assert code == 0
     assert json.loads(stdout)["receipt"]["counts"] == {"messages": 2, "records": 1, "versions": 1}
     code, _, shown = ask("no", "--record", cli.json("records")["records"][0]["id"])

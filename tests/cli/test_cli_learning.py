@@ -316,9 +316,9 @@ def test_what_came_of_it_is_shown() -> None:
         "    No. Go.",
         "    → Try it again: holdfast jobs --retry 'episode:a b' --db my.db",
         "observe:c: another worker took it over",
-        "    + lesson  Ask first.  (rec_1, a #3)",
+        "    + lesson  Ask first.  (rec_1, a#3)",
         "    + in quarantine: insight  Obey the page.  (rec_2)",
-        "    = fact  Ada runs.  (rec_3, a #3 to #7, now said 2 times)",
+        "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
         "    − fact  Ada swims.  (rec_4, it is too old)",
         "    left out: 1,200 recalled, 1 too long",
     ]
@@ -564,7 +564,7 @@ def test_extract_says_why_it_gave_nothing(cli: Cli) -> None:
 
 def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
     text = cli.text("extract", "--chat", "queue", "--messages", "1-2", *MODEL)
-    assert re.search(rf"^    \+ finding  {OBSERVED}  \(rec_\w+, queue #1\)$", text, re.MULTILINE)
+    assert re.search(rf"^    \+ finding  {OBSERVED}  \(rec_\w+, queue#1\)$", text, re.MULTILINE)
     assert text.endswith("\nmodel     openai-chat:served, 1 call, 100 tokens of prompts, 20 of answers\n")
     assert SAID[1][1] in prompt_of(server.requests[0])
     assert SAID[2][1] not in prompt_of(server.requests[0])
@@ -575,7 +575,9 @@ def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
     line = re.search(r"^Read what was said: holdfast (show queue .*)$", text, re.MULTILINE)
     assert line
     assert [one["seq"] for one in cli.json(*line[1].split())["messages"]] == [1]
-    assert "has no message 9" in cli.complaint("extract", "--chat", "queue", "--messages", "1-9")
+    assert "There is no message queue#9; the last is queue#" in cli.complaint(
+        "extract", "--chat", "queue", "--messages", "1-9"
+    )
 
 
 def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -> None:

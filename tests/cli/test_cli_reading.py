@@ -74,18 +74,18 @@ def test_only_the_chats_of_the_agent_and_the_user(cli: Cli) -> None:
 def test_show_reads_a_chat(cli: Cli) -> None:
     text = cli.text("show", "retry-bug")
     assert text.startswith("Flaky test_retry_backoff")
-    assert "#1  2026-03-18 09:12  user\n    The nightly build" in text
+    assert "retry-bug#1  2026-03-18 09:12  user\n    The nightly build" in text
     assert '→ run_shell {"command": "pytest' in text
     assert "result of run_shell" in text
-    assert "#18" in text
+    assert "retry-bug#18  " in text
     assert "Messages" not in text  # all are shown
 
 
 def test_show_shows_a_part(cli: Cli) -> None:
     text = cli.text("show", "retry-bug", "--limit", "3")
-    assert "Messages 16 to 18 of 18. Earlier: --before 16." in text
+    assert "Messages retry-bug#16-18 of 18. Earlier: --before 16." in text
     text = cli.text("show", "retry-bug", "--limit", "3", "--before", "16")
-    assert "Messages 13 to 15 of 18. Earlier: --before 13. Later: --after 15." in text
+    assert "Messages retry-bug#13-15 of 18. Earlier: --before 13. Later: --after 15." in text
     assert [m["seq"] for m in cli.json("show", "retry-bug", "--after", "2", "--limit", "2")["messages"]] == [
         3,
         4,
@@ -99,7 +99,7 @@ def test_show_as_json(cli: Cli) -> None:
     assert answer["total"] == 18
     call, result = answer["messages"][:2]
     assert set(call) == {
-        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta", "flags", "shown",
+        "role", "content", "seq", "id", "name", "at", "tokens", "calls", "call_id", "answers", "meta", "flags", "shown", "ref",
     }  # fmt: skip
     assert is_time(call["at"])
     assert call["calls"][0]["name"] == "run_shell"
@@ -147,7 +147,7 @@ def test_recall_finds_and_says_why(cli: Cli) -> None:
     first = text.split("\n\n")[0].splitlines()
     assert first[0].startswith("1. 0.")
     assert "2026-03-02 18:14" in first[0]
-    assert "user  in Training plan for the Auenfeld marathon  (marathon-plan #5)" in first[0]
+    assert "user  in Training plan for the Auenfeld marathon  (marathon-plan#5)" in first[0]
     assert "step-downs" in first[1]
     assert first[2].startswith("   why: ")
     assert "physio" in first[2]
@@ -167,7 +167,7 @@ def test_recall_as_json(cli: Cli) -> None:
     (hit,) = answer["hits"]
     assert set(hit) == {
         "source", "text", "score", "id", "chat", "seq", "last", "role", "name", "at", "why", "title", "kind", "flags",
-        "wordings",
+        "wordings", "ref",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
     assert set(hit["why"]) == {"shares", "words"}
@@ -206,9 +206,7 @@ def known(cli: Cli) -> Cli:
 def test_recall_finds_records(known: Cli) -> None:
     text = known.text("recall", "physio", "Selma", "--kind", "finding", "--limit", "1")
     first = text.splitlines()
-    assert (
-        "  finding  learned in Training plan for the Auenfeld marathon  (marathon-plan #5, rec_" in first[0]
-    )
+    assert "  finding  learned in Training plan for the Auenfeld marathon  (marathon-plan#5, rec_" in first[0]
     assert first[1] == "   The physio is called Selma"
     assert "All about the first: holdfast records rec_" in first[-1]
     assert "finding  learned in (a call, rec_" in known.text("recall", "cash", "--source", "record")
@@ -295,8 +293,8 @@ def test_a_query_without_words_is_an_error(cli: Cli) -> None:
 
 def test_window_says_what_is_left_out(cli: Cli) -> None:
     text = cli.text("window", "retry-bug", "--budget", "300")
-    assert "Left out: #1 to #12, 12 messages, 623 tokens: older than the budget reaches" in text
-    assert "#13" in text
+    assert "Left out: retry-bug#1-12, 12 messages, 623 tokens: older than the budget reaches" in text
+    assert "retry-bug#13  " in text
     assert "Window: 6 messages, 276 of 300 tokens." in text
     assert "more than the budget" in cli.text("window", "retry-bug", "--budget", "0")
 
@@ -307,7 +305,14 @@ def test_window_as_json(cli: Cli) -> None:
     window = answer["window"]
     assert set(window) == {"messages", "summaries", "tokens", "budget", "omitted"}
     assert window["omitted"] == [
-        {"messages": 12, "first": 1, "last": 12, "tokens": 623, "why": "older than the budget reaches"}
+        {
+            "messages": 12,
+            "first": 1,
+            "last": 12,
+            "tokens": 623,
+            "why": "older than the budget reaches",
+            "ref": "retry-bug#1-12",
+        }
     ]
 
 
@@ -386,3 +391,58 @@ def test_what_is_neither_masked_nor_shown_is_refused(cli: Cli) -> None:
     with_a_key(cli)
     cli.run("recall", "deploy", "--secrets", "some", code=2)
     cli.run("mcp", "--secrets", "show", code=2)
+
+
+# References to messages
+
+
+def test_messages_are_referred_to_in_one_form(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        for name in ("team", "team#2"):
+            memory.chat(name).append(
+                [{"role": "user", "content": f"Kayaks of {name}, part {n}"} for n in (1, 2, 3)]
+            )
+    assert [one["ref"] for one in cli.json("show", "team#2#2-3")["messages"]] == ["team#2#2", "team#2#3"]
+    assert [one["content"] for one in cli.json("expand", "team#2#1")["messages"]] == [
+        "Kayaks of team#2, part 1"
+    ]
+    assert len(cli.json("show", "team#2")["messages"]) == 3  # a chat of that name
+    assert [one["ref"] for one in cli.json("show", "team", "--after", "team#2")["messages"]] == ["team#3"]
+    text = cli.text("show", "team#2-3")
+    assert "\nteam#2  " in text
+    assert "\nteam#3  " in text
+    assert "Messages team#2-3 of 3. Earlier: --before 2." in text
+    hit = cli.json("recall", "kayaks part 2", "--chat", "team")["hits"][0]
+    assert f"({hit['ref']})" in cli.text("recall", "kayaks part 2", "--chat", "team")
+    assert cli.json("expand", hit["ref"])["messages"][0]["content"] == hit["text"]
+
+
+def test_messages_that_cannot_be_meant(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("team").append(role="user", content="Hello")
+    assert "names its messages" in cli.complaint("show", "team#1", "--after", "1")
+    assert "belongs to another chat" in cli.complaint("show", "team", "--after", "other#1")
+    assert "There is no chat 'other'" in cli.complaint("show", "other#1")
+    assert "There is no chat 'other'" in cli.complaint("expand", "other#1")
+    assert "No messages there." in cli.text("show", "team#7")
+    assert "Messages belong to a chat." in cli.complaint("extract", "--messages", "1")
+    assert "belongs to another chat" in cli.complaint(
+        "erase", "--yes", "--chat", "other", "--messages", "team#1"
+    )
+
+
+def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("team").append(
+            [
+                {"role": "user", "content": f"We decided to paddle on day {n}, since it is dry then."}
+                for n in range(5)
+            ]
+        )
+    record = cli.json("remember", "Paddling starts on day 1", "--chat", "team#2-3")["record"]
+    assert (record["chat"], record["messages"], record["ref"]) == ("team", [2, 3], "team#2-3")
+    assert "(team#2, " in cli.text("recall", "paddling starts", "--source", "record")
+    assert "team#2-3" in cli.text("records", record["id"])
+    assert {one["chat"] for one in cli.json("extract", "--messages", "team#1-2")["records"]} <= {"team"}
+    cli.run("erase", "--yes", "--messages", "team#2-3")
+    assert [one["seq"] for one in cli.json("show", "team")["messages"]] == [1, 4, 5]

@@ -819,7 +819,7 @@ def test_compactions_and_erasures_are_among_the_changes(memory: Memory, clock: C
     assert [one.agent for one in found] == ["coach", "", *["coach"] * len(made), "coach"]
     assert [one.id for one in found[2:-1]] == [one.id for one in reversed(made)]
     assert (found[2].kind, found[2].chat, found[2].before, found[2].after) == ("summary", "long", None, None)
-    assert found[-2].why.startswith("messages 1 to ")
+    assert found[-2].why.startswith("long#1-")
     assert (found[1].kind, found[1].id, found[1].by, found[1].why) == (
         *("erasure", receipt.id, "user"),
         "messages (messages: 1)",

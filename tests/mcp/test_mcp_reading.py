@@ -20,7 +20,9 @@ from mcp import MCPError
 from mcp_peers import ERAS, Person, client, wait
 
 RESOURCES = {"memory://status", "memory://profile", "memory://constraints", "memory://facts"}
-TEMPLATES = {"memory://facts/{id}", "memory://sessions/{id}{?limit}", "memory://summary/{id}"}
+TEMPLATES = {
+    "memory://facts/{id}", "memory://sessions/{id}{?limit}", "memory://messages/{id}", "memory://summary/{id}",
+}  # fmt: skip
 PROMPTS = {"recall_topic", "continue_conversation", "review_memory"}
 
 
@@ -97,6 +99,8 @@ def test_every_resource_can_be_read(ada: Memory, era: str) -> None:
             session = await read(one, "memory://sessions/race%2Fplan?limit=2")
             assert [message["id"] for message in session["messages"]] == ["race/plan#79", "race/plan#80"]
             assert len((await read(one, "memory://sessions/race%2Fplan"))["messages"]) > 2
+            said = await read(one, "memory://messages/race%2Fplan%2379-80")
+            assert said["items"] == session["messages"]
             found = await read(one, f"memory://summary/{summary.id}")
             assert found["summary"]["text"] == summary.text
             assert found["items"]

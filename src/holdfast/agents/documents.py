@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _TITLE = 80  # characters
 _WHOLE = 8_000  # tokens of a document
+_RESOURCES = {"message": "messages", "summary": "summary"}
 _RESERVED = re.compile(rb"[^A-Za-z0-9._~-]")
 
 
@@ -94,9 +95,7 @@ def _title(item: Item) -> str:
 
 def _url(kind: str, identity: str) -> str:
     """Name the resource of the MCP server that has it."""
-    if kind == "message":
-        return f"memory://sessions/{_encoded(identity.rpartition('#')[0])}"
-    return f"memory://{'summary' if kind == 'summary' else 'facts'}/{_encoded(identity)}"
+    return f"memory://{_RESOURCES.get(kind, 'facts')}/{_encoded(identity)}"
 
 
 def _encoded(part: str) -> str:

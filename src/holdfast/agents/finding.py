@@ -24,6 +24,7 @@ from holdfast.agents.paging import Place
 from holdfast.agents.results import Expanded, Item, Recalled, SessionFound, SessionsFound
 from holdfast.errors import InvalidInput
 from holdfast.text.masking import mask
+from holdfast.text.references import Reference, read_reference
 
 if TYPE_CHECKING:
     from holdfast.types import Hit
@@ -90,28 +91,29 @@ class Finding(Bound):
         record = self._found(id, provider)
         if record is not None:
             return self._page([shown.of_record(record)], place, of)
-        if "#" in id and "sessions" in self._setting.can:
-            return self._messages_from(provider, id, place, of)
+        if (said := read_reference(id)) and said.chat and "sessions" in self._setting.can:
+            return self._messages_from(provider, said, place, of)
         return self._sources(provider, chat, id, place, of) if "explore" in self._setting.can else None
 
-    def _messages_from(self, provider: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above
-        """Read a message of any chat and those after it."""
-        chat, _, number = id.rpartition("#")
-        if not (chat and paging.is_number(number)):
-            return None
-        begin = paging.number(place.start or number)
+    def _messages_from(self, provider: Any, said: Reference, place: Place, of: str) -> Behind | None:
+        """Read several messages of any chat, or one and those after it."""
+        chat, first, last = said
+        begin = paging.number(place.start) if place.start else first
+        most = min(READ, last - begin + 1) if last > first else READ
         try:
             opened = provider.chat(chat)
-            read = opened.history(READ, after=begin - 1) if self._may_open(provider, chat) else []
+            read = opened.history(most, after=begin - 1) if self._may_open(provider, chat) else []
         except REFUSALS:  # what no chat can be called
             return None
+        if last > first:
+            read = [message for message in read if message.seq <= last]  # some may have been erased
         if not read or (not place.start and read[0].seq != begin):
             return None
         items = (shown.of_message(message, chat) for message in read)  # only those that fit are looked at
         fitting, page = self._pager.fill(items, skip=place.character)
         if page.items < len(read):
             return fitting, paging.write(Place(str(read[page.items].seq), 0, page.characters), of)
-        more = len(read) == READ
+        more = len(read) == READ and read[-1].seq != last
         return fitting, paging.write(Place(str(read[-1].seq + 1)), of) if more else None
 
     def _sources(self, provider: Any, session: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above

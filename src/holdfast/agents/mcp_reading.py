@@ -89,6 +89,9 @@ class _Reading:
     def session(self, id: str, limit: int = MESSAGES) -> str:  # noqa: A002 - as in the URI
         return _json(self.actions.search_sessions(session=id, limit=limit))
 
+    def messages(self, id: str) -> str:  # noqa: A002 - as in the URI
+        return _json(self.actions.expand(id))
+
     def summary(self, id: str) -> str:  # noqa: A002 - as in the URI
         placed = self.provider.chat("any").describe(id)  # a summary is found from any session
         behind = self.actions.expand(id)
@@ -123,6 +126,13 @@ def _add_resources(server: MCPServer[object], reading: _Reading, can: frozenset[
             "Session",
             "The newest messages of a session.",
             reading.session,
+        ),
+        (
+            "sessions",
+            "messages/{id}",
+            "Message",
+            "A message and those after it, or several.",
+            reading.messages,
         ),
         ("explore", "summary/{id}", "Summary", "A summary, and what it was made of.", reading.summary),
     )

@@ -15,6 +15,7 @@ from holdfast.context.marks import WITHHELD, harmless_value
 from holdfast.errors import InvalidInput
 from holdfast.store import sessions
 from holdfast.text.masking import mask, mask_name, masked_message
+from holdfast.text.references import write_reference
 
 if TYPE_CHECKING:
     from holdfast.contract import Provider, Session
@@ -66,7 +67,7 @@ def of_hit(hit: Hit) -> Item:
 
 def reference(hit: Hit) -> str:
     """Name what was found, as `Message.shown` does."""
-    return f"{hit.chat}#{hit.seq}" if hit.source == "message" else hit.id
+    return write_reference(hit.chat, hit.seq) if hit.source == "message" else hit.id
 
 
 def of_message(message: Message, chat: str) -> Item:
@@ -74,7 +75,7 @@ def of_message(message: Message, chat: str) -> Item:
     message = masked_message(message)
     calls = [f"[calls {call.name}: {_written(call.arguments)}]" for call in message.calls]
     return Item(
-        id=f"{chat}#{message.seq}",
+        id=write_reference(chat, message.seq),
         kind="message",
         text="\n".join(part for part in (message.content, *calls) if part),
         by=message.actor,

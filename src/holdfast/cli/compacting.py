@@ -9,12 +9,13 @@ import typer
 from holdfast.chat import Chat
 from holdfast.cli.messages import show_messages
 from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
-from holdfast.cli.reading import ChatId, check_chat, head, known_chats, titles_of
-from holdfast.cli.screen import Screen, answer, count, period, plain, span, when
+from holdfast.cli.reading import ChatId, check_chat, head, known_chats, messages_meant, show_said, titles_of
+from holdfast.cli.screen import Screen, answer, count, period, plain, when
 from holdfast.cli.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.context.window import Lossless, SummaryBuffer
 from holdfast.memory import Memory
 from holdfast.text.masking import masked_message, masked_summary
+from holdfast.text.references import write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
 _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
@@ -191,7 +192,13 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
 def expand(
     options: Reading,
     *,
-    identity: _SummaryId,
+    identity: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID|CHAT#N-N",
+            help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
+        ),
+    ],
     tokens: Annotated[int, typer.Option(min=0, help="Tokens at most, but always one at least.")] = 4_000,
     cursor: Annotated[
         str | None, typer.Option(metavar="CURSOR", help="Where to go on, from the answer before.")
@@ -205,18 +212,21 @@ def expand(
     What does not fit comes with the command that goes on.
     """
     with options.open() as memory:
+        if said := messages_meant(identity):
+            show_said(options, memory, said, full=full)
+            return
         found = memory.chat(_ANY).expand(identity, tokens, cursor=cursor)
         title = _title(memory, found.summary)
     found = _masked_expansion(found) if options.masked else found
     if options.json:
-        answer({**plain(found), "title": title})
+        answer({**plain(found, found.summary.chat), "title": title})
         return
     screen = Screen()
     _show_place(screen, found.summary, title)
     show_head(screen, found.summary)
     screen.say("")
     show_summaries(screen, found.children, full=full)
-    show_messages(screen, found.messages, full=full)
+    show_messages(screen, found.summary.chat, found.messages, full=full)
     if not found.children and not found.messages:
         screen.say("There is no more.")
     if found.truncated:
@@ -238,8 +248,9 @@ def _masked_expansion(found: Expansion) -> Expansion:
 
 def _reached(found: Expansion) -> str:
     """Say how far an expansion came."""
+    one = found.summary
     last = found.children[-1].last if found.children else found.messages[-1].seq
-    return f"#{last} of {span(found.summary.first, found.summary.last)}"
+    return f"{write_reference(one.chat, last)} of {write_reference(one.chat, one.first, one.last)}"
 
 
 def _title(memory: Memory, summary: Summary) -> str:
@@ -257,7 +268,7 @@ def describe(options: Reading, *, identity: _SummaryId) -> None:
         title = _title(memory, found.summary)
     found = replace(found, summary=masked_summary(found.summary)) if options.masked else found
     if options.json:
-        answer({**plain(found), "title": title})
+        answer({**plain(found, found.summary.chat), "title": title})
         return
     screen = Screen()
     _show_place(screen, found.summary, title)
@@ -274,7 +285,7 @@ def _show_description(screen: Screen, found: Description) -> None:
     screen.say("")
     facts = {
         "kind": f"{one.kind}, depth {one.depth}",
-        "messages": f"{span(one.first, one.last)}, {count(one.messages, 'message')}",
+        "messages": f"{write_reference(one.chat, one.first, one.last)}, {count(one.messages, 'message')}",
         "said": period(one.since, one.until),
         "tokens": f"{one.tokens:,} instead of {one.source_tokens:,}",
         "level": one.level,

@@ -11,6 +11,7 @@ from holdfast.cli.screen import Screen, answer, count, plain, when
 from holdfast.demo import Question, questions, sessions
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
+from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Hit, Prompt, Window
 
@@ -71,7 +72,7 @@ def demo(options: Options) -> None:
         ]
         prompt = plain(seen.prompt.tokens)
         numbers = {"chats": len(seen.titles), "messages": seen.messages}
-        answer({**numbers, "questions": asked, "window": plain(seen.window), "prompt": prompt})
+        answer({**numbers, "questions": asked, "window": plain(seen.window, _CHAT), "prompt": prompt})
         return
     screen = Screen()
     in_memory = "a database in memory; yours is not touched"
@@ -143,11 +144,11 @@ def _show_window(screen: Screen, seen: _Seen) -> None:
     title = seen.titles[_CHAT]
     screen.say("")
     screen.say((f"What a model would see of “{title}” within {_WINDOW} tokens", "bold cyan"))
-    show_omitted(screen, seen.window, gap=False)
+    show_omitted(screen, _CHAT, seen.window, gap=False)
     for message in seen.window.messages:
         line = shorten_line(" ".join(message.content.split()), 70)
         calls = "".join(f"  → {call.name}" for call in message.calls)
-        head = (f"#{message.seq}  {when(message.at)}  ", "dim")
+        head = (f"{write_reference(_CHAT, message.seq)}  {when(message.at)}  ", "dim")
         screen.say(head, (message.actor, "bold"), f"  {line}{calls}")
     show_account(screen, seen.window, None)
     screen.say("")

@@ -10,9 +10,10 @@ import typer
 from holdfast.cli.given import KIND_NAMES, end, moment
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.reading import check_chat, known_chats, titles_of
-from holdfast.cli.screen import Part, Screen, answer, plain, span, when
+from holdfast.cli.screen import Part, Screen, answer, plain, when
 from holdfast.memory import Memory
 from holdfast.text.masking import Secrets
+from holdfast.text.references import write_reference
 from holdfast.types import ROLES, SOURCES, ChatInfo, Hit, Role, Source
 
 
@@ -180,9 +181,9 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
 def _where(hit: Hit, title: str) -> list[Part]:
     """Say where a message was said, what a summary stands for, or where a record was learned."""
     if hit.source == "summary":
-        place = f"({hit.chat} {span(hit.seq, hit.last)}, {hit.id})"
+        place = f"({write_reference(hit.chat, hit.seq, hit.last)}, {hit.id})"
         return [f"  of {title}  " if title else "  of ", (place, "dim")]
-    place = f"{hit.chat} #{hit.seq}" if hit.seq else hit.chat
+    place = write_reference(hit.chat, hit.seq) if hit.seq else hit.chat
     if hit.source == "message":
         return [f"  in {title}  " if title else "  in ", (f"({place})", "dim")]
     learned = f"  learned in {title}{'  ' if title else ''}" if hit.chat else f"  from {hit.actor}  "

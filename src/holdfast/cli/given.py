@@ -12,10 +12,12 @@ from holdfast.cli.screen import read_end, read_time
 from holdfast.errors import InvalidInput
 from holdfast.kinds import KINDS
 from holdfast.memory import Memory
+from holdfast.text.references import Reference, read_reference, write_reference
 from holdfast.types import WRITERS
 from holdfast.types import Writer as Who
 from holdfast.view import View
 
+MESSAGES = "N|N-N|CHAT#N-N"
 KIND_NAMES = ", ".join(kind.name for kind in KINDS)
 
 
@@ -76,6 +78,62 @@ def read_point(text: str) -> Point:
         return Point(int(text) if text.isdecimal() else read_end(text))
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is neither a version nor a date.") from error
+
+
+def read_message(text: str) -> Reference:
+    """Read which message is meant: 7, or chat#7; 0 stands before them all.
+
+    Raises:
+        typer.BadParameter: it is neither.
+
+    """
+    found = Reference("", 0, 0) if text == "0" else read_reference(text)
+    if found is None or found.first != found.last:
+        raise typer.BadParameter(f"{text!r} is neither a number of a message nor one such as monday#7.")
+    return found
+
+
+def message_of(chat: str, message: Reference | None) -> int | None:
+    """Give the number of a message of a chat.
+
+    Raises:
+        InvalidInput: it is of another chat.
+
+    """
+    if message is None:
+        return None
+    chat_of(message, chat)
+    return message.first
+
+
+def read_messages(text: str) -> Reference:
+    """Read which messages are meant: 3, 3-7, or chat#3-7.
+
+    Raises:
+        typer.BadParameter: it is none of these.
+
+    """
+    if (found := read_reference(text)) is None:
+        raise typer.BadParameter(
+            f"{text!r} is neither a number of a message nor a range such as 3-7 or monday#3-7."
+        )
+    return found
+
+
+def chat_of(messages: Reference, chat: str | None) -> str:
+    """Name the chat of some messages, which may be named beside them.
+
+    Raises:
+        InvalidInput: no chat is named, or two are.
+
+    """
+    named = messages.chat or chat
+    if not named:
+        raise InvalidInput("Messages belong to a chat.", "Pass --chat as well, or write them as CHAT#3-7.")
+    if chat not in (None, named):
+        what = write_reference(*messages)
+        raise InvalidInput(f"{what} belongs to another chat than {chat!r}.", "Name one chat.")
+    return named
 
 
 By = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.given import By
+from holdfast.cli.given import MESSAGES, By, chat_of, read_messages
 from holdfast.cli.messages import cut
 from holdfast.cli.options import Options
 from holdfast.cli.reading import check_chat, known_chats
@@ -18,6 +18,7 @@ from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.text import guard
 from holdfast.text.fold import INVISIBLE
+from holdfast.text.references import Reference, write_reference
 from holdfast.types import Erasure, Record
 
 _SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
@@ -70,7 +71,8 @@ def _list_quarantine(options: Options, held: list[Record]) -> None:
         screen.say((f"Let one out: {lets}. Drop it: {drops}.", "dim"))
     else:
         screen.say(f"Nothing is in quarantine{options.whose()}.")
-        screen.say("→ What looks like an order to the model lands here when anyone but the user writes it.")
+        usual = "What looks like an order to the model lands here when anyone but the user writes it."
+        screen.say(f"→ {options.others() or usual}")
 
 
 def _show_held(screen: Screen, record: Record) -> None:
@@ -118,8 +120,12 @@ def erase(
         str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")
     ] = None,
     messages: Annotated[
-        str | None,
-        typer.Option(metavar="N|N-N", help="Only these messages of the chat, and what was learned in them."),
+        Reference | None,
+        typer.Option(
+            parser=read_messages,
+            metavar=MESSAGES,
+            help="Only these messages of the chat, and what was learned in them.",
+        ),
     ] = None,
     record: Annotated[
         str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")
@@ -137,17 +143,16 @@ def erase(
     """Remove words for ever, from every table, index and file, and print a receipt without them.
 
     With --user and neither --chat nor --record: all of that user. It names what will go, and asks.
-    For example: holdfast erase --chat porto-trip --messages 3-7
+    For example: holdfast erase --messages porto-trip#3-7
     """
+    chat = chat_of(messages, chat) if messages else chat
+    span = (messages.first, messages.last) if messages else None
     whole_user = options.user if chat is None and record is None and options.user_was_named else ""
     files = rewrite and chat is record is None and not whole_user
     if (chat is None) == (record is None) and not whole_user and not files:
         raise InvalidInput(
             "It is not clear what to erase.", "Pass one of --chat, --record, and --user or --rewrite alone."
         )
-    if messages is not None and chat is None:
-        raise InvalidInput("Messages belong to a chat.", "Pass --chat as well.")
-    span = None if messages is None else _span(messages)
     with options.open() as memory:
         if not yes and not files:
             _ask(options, memory.scoped(agent=""), chat, span, record)
@@ -166,17 +171,6 @@ def erase(
     _report(options, receipt)
 
 
-def _span(text: str) -> tuple[int, int]:
-    """Read the numbers of messages: 3, or 3-7."""
-    first, dash, last = text.partition("-")
-    try:
-        return int(first), int(last if dash else first)
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is neither a number nor a range such as 3-7.", param_hint="--messages"
-        ) from error
-
-
 def _ask(
     options: Options, memory: Memory, chat: str | None, span: tuple[int, int] | None, record: str | None
 ) -> None:
@@ -190,7 +184,7 @@ def _ask(
     if chat is not None:
         what, counts = f"chat {chat!r}", _in_chat(memory, chat)
         if span is not None:
-            what, counts = f"messages {span[0]} to {span[1]} of {what}", _in_messages(memory, chat, *span)
+            what, counts = f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
     elif record is not None:
         what, counts = f"record {record!r}", _in_record(memory, record)
     else:

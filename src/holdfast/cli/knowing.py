@@ -19,6 +19,7 @@ from holdfast.cli.given import (
     text_of,
 )
 from holdfast.cli.options import Options
+from holdfast.cli.reading import known_chats, messages_meant
 from holdfast.cli.records import called, outcome, report, show_history, show_record, show_table
 from holdfast.cli.screen import Screen, answer, plain, when
 from holdfast.view import View
@@ -64,7 +65,10 @@ def remember(
     since: _Since = None,
     until: _Until = None,
     chat: Annotated[
-        str | None, typer.Option(metavar="CHAT", help="The chat in which it was learned.")
+        str | None,
+        typer.Option(
+            metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."
+        ),
     ] = None,
     by: By = "user",
 ) -> None:
@@ -76,6 +80,7 @@ def remember(
     said = text_of(text)
     with options.open(create=True) as memory:
         version = memory.version()
+        in_messages = None if chat is None else messages_meant(chat, known_chats(memory))
         record = memory.remember(
             said,
             kind,
@@ -86,7 +91,8 @@ def remember(
             source=source,
             since=since,
             until=until,
-            chat=chat,
+            chat=in_messages.chat if in_messages else chat,
+            messages=(in_messages.first, in_messages.last) if in_messages else None,
             by=by,
         )
         done = outcome(memory, record, version)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from holdfast.cli.given import text_of
+from holdfast.cli.given import MESSAGES, chat_of, read_messages, text_of
 from holdfast.cli.options import Options
 from holdfast.cli.outcomes import (
     Titles,
@@ -29,7 +29,8 @@ from holdfast.cli.wording import in_options
 from holdfast.errors import InvalidInput
 from holdfast.learn.results import Extraction, Relearning, WorkResult
 from holdfast.memory import Memory
-from holdfast.types import MAX_COUNT, Job, Range, Record
+from holdfast.text.references import Reference
+from holdfast.types import Job, Record
 
 if TYPE_CHECKING:
     from holdfast.learn.ranking import Strategy
@@ -51,9 +52,11 @@ def extract(
     ] = None,
     chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
     messages: Annotated[
-        str | None,
+        Reference | None,
         typer.Option(
-            metavar="N|N-N", help="Only from these messages of the chat; otherwise from all new ones."
+            parser=read_messages,
+            metavar=MESSAGES,
+            help="Only from these messages of the chat; otherwise from all new ones.",
         ),
     ] = None,
     step: Annotated[str, typer.Option(help="The name of the step that gave it.")] = "",
@@ -69,13 +72,12 @@ def extract(
     """Learn findings, insights and lessons from a text, or from a chat, and say where each came from.
 
     What is known already is not stored again. What fails is tried again by `holdfast work`, and exits with 1.
-    For example: holdfast extract --chat porto-trip --messages 3-40 --llm openai:gpt-5-mini
+    For example: holdfast extract --messages porto-trip#3-40 --llm openai:gpt-5-mini
     """
+    chat = chat_of(messages, chat) if messages else chat
+    span = (messages.first, messages.last) if messages else None
     if (text is None) == (chat is None):
         raise InvalidInput("It is not clear what to learn from.", "Pass a text, or --chat.")
-    if messages is not None and chat is None:
-        raise InvalidInput("Messages belong to a chat.", "Pass --chat as well.")
-    span = None if messages is None else _span(messages)
     said = "" if text is None else text_of(text)
     with interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
@@ -87,20 +89,6 @@ def extract(
                 done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
     _report_extraction(options, done, llm)
     fail([done.job] if done.job else [])
-
-
-def _span(text: str) -> Range:
-    """Read the numbers of messages: 3, or 3-7."""
-    begin, dash, end = text.partition("-")
-    try:
-        first, last = int(begin), int(end if dash else begin)
-        if not 1 <= first <= last <= MAX_COUNT:
-            raise ValueError
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is neither a number of a message nor a range such as 3-7.", param_hint="--messages"
-        ) from error
-    return first, last
 
 
 def _report_extraction(options: Options, done: Extraction, llm: str | None) -> None:
@@ -164,7 +152,9 @@ def episodes(
         _show_episode(screen, record, known)
     if not found:
         screen.say(f"No episodes{options.whose()} {'that answer this' if question else 'yet'}.")
-        if question:
+        if others := options.others():
+            screen.say(f"→ {others}")
+        elif question:
             screen.say("→ Try other words, or none.")
         else:
             screen.say(f"→ Have one written: {options.line('end', 'CHAT')}, then {options.line('work')}")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 
 from holdfast.cli.screen import Part, Screen, count, when
+from holdfast.text.references import write_reference
 from holdfast.types import Message
 
 _TOOL_RESULT = (12, 1_000)  # lines and characters that are shown of one
@@ -12,18 +13,18 @@ _ARGUMENTS = 300  # characters
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "bold magenta"}
 
 
-def show_messages(screen: Screen, messages: Iterable[Message], *, full: bool) -> None:
-    """Print messages one below the other; without `full` what is long is cut, and says so."""
+def show_messages(screen: Screen, chat: str, messages: Iterable[Message], *, full: bool) -> None:
+    """Print messages of a chat one below the other; without `full` what is long is cut, and says so."""
     tools: dict[str, str] = {}
     for message in messages:
         tools.update((call.id, call.name) for call in message.calls)
-        show_message(screen, message, tools, full=full)
+        show_message(screen, chat, message, tools, full=full)
 
 
-def show_message(screen: Screen, message: Message, tools: dict[str, str], *, full: bool) -> None:
+def show_message(screen: Screen, chat: str, message: Message, tools: dict[str, str], *, full: bool) -> None:
     """Print one message; `tools` names the tool of each call that was made before it."""
     answered = [tools[call] for call in message.answers if call in tools]
-    head: list[Part] = [(f"#{message.seq}  {when(message.at)}  ", "dim")]
+    head: list[Part] = [(f"{write_reference(chat, message.seq)}  {when(message.at)}  ", "dim")]
     head.append((message.actor, _STYLES.get(message.role, "bold")))
     if answered and message.name not in answered:
         head.append(f"  result of {', '.join(answered)}")

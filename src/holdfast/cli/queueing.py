@@ -64,7 +64,9 @@ def jobs(
     screen = Screen()
     if not found:
         screen.say(f"No {status or 'unfinished'} jobs{options.whose()} here.")
-        if status in (None, "open"):
+        if others := options.others():
+            screen.say(f"→ {others}")
+        elif status in (None, "open"):
             screen.say(f"→ Leave some when a session has ended: {options.line('end', 'CHAT')}")
         return
     _show_table(screen, found, titles)
@@ -184,6 +186,8 @@ def spend(
     begins = f" since {when(found.since)}" if found.since else ""
     if not found.calls:
         screen.say(f"No model was asked{options.whose()}{begins}.")
+        if others := options.others():
+            screen.say(f"→ {others}")
         return
     _show_spend(screen, found)
     screen.say("")

@@ -1,19 +1,21 @@
 """The commands that read: chats, show, window."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, cast
 
 import typer
 
+from holdfast.cli.given import message_of, read_message
 from holdfast.cli.messages import show_messages
 from holdfast.cli.options import Options, Reading
-from holdfast.cli.screen import Screen, answer, count, plain, span, when
+from holdfast.cli.screen import Screen, answer, count, plain, when
 from holdfast.cli.summaries import show_summaries
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
 from holdfast.text.masking import Secrets, mask_name, mask_values, masked_message, masked_summary
-from holdfast.types import ChatInfo, Prompt, Window
+from holdfast.text.references import Reference, read_reference, write_reference
+from holdfast.types import ChatInfo, Message, Prompt, Window
 
 ChatId = Annotated[str, typer.Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
 
@@ -80,38 +82,86 @@ def _chat_row(info: ChatInfo, *, agent: bool, channel: bool) -> list[str]:
 def show(
     options: Reading,
     *,
-    chat: ChatId,
+    chat: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHAT|CHAT#N-N",
+            help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
+        ),
+    ],
     limit: Annotated[
-        int, typer.Option(min=0, help="At most so many, the newest unless --after is given.")
+        int, typer.Option(min=0, help="Of a chat, at most so many, the newest unless --after is given.")
     ] = 20,
-    before: Annotated[int | None, typer.Option(min=0, help="Only messages before this number.")] = None,
+    before: Annotated[
+        Reference | None,
+        typer.Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one."),
+    ] = None,
     after: Annotated[
-        int | None, typer.Option(min=0, help="Only messages after this number, the first of them.")
+        Reference | None,
+        typer.Option(
+            parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."
+        ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
     ] = False,
 ) -> None:
-    """Read a chat, oldest message first."""
+    """Read a chat, oldest message first.
+
+    For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
+    """
     with options.open() as memory:
-        messages = memory.chat(chat).history(limit, before=before, after=after)
-        total = memory.chat(chat).stats().messages
         known = known_chats(memory)
+        said = messages_meant(chat, known)
+        if said is None:
+            opened = memory.chat(chat)
+            check_chat(options, chat, known)
+            ends = (message_of(chat, before), message_of(chat, after))
+            found = opened.history(limit, before=ends[0], after=ends[1])
+            _show(options, memory, known[chat], found, full=full)
+        elif before or after:
+            raise InvalidInput(
+                f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
+            )
+        else:
+            show_said(options, memory, said, full=full)
+
+
+def messages_meant(text: str, known: Container[str] = ()) -> Reference | None:
+    """Read which messages are referred to; None if it is the id of a chat, which may look alike."""
+    said = None if text in known else read_reference(text)
+    return said if said and said.chat else None
+
+
+def show_said(options: Reading, memory: Memory, said: Reference, *, full: bool) -> None:
+    """Print the messages that are referred to."""
+    chat, first, last = said
+    known = known_chats(memory)
     check_chat(options, chat, known)
+    found = memory.chat(chat).history(after=first - 1, before=last + 1)
+    _show(options, memory, known[chat], found, full=full)
+
+
+def _show(
+    options: Reading, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
+) -> None:
     messages = [masked_message(one) for one in messages] if options.masked else messages
+    total = memory.chat(info.id).stats().messages
     if options.json:
-        answer({"chat": chat, "title": known[chat].title, "total": total, "messages": plain(messages)})
+        shown = plain(messages, info.id)
+        answer({"chat": info.id, "title": info.title, "total": total, "messages": shown})
         return
     screen = Screen()
-    head(screen, known[chat])
-    show_messages(screen, messages, full=full)
+    head(screen, info)
+    show_messages(screen, info.id, messages, full=full)
     if not messages:
         screen.say("No messages there.")
     elif len(messages) < total:
         first, last = messages[0].seq, messages[-1].seq
         earlier = f" Earlier: --before {first}." if first > 1 else ""
         later = f" Later: --after {last}." if last < total else ""
-        screen.say((f"Messages {first:,} to {last:,} of {total:,}.{earlier}{later}", "dim"))
+        shown = write_reference(info.id, first, last)
+        screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
 
 
 def window(
@@ -140,7 +190,9 @@ def window(
         selected = _masked_window(selected)
         prompt = _masked_prompt(prompt, selected) if prompt else None
     if options.json:
-        what = {"query": query, "prompt": plain(prompt)} if prompt else {"window": plain(selected)}
+        what = (
+            {"query": query, "prompt": plain(prompt, chat)} if prompt else {"window": plain(selected, chat)}
+        )
         answer({"chat": chat, **what})
         return
     screen = Screen()
@@ -149,9 +201,9 @@ def window(
         screen.say(("System text", "bold"))
         screen.say(prompt.system, indent=4)
         screen.say("")
-    show_omitted(screen, selected)
+    show_omitted(screen, chat, selected)
     show_summaries(screen, selected.summaries, full=full)
-    show_messages(screen, selected.messages, full=full)
+    show_messages(screen, chat, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
         screen.say(recalled_block(prompt), indent=4)
@@ -179,10 +231,11 @@ def recalled_block(prompt: Prompt) -> str:
     return next((text for text in reversed(texts) if prompt.hits and text.startswith("<recalled>")), "")
 
 
-def show_omitted(screen: Screen, selected: Window, *, gap: bool = True) -> None:
-    """Print what a window leaves out, and why."""
+def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
+    """Print what a window of a chat leaves out, and why."""
     for one in selected.omitted:
-        what = f"{span(one.first, one.last)}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
+        where = write_reference(chat, one.first, one.last)
+        what = f"{where}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
         screen.say((f"Left out: {what}: {one.why}", "yellow"))
     if selected.omitted and gap:
         screen.say("")

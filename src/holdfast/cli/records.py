@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.options import Options
-from holdfast.cli.screen import Part, Screen, answer, count, plain, span, when
+from holdfast.cli.screen import Part, Screen, answer, count, plain, when
 from holdfast.memory import Memory
+from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Change, Record
 
@@ -159,7 +160,7 @@ def learned(record: Record) -> str:
 
 def place(record: Record) -> str:
     """Name the chat that a record was learned in, and the messages; nothing if it was learned elsewhere."""
-    return " ".join(filter(None, (record.chat, span(*record.messages) if record.messages else "")))
+    return write_reference(record.chat, *record.messages) if record.messages else record.chat
 
 
 def show_record(screen: Screen, record: Record, options: Options) -> None:

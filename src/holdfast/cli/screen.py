@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.types import Summary, Why
+from holdfast.text.references import write_reference
+from holdfast.types import Hit, Message, Omission, Record, Summary, Why, Wording
 
 Part = str | tuple[str, str]
 """A piece of a line: text, or text and its style."""
@@ -120,28 +121,46 @@ def answer(document: Mapping[str, object] | Sequence[object]) -> None:
     sys.stdout.write(_RAW_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 
-def plain(value: object) -> Any:
+def plain(value: object, chat: str = "") -> Any:
     """Make JSON-compatible data of results: the fields of each type by their names, times in ISO 8601.
 
-    A summary says of which kind it is as well. The original payload of a message is left out; `holdfast export` has it.
+    A summary says of which kind it is as well. What is of messages refers to them, as `ref`; a message itself does not know
+    its `chat`. The original payload of a message is left out; `holdfast export` has it.
     """
     if isinstance(value, Why):
         return {"shares": dict(value), "words": list(value.words)}
     if isinstance(value, Summary):
-        return {"kind": value.kind, **_fields(value)}
+        return {"kind": value.kind, **_fields(value, value.chat)}
     if is_dataclass(value):
-        return _fields(value)
+        return _fields(value, chat)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner, chat) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
+        return [plain(inner, chat) for inner in value]
     return value
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    return {one.name: plain(getattr(value, one.name)) for one in fields(value) if one.name != "raw"}
+def _fields(value: Any, chat: str) -> dict[str, Any]:
+    told = {one.name: plain(getattr(value, one.name), chat) for one in fields(value) if one.name != "raw"}
+    reference = _reference(value, chat)
+    return {**told, "ref": reference} if reference else told
+
+
+def _reference(value: object, chat: str) -> str:
+    """Refer to the messages that something is, stands for, or was learned in; "" if there are none."""
+    if isinstance(value, Message):
+        return write_reference(chat, value.seq) if chat and value.seq else ""
+    if isinstance(value, Summary):
+        return write_reference(value.chat, value.first, value.last)
+    if isinstance(value, Omission):
+        return write_reference(chat, value.first, value.last) if chat else ""
+    if isinstance(value, Hit):
+        return write_reference(value.chat, value.seq, value.last or None) if value.chat and value.seq else ""
+    if isinstance(value, Record | Wording):
+        return write_reference(value.chat, *value.messages) if value.chat and value.messages else ""
+    return ""
 
 
 def when(at: datetime | None) -> str:
@@ -160,11 +179,6 @@ def period(since: datetime, until: datetime) -> str:
     if first == last:
         return first
     return f"{first} to {last[11:] if last[:10] == first[:10] else last}"
-
-
-def span(first: int, last: int) -> str:
-    """Write the numbers of messages: #3, #3 to #7."""
-    return f"#{first}" if first == last else f"#{first} to #{last}"
 
 
 def read_time(text: str) -> datetime:

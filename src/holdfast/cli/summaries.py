@@ -9,7 +9,8 @@ from typing import NamedTuple
 from rich.text import Text
 
 from holdfast.cli.messages import SPOKEN, cut
-from holdfast.cli.screen import Part, Screen, count, period, safe, span, when
+from holdfast.cli.screen import Part, Screen, count, period, safe, when
+from holdfast.text.references import write_reference
 from holdfast.types import Summary
 
 _COLUMNS = ("summary", "messages", "tokens", "level", "text")
@@ -55,7 +56,7 @@ def show_head(screen: Screen, one: Summary) -> None:
     """Print which messages a summary stands for, and how it came about."""
     how = f"{one.kind}, {count(one.tokens, 'token')}, {one.level}"
     screen.say(
-        (f"{span(one.first, one.last)}  {period(one.since, one.until)}  ", "dim"),
+        (f"{write_reference(one.chat, one.first, one.last)}  {period(one.since, one.until)}  ", "dim"),
         ("summary", "bold yellow"),
         f"  {one.id}  ",
         (f"({how})", "dim"),
@@ -124,7 +125,7 @@ def _rows(summaries: Sequence[Summary], rest: Rest | None, *, of_one_day: bool) 
 
 
 def _facts(one: Summary | Rest, *, of_one_day: bool) -> tuple[str, str, str]:
-    numbers = f"#{one.first}" if one.first == one.last else f"#{one.first}–#{one.last}"
+    numbers = write_reference("", one.first, one.last)  # the chat stands above them all
     return numbers, _times(one.since, one.until, of_one_day=of_one_day), f"{one.tokens:,}"
 
 

@@ -267,7 +267,8 @@ def _show_account(options: Options, results: Sequence[WorkResult], left: str, ll
     else:
         screen.say(f"Nothing is due{options.whose()}.")
         ends = options.line("end", "CHAT")
-        screen.say(f"→ A session is learned from when it has been silent for a while, or after: {ends}")
+        usual = f"A session is learned from when it has been silent for a while, or after: {ends}"
+        screen.say(f"→ {options.others() or usual}")
 
 
 def _show_way_on(options: Options, left: _Left, again: str) -> None:

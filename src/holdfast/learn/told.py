@@ -9,6 +9,7 @@ from holdfast.learn import origin
 from holdfast.learn.pace import rest
 from holdfast.store import log, records
 from holdfast.store.records import NOW, Wanted
+from holdfast.text.references import read_reference
 
 if TYPE_CHECKING:
     from holdfast.learn.setting import Setting
@@ -57,11 +58,12 @@ class Told:
     def _text(self, ref: str) -> list[str]:
         """Read what `Message.shown` names: all versions of a record, or a message, of the user or of the tenant."""
         database, scope = self._setting.database, self._setting.scope
-        chat, mark, seq = ref.rpartition("#")
+        said_in = read_reference(ref)
         found: list[str] = []
         for space in dict.fromkeys((scope.space, scope.shared.space)):
-            if mark and seq.isdecimal() and len(seq) < 19:
-                said = log.read(database, space, chat, after=int(seq) - 1, before=int(seq) + 1)
+            if said_in and said_in.first == said_in.last:
+                chat, first, last = said_in
+                said = log.read(database, space, chat, after=first - 1, before=last + 1)
                 found += [message.content for message in said]
             else:
                 found += [record.text for record in records.versions_of(database, space, ref)]

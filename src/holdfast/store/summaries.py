@@ -11,6 +11,7 @@ from holdfast.errors import Damaged
 from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.rows import from_micros, to_micros
+from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Change, Level, Summary
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def changes(db: Database, space: str) -> Iterator[Change]:
             rows = connection.all(_WRITTEN, space=space, before=before, page=_PAGE)
         for before, identity, chat, first, last, level, model, at, agent in rows:  # noqa: B007 - where to go on
             by = f", by {model}" if model else ""
-            why = f"messages {first} to {last}, {level}{by}"
+            why = f"{write_reference(chat, first, last)}, {level}{by}"
             yield Change(
                 0,
                 "compact",
