@@ -314,7 +314,9 @@ def learned(db: Database, space: str, kind: str, chat: str) -> int:
     """Count the records of a kind that a session has given, also those that are not there any more, or changed since."""
     with db.reading() as connection:
         rows = connection.all(
-            "SELECT count(DISTINCT id) FROM records WHERE space = :space AND chat = :chat AND kind = :kind "
+            # SQLite reads the whole space unless its index alone answers which versions they are.
+            "SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ("
+            "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind) "
             "AND author = 'reflect' AND action IN ('add', 'update', 'quarantine')",
             space=space,
             chat=chat,
