@@ -374,7 +374,8 @@ class Learner(Standing):
         """Learn anew, with another prompt or model, from the sessions that observations came from.
 
         What comes is compared with what is stored: what says the same stays, what is new is added, what is found no
-        more is retracted. Each session is one change that `undo` takes back. What the user wrote or changed is left alone.
+        more is retracted. Each session is one change that `undo` takes back. What the user wrote or changed is left alone,
+        and so are facts, unless the prompt asks for them.
 
         Args:
             kind: what is learned anew: "observations".

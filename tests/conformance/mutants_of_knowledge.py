@@ -65,6 +65,15 @@ def added_profile(memory: Whole, text: str, **options: Any) -> Record:
     return memory.set_profile(f"{memory.profile()} {text}".strip(), **options)
 
 
+def profile_that_is_never_empty(memory: Whole, text: str, **options: Any) -> Record:
+    return memory.set_profile(text or memory.profile(), **options)
+
+
+def rolled_back_to_something(memory: Whole, what: str, version: int) -> list[Record]:
+    """Go back to the first version where there was nothing yet."""
+    return memory.rollback(what, version or 1)
+
+
 def newest_at(memory: Whole, version: int) -> WholeReading:
     """Give what is known now, whatever the version."""
     memory.at(version)
@@ -99,6 +108,10 @@ KNOWING = (
     ),
     of_provider("removing what is not there succeeds", "constraints", remove_constraint=lenient),
     of_provider("a profile is added to", "profile", set_profile=added_profile),
+    of_provider("an empty profile is not written", "profile", set_profile=profile_that_is_never_empty),
+    of_provider(
+        "a rollback to nothing keeps the first version", "versions", rollback=rolled_back_to_something
+    ),
     of_provider(
         "the soul is the profile",
         "profile",

@@ -119,7 +119,7 @@ def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memor
     quick.work(llm=Model({"observe": finds(BACKUP), "reflect": offers("Ada owns a shop.")}))
     signed = {record.kind: (record.meta["learned"], record.meta["model"]) for record in quick.records()}
     assert signed == {
-        "finding": ("observe v1", "Model"),
+        "finding": ("observe v2", "Model"),
         "episode": ("episode v1", "Model"),
         "profile": ("reflect v2", "Model"),
     }

@@ -1,4 +1,7 @@
-"""Extraction: from a session, or a text, to findings, insights and lessons, with the words that each came from."""
+"""Extraction: from a session, or a text, to findings, insights and lessons, with the words that each came from.
+
+A session that has ended gives facts as well, as many as every later session is to begin with.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from holdfast.types import Job
 
 KIND = "observe"
+MOST_FACTS = 5  # of one session, however often it goes on
+_WITHOUT_FACTS = "v1"  # the newest prompt that asks for none
 _WITHOUT_A_MODEL = "decisions"  # how observations were learned that no model made
 _INSTRUCTIONS = ("system", "developer")  # are no history
 _KNOWN = 20  # of the observations of a session that goes on, the newest: what a model need not find again
@@ -48,7 +53,7 @@ class Source(NamedTuple):
     step: str
     type: str
     is_news: bool  # what the watermark has not passed, and is to pass
-    has_ended: bool = False  # so that what is too short to be read now is not waited for
+    has_ended: bool = False  # so that it gives facts, and what is too short to be read now is not waited for
 
     @property
     def name(self) -> str:
@@ -72,6 +77,11 @@ def source_of(setting: Setting, job: Job, payload: Mapping[str, object]) -> Sour
     return Source(job.chat, seen + 1, last, "", step, kind, is_news=True, has_ended=not payload)
 
 
+def _prompt(setting: Setting, source: Source) -> Prompt:
+    """Load the prompt that is chosen, or else the newest one, which asks for facts, where a session has ended."""
+    return load(KIND, setting.prompts.get(KIND, None if source.has_ended else _WITHOUT_FACTS))
+
+
 def plan(setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]) -> Iterator[Unit]:
     """Plan an extraction: a unit for each part that fits one prompt; without a model, one for the decisions."""
     source = source_of(setting, jobs[0], payload)
@@ -87,7 +97,7 @@ def _of_text(setting: Setting, source: Source) -> Iterator[Unit]:
         fit, unfit = setting.fitting(drafts)
         yield Unit(None, lambda _: Outcome(setting.commit(fit), unfit))
         return
-    prompt = load(KIND, setting.prompts.get(KIND))
+    prompt = _prompt(setting, source)
     for part in observe.text_parts(source.text, setting.count, setting.learning.tokens):
         question = observe.question(part, prompt, step=source.step, type=source.type)
         yield Unit(question, partial(_learn, setting, source, part, [], prompt, ()))
@@ -103,8 +113,8 @@ def _of_messages(setting: Setting, source: Source) -> Iterator[Unit]:
         said = decisions([message for message in messages if message.seq not in recalled])
         yield Unit(None, partial(_decide, setting, source, messages, said, end), source.chat)
         return
-    prompt = load(KIND, setting.prompts.get(KIND))
-    wanted = Wanted(kinds=FIL, chat=source.chat)
+    prompt = _prompt(setting, source)
+    wanted = Wanted(kinds=(*FIL, observe.FACT), chat=source.chat)
     known = records.read(setting.database, setting.space, NOW.version, wanted) if source.first > 1 else []
     texts = [record.text for record in known[-_KNOWN:]]
     parts = list(parts_of(setting, messages))
@@ -172,11 +182,32 @@ def _learn(
     answer: str | None,
 ) -> Outcome:
     drafts, dropped = understood(setting, source, part, messages, prompt, answer or "", outside)
-    drafts, unfit = setting.fitting(drafts)
-    dropped = Counter(dropped) + unfit
+    fitting, unfit = setting.fitting(drafts)
+    drafts, beyond = _with_room(setting, source, fitting)
+    dropped = Counter(dropped) + unfit + beyond
     written = setting.commit(drafts, *_mark(source, part.last))
     bare = sum("quote" not in record.meta for record in written)
     return Outcome(written, dropped, f"{bare} without words that they rest on" if bare else "")
+
+
+def _with_room(
+    setting: Setting, source: Source, drafts: Sequence[Record]
+) -> tuple[list[Record], Counter[str]]:
+    """Leave out the facts for which there is no room beside those that were learned in the session before.
+
+    What is known already takes none.
+    """
+    intake = setting.intake(setting.scope)
+    room = MOST_FACTS - records.learned(setting.database, setting.space, observe.FACT, source.chat)
+    taken, dropped = [], Counter[str]()
+    for draft in drafts:
+        is_new = draft.kind == observe.FACT and intake.is_new(draft)
+        if is_new and room <= 0:
+            dropped[f"fact beyond {MOST_FACTS} of a session"] += 1
+            continue
+        room -= is_new
+        taken.append(draft)
+    return taken, dropped
 
 
 def understood(
@@ -197,17 +228,15 @@ def understood(
         Unreadable: the answer is not what was asked for.
 
     """
-    reading = observe.read(answer, part, messages)
+    reading = observe.read(answer, part, messages, facts=observe.asks_for_facts(prompt))
     dropped = Counter(reading.dropped)
-    said = [one.text for one in reading.observations if one.speaker == _USER]
+    found = [one for one in reading.observations if source.has_ended or one.kind != observe.FACT]
+    dropped["fact before the end of a session"] += len(reading.observations) - len(found)
+    said = [one.text for one in found if one.speaker == _USER]
     said += _known_from_user(setting, source.chat)
     outside = brought_in(messages, setting.learning.untrusted) if beyond is None else beyond
-    settled = [
-        one
-        for one in reading.observations
-        if one.speaker != "assistant" or not _restates(setting, one.text, said)
-    ]
-    dropped["said by the user already"] += len(reading.observations) - len(settled)
+    settled = [one for one in found if one.speaker != "assistant" or not _restates(setting, one.text, said)]
+    dropped["said by the user already"] += len(found) - len(settled)
     told, asked = Told(setting, messages), observe.asks_for_quotes(prompt)
     fresh = [one for one in settled if not told.says(one.text, one.messages, one.speaker)]
     dropped["recalled"] += len(settled) - len(fresh)
@@ -230,7 +259,7 @@ def understood(
 
 def _known_from_user(setting: Setting, chat: str) -> list[str]:
     """Read what was learned from the user's own words in a session before."""
-    wanted = Wanted(kinds=FIL, chat=chat)
+    wanted = Wanted(kinds=(*FIL, observe.FACT), chat=chat)
     known = records.read(setting.database, setting.space, NOW.version, wanted) if chat else []
     return [record.text for record in known if record.meta.get("speaker") == _USER]
 
@@ -263,6 +292,7 @@ def _draft(
         kind,
         text,
         agent=setting.scope.agent,
+        target=found.target if found else "",
         source=source.name,
         chat=source.chat,
         messages=span if source.chat else None,

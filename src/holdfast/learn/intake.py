@@ -121,6 +121,14 @@ class Intake:
                 return written
         raise Conflict("Others keep changing what is known.", "Try again.")
 
+    def is_new(self, draft: Record) -> bool:
+        """Say whether a new text would be stored: it is neither known, nor was it learned from the same words before."""
+        ready = prepare(draft, self.kinds, self.by)
+        if self._settled_before(ready) is not None:
+            return False
+        near = self._compare(ready)
+        return near is None or near[0].relation != "duplicate"
+
     @contextmanager
     def writing(self) -> Iterator[Writing]:
         """Open a transaction for changes that compare nothing."""

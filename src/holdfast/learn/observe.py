@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from holdfast.types import Message, Range, Role
 
 T = TypeVar("T")
-ObservationKind = Literal["finding", "insight", "lesson"]
+ObservationKind = Literal["finding", "insight", "lesson", "fact"]
 KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")
+FACT: ObservationKind = "fact"  # what a prompt may ask for as well
 
 SHORTEST = 50  # characters, without white space around them: in less there is nothing to learn
 LONGEST = 1_000  # characters of an observation and of a quote
@@ -60,26 +61,30 @@ _BREAKS = (
     (re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n"), "\n"),
     (re.compile(r"\s+"), " "),
 )
-_ITEM = {
-    "type": "object",
-    "properties": {
-        "text": {"type": "string", "description": "One sentence that stands alone."},
-        "messages": {
-            "type": "array",
-            "items": {"type": "integer"},
-            "description": "The numbers of the first and the last message.",
-        },
-        "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
+_FIELDS: Mapping[str, object] = {
+    "text": {"type": "string", "description": "One sentence that stands alone."},
+    "messages": {
+        "type": "array",
+        "items": {"type": "integer"},
+        "description": "The numbers of the first and the last message.",
     },
-    "required": ["text", "messages", "quote"],
-    "additionalProperties": False,
+    "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
 }
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {f"{kind}s": {"type": "array", "items": _ITEM} for kind in KINDS},
-    "required": [f"{kind}s" for kind in KINDS],
-    "additionalProperties": False,
-}
+_TARGET: Mapping[str, object] = {"target": {"type": "string", "enum": ["user", "env"]}}
+
+
+def _object(properties: Mapping[str, object]) -> Mapping[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_LISTS: Mapping[str, object] = {f"{kind}s": {"type": "array", "items": _object(_FIELDS)} for kind in KINDS}
+SCHEMA = _object(_LISTS)
+SCHEMA_WITH_FACTS = _object({**_LISTS, "facts": {"type": "array", "items": _object({**_FIELDS, **_TARGET})}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ class Observation:
 
     `messages` are the seqs of the first and the last message that it was learned from, None for a text. `quote` are the
     words that it rests on, "" where none were found, and `speaker` is the role of the message that they are in, "" if
-    that is unknown, or if it is a user's who did not say what was learned.
+    that is unknown, or if it is a user's who did not say what was learned. `target` is what a fact is about.
     """
 
     kind: ObservationKind
@@ -96,6 +101,7 @@ class Observation:
     messages: Range | None = None
     quote: str = ""
     speaker: Role | Literal[""] = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +306,13 @@ def question(
         known="\n".join(f"- {_escaped(text)}" for text in known) or "(nothing)",
         transcript=part.transcript,
     )
-    return Question("observe", filled, SCHEMA, prompt.label, _ANSWER)
+    schema = SCHEMA_WITH_FACTS if asks_for_facts(prompt) else SCHEMA
+    return Question("observe", filled, schema, prompt.label, _ANSWER)
+
+
+def asks_for_facts(prompt: Prompt) -> bool:
+    """Return whether a prompt names the list that facts come in."""
+    return '"facts"' in prompt.text
 
 
 def asks_for_quotes(prompt: Prompt, field: str = "quote") -> bool:
@@ -318,8 +330,10 @@ def _escaped(text: str) -> str:
 # What is answered ----------------------------------------------------------------------------------------------------
 
 
-def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
+def read(answer: str, part: Part, messages: Sequence[Message], *, facts: bool = False) -> Reading:
     """Read the observations in the answer of a model that was shown a part; `messages` are those it was made of, or more.
+
+    With `facts`, it was asked for them as well; a text that is one is nothing else.
 
     Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what comes after
     as many as a part of that length may have: five, and one for each 100 characters. A quote that is in none of the messages
@@ -338,7 +352,7 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
     most = _FREE + len(part.transcript) // _PER
     found: dict[str, Observation] = {}
     dropped: Counter[str] = Counter()
-    for kind, item in _items(parse(answer)):
+    for kind, item in _items(parse(answer), (FACT, *KINDS) if facts else KINDS):
         try:
             text = _plain(text_of(item, kind))
         except Unreadable:
@@ -348,25 +362,26 @@ def read(answer: str, part: Part, messages: Sequence[Message]) -> Reading:
         if reason:
             dropped[reason] += 1
         else:
-            found[text.casefold()] = observation(kind, text, item, span, said)
+            one = observation(kind, text, item, span, said)
+            found[text.casefold()] = replace(one, target=_target(item)) if kind == FACT else one
     return Reading(tuple(found.values()), dict(dropped))
 
 
-def _items(value: object) -> Iterator[tuple[ObservationKind, object]]:
+def _items(value: object, kinds: Sequence[ObservationKind]) -> Iterator[tuple[ObservationKind, object]]:
     """Give the items of an answer with their kinds; those of a bare list are findings."""
     if isinstance(value, list):
         for one in value:
-            yield from _items(one) if _has_kinds(one) else (("finding", one),)
+            yield from _items(one, kinds) if _has_any(one, kinds) else (("finding", one),)
         return
     given = table(value, "the answer")
-    if given and not _has_kinds(given):
+    if given and not _has_any(given, kinds):
         raise Unreadable("it has none of the lists findings, insights and lessons.")
-    for kind in KINDS:
+    for kind in kinds:
         yield from ((kind, item) for item in listed(picked(given, kind)))
 
 
-def _has_kinds(value: object) -> bool:
-    return isinstance(value, Mapping) and any(has(value, kind) for kind in KINDS)
+def _has_any(value: object, kinds: Sequence[ObservationKind]) -> bool:
+    return isinstance(value, Mapping) and any(has(value, kind) for kind in kinds)
 
 
 def _flaw(text: str, found: Mapping[str, Observation]) -> str:
@@ -418,6 +433,11 @@ def grounds(found: Observation) -> dict[str, object]:
 def redacted(quote: str) -> str:
     """Cut the credentials out of a quote: no record may hold them."""
     return guard.redact(quote, guard.scan(quote))
+
+
+def _target(item: object) -> str:
+    target = picked(item, "target") if isinstance(item, Mapping) else None
+    return "user" if target is None else str(target).strip().casefold()
 
 
 def _text_line(part: Part) -> Line:

@@ -12,8 +12,9 @@ from holdfast.events import Call
 from holdfast.kinds import FIL
 from holdfast.learn import extraction, observe
 from holdfast.learn.draft import policy, prepare, quarantine_reason
-from holdfast.learn.extraction import Source
+from holdfast.learn.extraction import MOST_FACTS, Source
 from holdfast.learn.intake import COMPARED
+from holdfast.learn.observe import FACT
 from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import Prompt, load
 from holdfast.learn.question import Question, Unreadable
@@ -58,7 +59,8 @@ def relearn(
     added: list[Record] = []
     removed: list[Record] = []
     kept, chats, failed = 0, [], {}
-    for chat, stored in learned_from(setting).items():
+    kinds = (*FIL, FACT) if observe.asks_for_facts(prompt) else FIL
+    for chat, stored in learned_from(setting, kinds).items():
         own = setting.of(stored[0].agent)
         try:
             found = difference(own, chat, stored, prompt, ask)
@@ -88,13 +90,13 @@ def relearn(
     )
 
 
-def learned_from(setting: Setting) -> dict[str, list[Record]]:
-    """Find the sessions that observations were learned from in the background, each with those that are current.
+def learned_from(setting: Setting, kinds: Sequence[str]) -> dict[str, list[Record]]:
+    """Find the sessions that records of some kinds were learned from in the background, each with those that are current.
 
     What the user wrote, changed or released is not among them: it is not to be learned anew.
     """
     agents = (setting.scope.agent, "") if setting.scope.agent else None
-    wanted = Wanted(kinds=FIL, agents=agents, trust=("trusted", "quarantined"))
+    wanted = Wanted(kinds=kinds, agents=agents, trust=("trusted", "quarantined"))
     found: dict[str, list[Record]] = {}
     for record in records.read(setting.database, setting.space, NOW.version, wanted):
         how = str(record.meta.get("learned", "")).split(" ")[0]
@@ -112,7 +114,7 @@ def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Pr
     """
     erasures = receipts.count(setting.database, setting.space)
     last = sessions.length(setting.database, setting.space, chat)
-    source = Source(chat, 1, last, "", "", "session", is_news=False)
+    source = Source(chat, 1, last, "", "", "session", is_news=False, has_ended=True)
     messages = log.read(setting.database, setting.space, chat)
     outside = brought_in(messages, setting.learning.untrusted)
     drafts: list[Record] = []
@@ -149,20 +151,31 @@ def _compared(
     added: list[Record] = []
     kept = 0
     for draft in drafts:
-        near = [one for one in left if one.kind == draft.kind]
+        near = [one for one in left if (one.kind, one.target) == (draft.kind, draft.target)]
         verdict = intake.classify(draft.text, [one.text for one in near])
         if verdict.relation == "duplicate" and verdict.place is not None:
             left.remove(near[verdict.place])
             kept += 1
         elif not (_is_about(intake, draft, overruled) or _is_known(intake, draft, [*stored, *added])):
             added.append(draft)
-    return Difference(tuple(added), tuple(left), kept, erasures)
+    kept_facts = _facts(stored) - _facts(left)
+    return Difference(tuple(_at_most(MOST_FACTS - kept_facts, added)), tuple(left), kept, erasures)
+
+
+def _facts(some: Sequence[Record]) -> int:
+    return sum(one.kind == FACT for one in some)
+
+
+def _at_most(facts: int, some: Sequence[Record]) -> list[Record]:
+    """Leave out the facts beyond a number."""
+    beyond = [one for one in some if one.kind == FACT][max(0, facts) :]
+    return [one for one in some if one not in beyond]
 
 
 def _overruled(setting: Setting, chat: str) -> list[Record]:
     """Read what was learned in a session, of any kind, and was then changed or taken back by somebody: it stays so."""
     overruled = []
-    for kind in FIL:
+    for kind in (*FIL, FACT):
         for former in records.former(setting.database, setting.space, Record("", kind, "", chat=chat)):
             changes = records.changes(setting.database, setting.space, MAX_COUNT, identity=former.id)
             # The last one counts, so that what somebody took back and wrote again is not overruled.
@@ -187,7 +200,8 @@ def _overlap(one: Record, other: Record) -> bool:
 def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
     """Say whether something else that is known says so, whichever session it came from, or the same answer does."""
     gone = {one.id for one in beside if one.id}
-    near = intake.similar(replace(draft, target=policy(intake.kinds, draft.kind).targets[0]), COMPARED)
+    target = draft.target or policy(intake.kinds, draft.kind).targets[0]
+    near = intake.similar(replace(draft, target=target), COMPARED)
     others = [one for one in near if one.id not in gone]
     others += [one for one in beside if one.kind == draft.kind]
     return intake.classify(draft.text, [one.text for one in others]).relation == "duplicate"

@@ -310,6 +310,21 @@ def former(db: Database, space: str, like: Record) -> list[Record]:
     return [_to_record(row) for row in rows]
 
 
+def learned(db: Database, space: str, kind: str, chat: str) -> int:
+    """Count the records of a kind that a session has given, also those that are not there any more, or changed since."""
+    with db.reading() as connection:
+        rows = connection.all(
+            # SQLite reads the whole space unless its index alone answers which versions they are.
+            "SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ("
+            "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind) "
+            "AND author = 'reflect' AND action IN ('add', 'update', 'quarantine')",
+            space=space,
+            chat=chat,
+            kind=kind,
+        )
+    return int(rows[0][0])
+
+
 def owners(db: Database, space: str, kind: str) -> list[str]:
     """Return the agents that have current records of a kind, the one with the oldest first."""
     with db.reading() as connection:

@@ -1,0 +1,318 @@
+"""Facts that a model finds in a session that has ended: what they rest on, how many there are, and what is known already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import Learning, Memory, Message, ToolCall
+from holdfast.kinds import Kind
+from holdfast.learn.prompting import load
+from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, failing, finding, hold, learned, offers, say
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+MOST = 5
+POSTGRES = "The sessions of the shop are kept in PostgreSQL."
+SAID = (
+    "My name is Ada, and I live in Lisbon with two cats.",
+    "Nice to meet you, Ada.",
+    "The shop listens on port 8080, and its logs are in /var/log/shop.",
+    "I noted both.",
+    "My bicycle is red, and the till of the shop is made of oak.",
+    "Good to know.",
+    "We deploy from GitLab, and the office closes at noon on Fridays.",
+    "Understood.",
+)
+ADA, LISBON, PORT, LOGS, BICYCLE, TILL, DEPLOY, OFFICE = (
+    ("Ada is the name of the user.", "user", 1, "My name is Ada"),
+    ("The user lives in Lisbon with two cats.", "user", 1, "I live in Lisbon with two cats"),
+    ("The shop listens on port 8080.", "env", 3, "The shop listens on port 8080"),
+    ("The logs of the shop are in /var/log/shop.", "env", 3, "its logs are in /var/log/shop"),
+    ("The bicycle of the user is red.", "user", 5, "My bicycle is red"),
+    ("The till of the shop is made of oak.", "env", 5, "the till of the shop is made of oak"),
+    ("Deployments run from GitLab.", "env", 7, "We deploy from GitLab"),
+    ("The office closes at noon on Fridays.", "env", 7, "the office closes at noon on Fridays"),
+)
+EVERY = (ADA, LISBON, PORT, LOGS, BICYCLE, TILL, DEPLOY, OFFICE)
+
+Found = tuple[str, str, int, str]
+
+
+def answering(facts: Sequence[object], *findings: object) -> Model:
+    """Make a model that answers about a session with some facts and findings, and offers nothing on reflection."""
+    answer = {"findings": list(findings), "insights": [], "lessons": [], "facts": list(facts)}
+    return Model({"observe": lambda _: answer, "reflect": offers()})
+
+
+def with_facts(*found: Found) -> Model:
+    """Make a model that finds some facts, each with its target, its message and its quote."""
+    return answering(
+        [
+            {"text": text, "target": about, "messages": [seq, seq], "quote": quote}
+            for text, about, seq, quote in found
+        ]
+    )
+
+
+def facts(memory: Memory) -> list[str]:
+    """Give the facts that are known."""
+    return [record.text for record in memory.records(kind="fact")]
+
+
+def end(memory: Memory, *texts: str, chat: str = "shop") -> None:
+    """Hold a session, or go on with it, and end it."""
+    hold(memory, chat, texts or SAID).end()
+
+
+def test_a_session_that_ends_gives_facts_with_what_they_rest_on(memory: Memory) -> None:
+    end(memory)
+    model = with_facts(LISBON, PORT)
+    result = memory.work(llm=model)
+    assert len(model.asked("observe")) == 1, "it is the same call that asks for observations"
+    about_user, about_env = memory.records(kind="fact")
+    assert [about_user.target, about_env.target] == ["user", "env"]
+    assert (about_env.text, about_env.messages, about_env.chat) == (PORT[0], (3, 3), "shop")
+    assert (about_env.by, about_env.source, about_env.trust) == ("reflect", "session:shop", "trusted")
+    assert about_env.meta == {"learned": "observe v2", "model": "Model", "speaker": "user", "quote": PORT[3]}
+    assert {about_user, about_env} <= set(result.records)
+    assert PORT[0] in memory.chat("tomorrow").prompt(budget=2_000).system
+
+
+def test_a_session_gives_five_facts_in_however_many_parts_it_is_read(clock: Clock) -> None:
+    with Memory(":memory:", clock=clock, learning=Learning(tokens=60)) as memory:
+        end(memory)
+        by_place = {found[2]: [one for one in EVERY if one[2] == found[2]] for found in EVERY}
+
+        def answer(prompt: str) -> object:
+            shown = [one for seq, found in by_place.items() if f"[{seq}] user" in prompt for one in found]
+            return {
+                "facts": [
+                    {"text": text, "target": about, "messages": [seq], "quote": quote}
+                    for text, about, seq, quote in shown
+                ]
+            }
+
+        model = Model({"observe": answer, "reflect": offers()})
+        result = memory.work(llm=model)
+        assert len(model.asked("observe")) > 1
+        assert facts(memory) == [found[0] for found in EVERY[:MOST]]
+        assert result.dropped["fact beyond 5 of a session"] == len(EVERY) - MOST
+
+
+def test_reading_the_rest_of_a_session_gives_no_five_more(memory: Memory) -> None:
+    end(memory, *SAID[:4])
+    memory.work(llm=with_facts(*EVERY[:4]))
+    assert len(facts(memory)) == 4
+    end(memory, *SAID[4:])
+    result = memory.work(llm=with_facts(*EVERY[4:]))
+    assert facts(memory) == [found[0] for found in EVERY[:MOST]]
+    assert result.dropped["fact beyond 5 of a session"] == 3
+    end(memory, *SAID[4:], chat="garden")
+    memory.work(llm=with_facts(*[(text, about, seq - 4, quote) for text, about, seq, quote in EVERY[5:]]))
+    assert facts(memory) == [found[0] for found in EVERY], "another session has five of its own"
+
+
+def test_what_is_taken_back_makes_no_room(quick: Memory) -> None:
+    end(quick)
+    quick.work(llm=with_facts(*EVERY[:MOST]))
+    for record in quick.records(kind="fact"):
+        quick.retract(record.id, by="user")
+    end(quick, "One thing more: the office has a blue door, and it squeaks a lot.")
+    quick.work(llm=with_facts(("The office has a blue door.", "env", 9, "the office has a blue door"), ADA))
+    assert facts(quick) == []
+
+
+def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
+    for text, about, _, _ in EVERY[:3]:
+        memory.remember(text, target=about)
+    end(memory)
+    result = memory.work(llm=with_facts(*EVERY))
+    assert facts(memory) == [found[0] for found in EVERY]
+    assert [record.evidence for record in memory.records(kind="fact")] == [2, 2, 2, 1, 1, 1, 1, 1]
+    assert "fact beyond 5 of a session" not in result.dropped
+
+
+def test_another_value_of_a_fact_takes_its_place(quick: Memory) -> None:
+    quick.remember("The shop listens on port 9090.", target="env")
+    end(quick)
+    quick.work(llm=with_facts(PORT))
+    assert facts(quick) == [PORT[0]]
+
+
+def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
+    end(memory)
+    model = with_facts(("Ada owns three yachts.", "user", 1, "three yachts"), *EVERY[:MOST])
+    result = memory.work(llm=model)
+    (held,) = memory.quarantine()
+    assert (held.kind, held.target, held.text, held.flags) == (
+        "fact",
+        "user",
+        "Ada owns three yachts.",
+        ("untrusted",),
+    )
+    assert facts(memory) == [found[0] for found in EVERY[: MOST - 1]]
+    assert "observe:shop: 1 without words that they rest on" in result.notes
+
+
+def test_a_fact_from_outside_waits(quick: Memory) -> None:
+    chat = hold(quick, texts=SAID[:2])
+    chat.append(
+        [
+            Message("assistant", calls=(ToolCall("one", "web_fetch", {"url": "https://example.org"}),)),
+            Message("tool", "The shop of Ada is for sale since Monday, says this page.", call_id="one"),
+        ]
+    )
+    chat.end()
+    quick.work(llm=with_facts(("The shop of Ada is for sale.", "env", 4, "The shop of Ada is for sale")))
+    assert (facts(quick), [record.text for record in quick.quarantine() if record.kind == "fact"]) == (
+        [],
+        ["The shop of Ada is for sale."],
+    )
+
+
+def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
+    quick.remember(PORT[0], target="env")
+    chat = hold(quick, texts=SAID[:2])
+    say(chat, ("user", "Which port was it again? I always forget the number."), ("assistant", PORT[0]))
+    chat.end()
+    result = quick.work(llm=with_facts((PORT[0], "env", 4, PORT[3])))
+    assert [record.evidence for record in quick.records(kind="fact")] == [1]
+    assert result.dropped["recalled"] == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "target"),
+    [
+        (PORT[0], "user"),
+        ({"text": PORT[0]}, "user"),
+        ({"text": PORT[0], "target": " Env "}, "env"),
+        ({"text": PORT[0], "target": None}, "user"),
+    ],
+)
+def test_a_fact_that_is_nearly_right_is_read(quick: Memory, item: Any, target: str) -> None:
+    end(quick)
+    quick.work(llm=answering([item]))
+    assert [(record.text, record.target) for record in quick.quarantine()] == [(PORT[0], target)]
+
+
+@pytest.mark.parametrize("target", ["episodes", "../user", 7, ["env"]])
+def test_a_fact_about_anything_else_is_dropped(quick: Memory, target: Any) -> None:
+    end(quick)
+    result = quick.work(
+        llm=answering([{"text": PORT[0], "target": target, "messages": [3], "quote": PORT[3]}])
+    )
+    assert (facts(quick), quick.quarantine()) == ([], [])
+    assert result.dropped["fact that cannot be kept"] == 1
+
+
+def test_one_text_is_a_fact_or_a_finding(quick: Memory) -> None:
+    end(quick)
+    item = {"text": PORT[0], "messages": [3, 3], "quote": PORT[3]}
+    quick.work(llm=answering([{**item, "target": "env"}], item))
+    assert [record.kind for record in learned(quick)] == ["fact"]
+
+
+def test_what_a_model_may_not_write_is_refused(clock: Clock) -> None:
+    own = Kind("fact", "Facts", targets=("user", "env"), merge=True, writers=("user",))
+    with Memory(":memory:", clock=clock, kinds=[own]) as memory:
+        end(memory)
+        result = memory.work(llm=with_facts(PORT))
+        assert (facts(memory), result.dropped["fact not allowed"]) == ([], 1)
+
+
+def test_before_the_end_of_a_session_nothing_asks_for_facts(quick: Memory) -> None:
+    model = with_facts(LISBON)
+    hold(quick, texts=SAID).extract(llm=model)
+    quick.extract(TEXT, llm=model)
+    assert not any('"facts"' in prompt for prompt in model.asked("observe"))
+    assert facts(quick) == []
+
+
+def test_facts_of_a_session_that_goes_on_are_left_out_and_counted(quick: Memory, clock: Clock) -> None:
+    chat = hold(quick, texts=SAID)
+    assert chat.extract(llm=Model({"observe": failing})).job
+    clock.move(minutes=1)
+    result = quick.work(llm=with_facts(PORT), prompts={"observe": "v2"})
+    assert (facts(quick), result.dropped["fact before the end of a session"]) == ([], 1)
+
+
+def test_no_facts_without_a_model(quick: Memory) -> None:
+    end(quick, *SESSION)
+    quick.work()
+    assert facts(quick) == []
+    quick.chat("shop").end()
+    quick.work(llm=with_facts((POSTGRES, "env", 3, "move the sessions to PostgreSQL")))
+    assert facts(quick) == [POSTGRES], "what was done by rules is done again with a model"
+
+
+OWN = """Say what you learn of the $type "$step", as JSON: {"findings": [""]%s}
+
+<known>
+$known
+</known>
+
+<conversation>
+$transcript
+</conversation>
+"""
+
+
+@pytest.mark.parametrize(("asked", "kept"), [("", []), (', "facts": [""]', [PORT[0]])])
+def test_a_prompt_of_one_s_own_may_ask_for_facts(
+    quick: Memory, tmp_path: Path, asked: str, kept: Sequence[str]
+) -> None:
+    file = tmp_path / "own.md"
+    file.write_text(OWN % asked)
+    end(quick)
+    quick.work(llm=with_facts(PORT), prompts={"observe": str(file)})
+    assert facts(quick) == kept
+
+
+def test_the_first_prompt_asks_for_none(quick: Memory) -> None:
+    end(quick)
+    quick.work(llm=with_facts(PORT), prompts={"observe": "v1"})
+    assert facts(quick) == []
+
+
+def test_the_prompt_with_facts_says_all_that_the_one_without_says() -> None:
+    without = load("observe", "v1").text.splitlines()
+    there = load("observe", "v2").text
+    assert all(line in there for line in without[2:] if not line.startswith("{"))
+
+
+# Learned anew
+
+
+def test_learning_anew_knows_facts(memory: Memory) -> None:
+    end(memory)
+    memory.work(llm=with_facts(LISBON, PORT))
+    memory.remember("The roof leaks when it rains.", target="env", by="user")
+    model = with_facts(PORT, LOGS)
+    shown = memory.relearn(llm=model, dry_run=True)
+    assert ([one.text for one in shown.added], [one.text for one in shown.removed]) == (
+        [LOGS[0]],
+        [LISBON[0]],
+    )
+    assert shown.kept == 1
+    memory.relearn(llm=model)
+    assert facts(memory) == [PORT[0], "The roof leaks when it rains.", LOGS[0]]
+    assert [record.target for record in memory.records(kind="fact")] == ["env", "env", "env"]
+
+
+def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory) -> None:
+    end(quick)
+    quick.work(llm=with_facts(LISBON, PORT))
+    result = quick.relearn(llm=finding(BACKUP), prompt="v1")
+    assert result.removed == ()
+    assert facts(quick) == [LISBON[0], PORT[0]]
+
+
+def test_learning_anew_gives_no_more_than_five(quick: Memory) -> None:
+    end(quick)
+    quick.work(llm=with_facts(OFFICE))
+    assert len(quick.relearn(llm=with_facts(*EVERY)).added) == MOST - 1
+    assert len(facts(quick)) == MOST
