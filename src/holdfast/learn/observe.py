@@ -419,9 +419,10 @@ def observation(
 
 
 def quoted_from_user(quotes: Iterable[object], said: Iterable[Line]) -> list[str]:
-    """Return those quotes that stand in what the user said."""
+    """Return those quotes that stand in what the user said, each once."""
     own = [line.said for line in said if line.role == "user"]
-    return [quote for one in quotes if (quote := _quote(one)) and any(_is_in(quote, text) for text in own)]
+    told = dict.fromkeys(filter(None, map(_quote, quotes)))
+    return [quote for quote in told if any(_is_in(quote, text) for text in own)]
 
 
 def grounds(found: Observation) -> dict[str, object]:
