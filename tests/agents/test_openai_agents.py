@@ -663,13 +663,14 @@ def test_within_a_budget_a_run_is_given_what_a_prompt_gives(memory: Memory) -> N
     shown = [str(one["content"]) for one in given_]
     assert given_[0]["role"] == "system"
     assert "Ada is vegetarian." in shown[0]
-    assert "<summary " in shown[1]
     assert given_[-1] == said("What is the boat called?")
     assert "Kittiwake" in shown[-2]  # recalled, before the newest message of the user
     assert sum(map(estimate_tokens, shown)) <= 600
     window = [one for one in given_ if one in items(session, -1)]
     assert window[0]["role"] == "user"
     assert items(session, 3) == items(session, -1)[-3:]  # a limit counts items
+    add(session, said("\N{THUMBS UP SIGN}"))  # nothing to recall
+    assert "<summary " in str(items(session)[1]["content"])
 
 
 def test_within_a_budget_only_what_is_in_the_session_is_given(memory: Memory) -> None:

@@ -32,6 +32,11 @@ def summary(*messages: Message, target: int = 200) -> str:
     return extract(passages(messages), target)
 
 
+def test_a_long_sentence_is_not_cut_within_a_number() -> None:
+    told = " and so ".join(f"we open at 10:{n}0 and sell 1,{n}00 loaves" for n in range(10, 30))
+    assert re.findall(r"10:\d+|1,\d+", " ".join(sentences(told))) == re.findall(r"10:\d+|1,\d+", told)
+
+
 # Within the target, always
 
 TEXTS = st.text(

@@ -180,7 +180,7 @@ def test_nor_one_of_what_is_shown_for_a_reflection(done: Done) -> None:
                 refused += [] if found.quote else [quote]
             read += len(quotes)
             if line.speaker == "user":
-                assert len(observe.quoted_from_user(quotes, own)) == len(quotes)
+                assert all(observe.quoted_from_user([quote], own) for quote in quotes)
     assert read > 1_000
     assert refused == []
 

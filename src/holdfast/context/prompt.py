@@ -29,16 +29,12 @@ if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Hit, Message, Window
 
-CONVERSATION = (
-    1 / 4,
-    1 / 2,
-)  # of the room, for the live conversation beside what was recalled: the least, the most …
-_ROOMY = (
-    16_000  # … and between them the room's part of so many tokens, for what recall adds falls from hit to hit
-)
-SUMMARIES = (
-    1 / 7
-)  # of the room, that summaries take of that: a leaf, which has an eighth at most, and its frame
+# Of the room, for the live conversation beside what was recalled: the least and the most; and between them the room's
+# part of so many tokens, because what recall adds falls from hit to hit.
+CONVERSATION = (1 / 4, 1 / 2)
+_ROOMY = 16_000
+# Of the room, that summaries take of that: a leaf, which has an eighth at most, and its frame.
+SUMMARIES = 1 / 7
 LEAST = 1 / 8  # of the budget that the recent messages get in any case
 STEP = 1 / 8  # of the budget, in which the start of a long conversation moves: most turns leave it in place
 _PAUSE = timedelta(hours=6)  # of silence, after which a conversation is a new one, as recall has it
@@ -216,6 +212,9 @@ def _tail(select: Select, room: int, most: int) -> Window:
         return near
     gist = sum(one.tokens for one in near.summaries)
     turn = _open_turn(near.messages) or _open_turn(select(room, summaries).messages)
+    if not turn and _goes_on(near.messages):
+        # A turn longer than the room: what was done last is worth more to it than what was said long ago.
+        most = max(most, int(room * CONVERSATION[1]))
     since_pause = _since_pause(near.messages, int(room * LEAST))
     tail = gist + since_pause if since_pause else _stepped(near, most, room)
     return select(max(tail, gist + turn), summaries)
@@ -228,14 +227,17 @@ def _is_whole(window: Window) -> bool:
 
 def _open_turn(messages: Sequence[Message]) -> int:
     """Count the tokens since the newest user message, that included; 0 if there is none, or it has been answered."""
-    if messages and messages[-1].role == "assistant" and not messages[-1].calls:
-        return 0
     tokens = 0
-    for message in reversed(messages):
+    for message in reversed(messages) if _goes_on(messages) else ():
         tokens += message.tokens
         if message.role == "user":
             return tokens
     return 0
+
+
+def _goes_on(messages: Sequence[Message]) -> bool:
+    """Return whether the newest message is no answer."""
+    return bool(messages) and (messages[-1].role != "assistant" or bool(messages[-1].calls))
 
 
 def _since_pause(messages: Sequence[Message], least: int) -> int:

@@ -20,7 +20,7 @@ _ABBREVIATION = re.compile(
     r"vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|bzw|ca|z\.b|d\.h|usw|nr)\.$",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[;；,，、:]\s*|\s[-–—]+\s|\s")
+_CLAUSE = re.compile(r"[;,:]\s+|[；，、]\s*|\s[-–—]+\s|\s")
 _QUOTED = re.compile(r"`[^`]*`")
 _CALL = re.compile(r"calls [\w.:/-]{1,80}\(.*\)")
 _FILLER = re.compile(

@@ -248,7 +248,8 @@ def _rows(
     conditions = ["r.version <= :at", "r.ended > :at"]
     values: dict[str, Value] = {"at": at}
     if after > (0, 0):
-        conditions.append("(r.born, r.version) > (:born, :after)")
+        # No version is older than the birth of its record: that is where the index is entered.
+        conditions.append("r.version >= :born AND (r.born, r.version) > (:born, :after)")
         values |= {"born": after[0], "after": after[1]}
     columns = (("kind", kind), ("target", wanted.target), ("chat", wanted.chat), ("run", wanted.run))
     for column, one in columns:
