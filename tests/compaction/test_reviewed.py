@@ -144,7 +144,9 @@ def test_wrong_parts_of_a_policy_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_with_a_query_nothing_is_missing_of_a_session_that_is_compacted_for_its_room(memory: Memory) -> None:
+def test_of_a_session_that_is_compacted_for_its_room_all_is_shown_or_named_as_left_out(
+    memory: Memory,
+) -> None:
     chat = memory.chat("c")
     system = "Be careful. " * 500
     room = 8_000
@@ -155,7 +157,15 @@ def test_with_a_query_nothing_is_missing_of_a_session_that_is_compacted_for_its_
             chat.compact(budget=room)
         prompt = chat.prompt(8_000, query=f"invoices of turn {turn}", system=system)
         room = prompt.tokens["room"]
-        assert turn < 40 or prompt.window.omitted == ()
+        assert turn < 40 or chat.prompt(8_000, system=system).window.omitted == ()
+        window = prompt.window
+        told = [message.seq for message in window.messages]
+        for first, last in (
+            *((one.first, one.last) for one in window.omitted),
+            *((one.first, one.last) for one in window.summaries),
+        ):
+            told += range(first, last + 1)
+        assert sorted(told) == list(range(1, 2 * turn + 3))
         assert turn < 40 or prompt.hits
 
 

@@ -102,7 +102,8 @@ async def every_resource(one: Client) -> set[str]:
         path = template.replace("{id}", ids.completion.values[0]).replace("{?limit}", "?limit=2")
         assert (await one.read_resource(f"memory://{path}")).contents
         read.add(uri)
-    return read
+    assert (await one.read_resource("memory://messages/monday%231")).contents
+    return {*read, "memory://messages/{id}"}
 
 
 async def every_prompt(one: Client) -> set[str]:
