@@ -69,17 +69,18 @@ _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|--
 _LONGEST_KEY = 20_000  # characters
 _PEM_BODY = re.compile(rf"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){{0,{_LONGEST_KEY}}}")
 _URL = re.compile(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
+# The following look at a text in lower case, and behind only after a first letter, so that a search can skip to that letter.
 _BEARER = re.compile(
-    r"""(?i)(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
+    r"""(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
 )
-_BASIC = re.compile(r"(?i)\bbasic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
+_BASIC = re.compile(r"b(?<!\w.)asic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
 _COMMAND = re.compile(
-    r"""(?i)(?:\b(?:curl|wget|https?)\b[^\n]{0,200}?\s(?:-u|--user)[ =]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
-    r"""|\bsshpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})|\bmysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
+    r"""(?:(?:c(?<!\w.)url|w(?<!\w.)get|h(?<!\w.)ttps?)\b[^\n]{0,200}?\s(?:-u|--user)[ =]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
+    r"""|s(?<!\w.)shpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})|m(?<!\w.)ysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
     r"""|--(?:password|passwd|pass|token|api-key|secret)[ =]["']?(?P<d>[^\s"']{4,200})"""
-    r"""|\blogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})|\bidentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
-    r"""|\bpassword\s+'(?P<g>[^'\n]{3,100})'|\bredis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
-    r"""|\b(?:docker|helm|podman|az|oc)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
+    r"""|l(?<!\w.)ogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})|i(?<!\w.)dentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
+    r"""|p(?<!\w.)assword\s+'(?P<g>[^'\n]{3,100})'|r(?<!\w.)edis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
+    r"""|(?:d(?<!\w.)ocker|h(?<!\w.)elm|p(?<!\w.)odman|a(?<!\w.)z|o(?<!\w.)c)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
 )
 _COMMANDS = (
     " -u",
@@ -101,7 +102,7 @@ _BARE = (
     """(?P<v>[!#-&(-+.-:=?-_a-~-][!#-&(-+.-:=?-_a-~-]{3,250}|[^\\W\\d_][^\\s"'`<>,，。；、“”「」]{3,60})"""
 )
 _ASSIGNED = re.compile(
-    rf"""(?i)(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db|v?\d{{1,3}})(?![a-z]))?"""
+    rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db|v?\d{{1,3}})(?![a-z]))?"""
     rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
 )
 _NO_TELLING = re.compile(
@@ -175,30 +176,11 @@ def _name(title: str) -> re.Pattern[str]:
     return re.compile(_words()[title].replace("(?-i:", "(?:"))
 
 
-_LINK_SIGNS = frozenset("=—–-→:：是为為は는은이가")
-_WORD = re.compile(r"\w+")
-_AFTER_NAME = 64  # characters in which what links a name to its value can stand
-
-
 @cache
-def _told(*, linked: bool) -> re.Pattern[str]:
-    """Compile what stands between "my password" and the value: "for the router is"; or, not `linked`, next to nothing."""
+def _told() -> re.Pattern[str]:
+    """Compile what stands between "my password" and the value, in lower case: "for the router is", or next to nothing."""
     link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])"""
-    return re.compile(
-        rf"""(?i)(?:{link if linked else "(?P<link>(?!))"}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})"""
-    )
-
-
-@cache
-def _link_words() -> frozenset[str]:
-    """Give the words with which a link begins."""
-    return frozenset(words[0] for link in _words()["is"].split("|") if (words := _WORD.findall(link)))
-
-
-def _is_linked(lower: str, end: int) -> bool:
-    """Say whether a link may follow a name. It seldom does, and to look for it closely takes ten times as long."""
-    after = lower[end : end + _AFTER_NAME]
-    return not (_LINK_SIGNS.isdisjoint(after) and _link_words().isdisjoint(_WORD.findall(after)))
+    return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
 
 def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
@@ -219,7 +201,7 @@ def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     if is_long:
         found += _keys(text)
     if is_long or is_told:
-        found += [*_shaped(text), *_basic(text)]
+        found += [*_shaped(text), *_basic(text, lower)]
     if "://" in lower and "@" in lower:
         found += _urls(text)
     if is_told:
@@ -268,19 +250,21 @@ def _urls(text: str) -> Iterator[Secret]:
 
 def _addressed(text: str, lower: str) -> Iterator[Secret]:
     """Find credentials in headers and commands."""
-    for match in _BEARER.finditer(text) if "bearer" in lower or "authorization" in lower else ():
-        if _is_key(match["v"]):
-            yield Secret(*match.span("v"), "bearer token")
-    for match in _COMMAND.finditer(text) if any(part in lower for part in _COMMANDS) else ():
-        group = match.lastgroup or ""
-        if not _is_placeholder(match[group]) and not _CODE.search(match[group]):
-            yield Secret(*match.span(group), "password in a command")
+    for match in _BEARER.finditer(lower) if "bearer" in lower or "authorization" in lower else ():
+        start, end = match.span("v")
+        if _is_key(text[start:end]):
+            yield Secret(start, end, "bearer token")
+    for match in _COMMAND.finditer(lower) if any(part in lower for part in _COMMANDS) else ():
+        start, end = match.span(match.lastgroup or "")
+        if not _is_placeholder(text[start:end]) and not _CODE.search(text[start:end]):
+            yield Secret(start, end, "password in a command")
 
 
-def _basic(text: str) -> Iterator[Secret]:
-    for match in _BASIC.finditer(text):
-        if _is_basic(match["v"]):
-            yield Secret(*match.span("v"), "basic credentials")
+def _basic(text: str, lower: str) -> Iterator[Secret]:
+    for match in _BASIC.finditer(lower):
+        start, end = match.span("v")
+        if _is_basic(text[start:end]):
+            yield Secret(start, end, "basic credentials")
 
 
 def _introduced(text: str, lower: str) -> Iterator[Secret]:
@@ -305,12 +289,13 @@ def _value(
 ) -> tuple[int, int] | None:
     """Find the secret that a name introduces; all that is looked at is from `_BEFORE` before it to `_BEYOND` after it."""
     start, end = name
-    for how in (_ASSIGNED, _told(linked=_is_linked(lower, end))):
-        told = how.match(text, end)
+    for how in (_ASSIGNED, _told()):
+        told = how.match(lower, end)
         if told is None:
             continue
         group = told.lastgroup or ""
-        value = told[group] if group != "v" else told[group].rstrip(_PUNCTUATION)
+        value = text[slice(*told.span(group))]
+        value = value if group != "v" else value.rstrip(_PUNCTUATION)
         linked = how is not _ASSIGNED and bool(told["link"])
         how_told = _Told(group != "v", how is _ASSIGNED, linked, text, start, told.end())
         if is_value(value, how_told) and not _is_placeholder(value):
