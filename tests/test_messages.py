@@ -643,6 +643,15 @@ def test_a_time_that_utc_does_not_have_is_refused(memory: Memory, at: datetime) 
     assert memory.chat("monday").history() == []
 
 
+def test_a_time_may_be_text(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    assert chat.append(role="user", content="hello", at="2026-03-01T12:00").at == NOON
+    assert [hit.seq for hit in chat.search("hello", since="2026-03-01")] == [1]
+    assert chat.search("hello", before="2026-03-01") == []
+    with pytest.raises(InvalidInput, match="not a time"):
+        chat.append(role="user", content="hello", at="noon")
+
+
 def test_a_message_without_a_time_gets_that_of_the_clock(location: str) -> None:
     with Memory(location, clock=lambda: NOON) as memory:
         assert memory.chat("monday").append(role="user", content="hello").at == NOON

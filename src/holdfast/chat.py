@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
@@ -59,6 +58,7 @@ from holdfast.types import (
     ToolCall,
     Window,
     Writer,
+    as_time,
     check_count,
     check_flag,
     check_name,
@@ -105,7 +105,7 @@ class Chat(Digest):
         content: str = "",
         id: str = "",
         name: str | None = None,
-        at: datetime | None = None,
+        at: Time | None = None,
         calls: Sequence[ToolCall] = (),
         call_id: str | None = None,
         raw: Mapping[str, object] | None = None,
@@ -121,7 +121,7 @@ class Chat(Digest):
         content: str = "",
         id: str = "",  # noqa: A002 - the name of the field
         name: str | None = None,
-        at: datetime | None = None,
+        at: Time | None = None,
         calls: Sequence[ToolCall] = (),
         call_id: str | None = None,
         raw: Mapping[str, object] | None = None,
@@ -149,7 +149,7 @@ class Chat(Digest):
                 content,
                 id=id,
                 name=name,
-                at=at,
+                at=as_time(at, "at"),
                 calls=tuple(calls or ()),
                 call_id=call_id,
                 raw=raw,

@@ -252,8 +252,8 @@ class Digest:
         limit: int = 20,
         *,
         regex: bool = False,
-        since: datetime | None = None,
-        before: datetime | None = None,
+        since: Time | None = None,
+        before: Time | None = None,
         sort: Sort | None = None,
         secrets: Secrets = "mask",
     ) -> list[Hit]:
