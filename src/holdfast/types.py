@@ -529,8 +529,8 @@ class Hit:
 
     The score is the share of what the question could have scored at most: comparable within one result, and the
     order of a result is the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its
-    kind, `role` who wrote it, `at` when, and `chat` and `seq` where it was learned ("" and 0 if nobody said). Of a summary,
-    `seq` to `last` are the messages behind it, and `Chat.expand` gives them. `flags` name what the guard found in the
+    kind, `role` who wrote it, `at` when, and `chat` and `seq` to `last` where it was learned ("" and 0 if nobody said). Of a
+    summary, `seq` to `last` are the messages behind it, and `Chat.expand` gives them. `flags` name what the guard found in the
     text, and "released" a record that was released from quarantine. `wordings` are other words in which a record was said,
     and which it is found by as well. Credentials in the text and the name are masked, unless the recall asked to show
     them; `Chat.history` has the words as they were said.

@@ -268,8 +268,8 @@ def test_what_was_taken_back_stays_in_the_log_which_says_so(session: HoldfastSes
     assert [one.content for one in memory.chat("trip").history()] == [
         "I live in Rome.",
         "Noted.",
-        "[message 2 was taken back]",
-        "[message 1 was taken back]",
+        "[message trip#2 was taken back]",
+        "[message trip#1 was taken back]",
         "I live in Bern.",
     ]
 
@@ -431,7 +431,7 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             elif step == "end" and begun:
                 found = begun.pop(0)
                 with suppress(Conflict):
-                    chat.append(openai_agents._taken_back(found))
+                    chat.append(openai_agents._taken_back(found, chat.id))
                     expected = [one for one in expected if one != found.items[0].raw]
             elif step == "clear":
                 clear(session)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -83,9 +85,12 @@ def test_show_reads_a_chat(cli: Cli) -> None:
 
 def test_show_shows_a_part(cli: Cli) -> None:
     text = cli.text("show", "retry-bug", "--limit", "3")
-    assert "Messages retry-bug#16-18 of 18. Earlier: --before 16." in text
+    assert "Messages retry-bug#16-18 of 18. Earlier: --before 'retry-bug#16'." in text
     text = cli.text("show", "retry-bug", "--limit", "3", "--before", "16")
-    assert "Messages retry-bug#13-15 of 18. Earlier: --before 13. Later: --after 15." in text
+    assert (
+        "Messages retry-bug#13-15 of 18. Earlier: --before 'retry-bug#13'. Later: --after 'retry-bug#15'."
+        in text
+    )
     assert [m["seq"] for m in cli.json("show", "retry-bug", "--after", "2", "--limit", "2")["messages"]] == [
         3,
         4,
@@ -151,14 +156,14 @@ def test_recall_finds_and_says_why(cli: Cli) -> None:
     assert "step-downs" in first[1]
     assert first[2].startswith("   why: ")
     assert "physio" in first[2]
-    assert "holdfast show marathon-plan --before 9 --limit 8" in text
+    assert "holdfast show 'marathon-plan#1-8'" in text
 
 
 def test_the_next_command_is_safe_to_paste(cli: Cli) -> None:
     with Memory(cli.db, user="ada o") as memory:
         memory.chat("a; rm -rf ~").append(role="user", content="an unusual quokka")
     text = cli.text("recall", "quokka", "--user", "ada o", "--db", cli.db)
-    assert f"holdfast show 'a; rm -rf ~' --before 5 --limit 8 --db {cli.db} --user 'ada o'" in text
+    assert f"holdfast show 'a; rm -rf ~#1-4' --db {cli.db} --user 'ada o'" in text
 
 
 def test_recall_as_json(cli: Cli) -> None:
@@ -256,7 +261,7 @@ def test_what_the_tenant_shares_is_found_with_its_title(cli: Cli) -> None:
     (hit,) = cli.json("recall", "quarantine KX7-PLM42", "--user", "bob", "--limit", "1")["hits"]
     assert hit["title"] == "Long weekend in Porto with Amira"
     hint = cli.text("recall", "KX7-PLM42", "--user", "bob", "--limit", "1").splitlines()[-1]
-    assert "holdfast show porto-trip" in hint
+    assert "holdfast show 'porto-trip#" in hint
     assert "bob" not in hint  # it is not in the memory of bob
 
 
@@ -411,10 +416,32 @@ def test_messages_are_referred_to_in_one_form(cli: Cli) -> None:
     text = cli.text("show", "team#2-3")
     assert "\nteam#2  " in text
     assert "\nteam#3  " in text
-    assert "Messages team#2-3 of 3. Earlier: --before 2." in text
+    assert "Messages team#2-3 of 3. Earlier: --before 'team#2'." in text
     hit = cli.json("recall", "kayaks part 2", "--chat", "team")["hits"][0]
     assert f"({hit['ref']})" in cli.text("recall", "kayaks part 2", "--chat", "team")
     assert cli.json("expand", hit["ref"])["messages"][0]["content"] == hit["text"]
+
+
+def test_the_hints_of_commands_refer_to_messages_in_one_form(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("team").append([{"role": "user", "content": f"Kayak number {n}"} for n in range(1, 10)])
+        memory.remember("The kayaks are red.", chat="team", messages=(1, 2))
+        record = memory.remember("The kayaks are red.", chat="team", messages=(4, 6))
+    shown = cli.text("show", "team", "--limit", "2", "--before", "team#6")
+    earlier = re.search(r"Earlier: (--before \S+)\. Later: (--after \S+)\.", shown)
+    assert earlier
+    for words, refs in zip(earlier.groups(), (["team#2", "team#3"], ["team#6", "team#7"]), strict=True):
+        found = cli.json("show", "team", "--limit", "2", *shlex.split(words))["messages"]
+        assert [one["ref"] for one in found] == refs
+    hint = cli.text("recall", "Kayak number 6", "--source", "message").splitlines()[-1]
+    around = cli.json(*shlex.split(hint.partition("holdfast ")[2]))["messages"]
+    assert [one["ref"] for one in around] == [f"team#{n}" for n in range(2, 10)]
+    text = cli.text("records", record.id)
+    assert "\nlearned   chat team#1-2\n" in text
+    assert "\nalso      team#4-6\n" in text
+    line = re.search(r"^Read what was said: holdfast (.*)$", text, re.MULTILINE)
+    assert line
+    assert [one["ref"] for one in cli.json(*shlex.split(line[1]))["messages"]] == ["team#1", "team#2"]
 
 
 def test_messages_that_cannot_be_meant(cli: Cli) -> None:
@@ -441,7 +468,9 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
         )
     record = cli.json("remember", "Paddling starts on day 1", "--chat", "team#2-3")["record"]
     assert (record["chat"], record["messages"], record["ref"]) == ("team", [2, 3], "team#2-3")
-    assert "(team#2, " in cli.text("recall", "paddling starts", "--source", "record")
+    assert f"(team#2-3, {record['id']})" in cli.text("recall", "paddling starts", "--source", "record")
+    (hit,) = cli.json("recall", "paddling starts", "--source", "record")["hits"]
+    assert (hit["ref"], hit["seq"], hit["last"]) == ("team#2-3", 2, 3)
     assert "team#2-3" in cli.text("records", record["id"])
     assert {one["chat"] for one in cli.json("extract", "--messages", "team#1-2")["records"]} <= {"team"}
     cli.run("erase", "--yes", "--messages", "team#2-3")

@@ -13,6 +13,7 @@ from tree_logs import check_tree
 from holdfast import Memory, Message
 from holdfast.context.plan import Compaction
 from holdfast.context.window import Lossless, SummaryBuffer
+from holdfast.text.references import write_reference
 
 ALIVE = 2**62
 OF_CHAT = f"SELECT number FROM summaries WHERE chat = 'monday' AND ended = {ALIVE}"
@@ -107,3 +108,22 @@ def test_damage_is_found(whole: Path, tmp_path: Path, sql: str) -> None:
         assert connection.execute(sql).rowcount > 0, "the damage was not done"
     with Memory(file, user="ada") as memory:
         assert memory.verify().problems != ()
+
+
+def test_damage_is_named_by_references_that_can_be_asked_for(whole: Path, tmp_path: Path) -> None:
+    file = tmp_path / "memory.db"
+    shutil.copy(whole, file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for damage in ("no message", "covered + 1"):
+            connection.execute(DAMAGES[damage])
+    with Memory(file, user="ada") as memory:
+        problems = "\n".join(memory.verify().problems)
+        (leaf,) = (
+            one for one in memory.chat("monday").tree() if not one.depth and one.first <= 3 <= one.last
+        )
+        covered = max(one.last for one in memory.chat("monday").tree())
+    assert "message monday#3 is missing" in problems
+    assert (
+        f"{leaf.id} counts other messages than {write_reference('monday', leaf.first, leaf.last)}" in problems
+    )
+    assert f"do not cover each message up to monday#{covered + 1} once" in problems

@@ -93,7 +93,8 @@ def fetched(call: str = "c1", result: str = "a page about nothing in particular"
 
 
 def told(summary: str, **more: object) -> str:
-    return json.dumps({"summary": summary, "files": [], "decisions": [], "outcome": "", **more})
+    """Write the answer of a model, whose outcome adds nothing to the summary unless told otherwise."""
+    return json.dumps({"summary": summary, "files": [], "decisions": [], "outcome": summary, **more})
 
 
 def texts(records: Sequence[Record]) -> list[str]:
@@ -270,7 +271,9 @@ def test_a_model_tells_it(memory: Memory) -> None:
     assert TOPICS[0] in unit.question.prompt
     assert (unit.question.purpose, unit.question.version) == ("episode", "episode v1")
     (episode,) = unit.apply(told("Retries were added to the payment client.", outcome="They work.")).records
-    assert episode.text == "Retries were added to the payment client."
+    assert episode.text == (
+        "Retries were added to the payment client. Files: src/shop/client.py. Outcome: They work."
+    )
     assert (episode.meta["learned"], episode.meta["model"]) == ("episode v1", "m")
     assert episode.meta["outcome"] == "They work."
 
@@ -342,6 +345,18 @@ def test_orders_that_a_model_repeats_are_not_recalled(memory: Memory) -> None:
     assert all("evil.example" not in f"{one.text} {one.meta}" for one in episodes(memory))
 
 
+def test_decisions_of_untrusted_sources_wait_with_their_episode(memory: Memory) -> None:
+    memory.chat("a").append(session(TOPICS[1], 0, *fetched()))
+    (episode,) = learn(
+        memory, "a", told("The plan was drawn.", decisions=["Mara sits by the harbour."])
+    ).records
+    assert "by the harbour" in episode.text
+    assert episode.trust == "quarantined"
+    assert memory.recall("harbour", kinds=["episode"]) == []
+    memory.release(episode.id, by="user")
+    assert [hit.id for hit in memory.recall("harbour", kinds=["episode"])] == [episode.id]
+
+
 # Untrusted sources
 
 
@@ -388,7 +403,7 @@ def test_what_came_before_the_untrusted_source_stays(memory: Memory) -> None:
         assert memory.quarantine() == [aside]
     released = memory.release(aside.id, by="user")
     assert released.id == first.id
-    assert texts(episodes(memory)) == ["Retries and two limits were added."]
+    assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
     assert memory.quarantine() == []
 
 
@@ -426,7 +441,7 @@ def test_what_is_no_longer_untrusted_leaves_quarantine_empty(memory: Memory) -> 
     chat.append(role="user", content="Now add a limit as well, please.")
     learn(memory, "a", told("Retries and two limits were added."), Learning(untrusted=()))
     assert memory.quarantine() == []
-    assert texts(episodes(memory)) == ["Retries and two limits were added."]
+    assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
 
 
 # What others wrote or took back

@@ -60,9 +60,35 @@ def test_with_a_model_in_its_words(memory: Memory) -> None:
     )
     episode = ended(memory, "shop", llm=model)
     assert episode is not None
-    assert (episode.text, episode.meta["learned"], episode.meta["model"]) == (told, "episode v1", "Model")
+    assert (episode.meta["learned"], episode.meta["model"]) == ("episode v1", "Model")
+    assert episode.text == (
+        f"{told} Files: src/shop/sessions.py. Decided: {SESSION[2]} Outcome: {SESSION[5]}"
+    )
     assert episode.meta["files"] == ["src/shop/sessions.py"]
     assert all(text in model.asked("episode")[0] for text in SESSION)
+
+
+def test_what_was_decided_and_came_of_it_is_found_and_shown(memory: Memory) -> None:
+    model = Model(
+        {
+            "observe": finds(),
+            "reflect": offers(),
+            "episode": lambda _: {
+                "summary": "The sessions of the shop were moved.",
+                "files": [],
+                "decisions": ["Vouchers stay where they are until the audit of the harbour office."],
+                "outcome": "The telescope of the lighthouse is still waiting for its lens.",
+            },
+        }
+    )
+    episode = ended(memory, "shop", llm=model)
+    assert episode is not None
+    for query in ("Which audit do the vouchers wait for?", "What does the telescope still lack?"):
+        assert [hit.id for hit in memory.recall(query, kinds=["episode"])] == [episode.id]
+        prompt = memory.chat("next").prompt(budget=4_000, query=query)
+        shown = "\n".join((prompt.system, *(str(message["content"]) for message in prompt.messages)))
+        assert "until the audit of the harbour office" in shown
+        assert "still waiting for its lens" in shown
 
 
 def test_the_same_messages_give_the_same_episode(clock: Clock) -> None:

@@ -84,7 +84,7 @@ def test_a_session_longer_than_a_page_is_read_to_its_end(
     assert space.verify().ok
     assert space.verify().checked["messages"] == 15
     damage(space, sql("DELETE FROM messages WHERE space = :space AND seq = 12"))
-    assert "message 12 is missing" in " ".join(space.verify().problems)
+    assert "message a#12 is missing" in " ".join(space.verify().problems)
 
 
 # What is wrong with the log
@@ -92,11 +92,11 @@ def test_a_session_longer_than_a_page_is_read_to_its_end(
 LOG: Mapping[str, tuple[str, str]] = {
     "the first message": (
         "DELETE FROM messages WHERE space = :space AND chat = 'chat0' AND seq = 1",
-        "1 is missing",
+        "message chat0#1 is missing",
     ),
     "a message": (
         "DELETE FROM messages WHERE space = :space AND chat = 'chat0' AND seq = 7",
-        "message 7 is missing",
+        "message chat0#7 is missing",
     ),
     "the last message": (
         "DELETE FROM messages WHERE space = :space AND chat = 'chat0' AND seq = 20",
@@ -125,7 +125,7 @@ LOG: Mapping[str, tuple[str, str]] = {
     ),
     "a time out of range": (
         "UPDATE messages SET at = 9000000000000000000 WHERE space = :space AND chat = 'chat0' AND seq = 3",
-        "Message 3 cannot be read",
+        "Message chat0#3 cannot be read",
     ),
     "a number of a document": (
         "UPDATE messages SET doc = 1000 WHERE space = :space AND chat = 'chat0' AND seq = 3",
@@ -133,27 +133,27 @@ LOG: Mapping[str, tuple[str, str]] = {
     ),
     "calls that are no JSON": (
         "UPDATE messages SET calls = '[[' WHERE space = :space AND chat = 'tools' AND seq = 1",
-        "Message 1 cannot be read",
+        "Message tools#1 cannot be read",
     ),
     "calls of another shape": (
         "UPDATE messages SET calls = '[1]' WHERE space = :space AND chat = 'tools' AND seq = 1",
-        "Message 1 cannot be read",
+        "Message tools#1 cannot be read",
     ),
     "a payload that is no JSON": (
         "UPDATE messages SET raw = '{' WHERE space = :space AND chat = 'tools' AND seq = 3",
-        "Message 3 cannot be read",
+        "Message tools#3 cannot be read",
     ),
     "meta that is no JSON": (
         "UPDATE messages SET meta = 'x' WHERE space = :space AND chat = 'tools' AND seq = 2",
-        "Message 2 cannot be read",
+        "Message tools#2 cannot be read",
     ),
     "answers that are no JSON": (
         "UPDATE messages SET answers = 'x' WHERE space = :space AND chat = 'tools' AND seq = 2",
-        "Message 2 cannot be read",
+        "Message tools#2 cannot be read",
     ),
     "an answer to no call": (
         "UPDATE messages SET answers = '[\"c9\"]' WHERE space = :space AND chat = 'tools' AND seq = 2",
-        "message 2 answers a call that no earlier message made",
+        "message tools#2 answers a call that no earlier message made",
     ),
 }
 

@@ -106,7 +106,7 @@ def test_many_changes_are_counted(filled: str) -> None:
         memory.chat("long").append([{"role": "user", "content": f"word{n}"} for n in range(50)])
         change(filled, "UPDATE messages SET content = 'x' WHERE chat = 'long'")
         problems = "\n".join(memory.verify().problems)
-        assert problems.count("chat 'long': message") == 20
+        assert problems.count("message long#") == 20
         assert "30 more rows of the table messages" in problems
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sqlite3
 import stat
@@ -17,6 +18,7 @@ from holdfast import Damaged, InvalidInput, Memory
 from holdfast.store import whole
 from holdfast.store.pages import Found, Pages
 from holdfast.store.salvage import salvage
+from holdfast.text.references import read_reference
 from programs import start
 
 PAGE = 4096
@@ -138,6 +140,17 @@ def test_every_row_that_is_not_on_a_damaged_page_is_saved(sound: Path, tmp_path:
         assert memory.verify().problems == ()
 
 
+def test_messages_that_are_lost_are_named_as_they_are_asked_for(sound: Path, tmp_path: Path) -> None:
+    content = bytearray(sound.read_bytes())
+    lying = on_page(sound)
+    page = next(page for page, keys in lying.items() if ("chat3", 50) in keys)
+    noise(content, page, random.Random(1))
+    (tmp_path / "memory.db").write_bytes(content)
+    lost = "\n".join(salvage(tmp_path / "memory.db", tmp_path / "new.db").lost)
+    named = [read_reference(word) for word in re.findall(r"chat\d#[\d-]+", lost)]
+    assert {(one.chat, seq) for one in named if one for seq in range(one.first, one.last + 1)} == lying[page]
+
+
 def test_no_row_is_made_of_what_is_not_ours(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", user="ada") as memory:
         memory.remember("The cup is red", "finding")
@@ -152,7 +165,7 @@ def test_a_changed_byte_is_saved_as_it_is_and_named_by_verify(sound: Path, tmp_p
     salvage(tmp_path / "memory.db", tmp_path / "new.db")
     with Memory(tmp_path / "new.db", tenant="acme", user="ada") as memory:
         assert [problem for problem in memory.verify().problems if "checksum" in problem] == [
-            "chat 'chat3': message 18 has another checksum than when it was written"
+            "message chat3#18 has another checksum than when it was written"
         ]
 
 

@@ -19,6 +19,7 @@ from holdfast.context.window import Lossless
 from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.text.clean import clean
+from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import ROLES, Message, Role, check_count
 
@@ -144,7 +145,7 @@ class HoldfastSession:
         while (found := await self._newest(2)).items:
             newest = found.items[0]
             try:
-                await _settled(self._chat.append([_taken_back(found)]))
+                await _settled(self._chat.append([_taken_back(found, self.session_id)]))
             except Conflict:  # another was faster, so it is the one before
                 if newest.id == refused:  # or else it was not us who wrote that
                     raise
@@ -178,7 +179,11 @@ class HoldfastSession:
         if not messages or _ids(found.items[: len(messages)]) != _ids(reversed(messages)):
             return False
         try:
-            await _settled(self._chat.append([_taken_back(found, len(messages)), *map(_message, output)]))
+            await _settled(
+                self._chat.append(
+                    [_taken_back(found, self.session_id, len(messages)), *map(_message, output)]
+                )
+            )
         except Conflict:  # another was faster
             return False
         return True
@@ -282,7 +287,7 @@ def _item(message: Message) -> TResponseInputItem:
     return cast("TResponseInputItem", message.raw)
 
 
-def _taken_back(found: _Found, count: int = 1) -> Message:
+def _taken_back(found: _Found, chat: str, count: int = 1) -> Message:
     """Make the message by which the newest items are taken back: of two for the same newest one, the log takes only the first.
 
     It also says where who reads backwards can go on when he comes to what was the newest message: at the next item, with
@@ -301,9 +306,9 @@ def _taken_back(found: _Found, count: int = 1) -> Message:
         meta |= {"next": others[0].id, "below": others[0].seq}
     if also or others:
         meta["gone"] = sorted(found.gone.union(_ids(also)))
-    text = f"[message {newest.seq} was taken back]"
+    text = f"[message {write_reference(chat, newest.seq)} was taken back]"
     if also:
-        text = f"[messages {also[-1].seq} to {newest.seq} were compacted]"
+        text = f"[messages {write_reference(chat, also[-1].seq, newest.seq)} were compacted]"
     return Message("system", text, id=f"taken-back-{newest.id}", meta=meta)
 
 

@@ -140,7 +140,8 @@ def _more(options: Options, memory: Memory, hit: Hit, known: Mapping[str, ChatIn
     if hit.source == "summary":
         return f"What is behind the first: {options.line('expand', hit.id)}"
     holder = options if hit.chat in known else shared
-    return f"Read around the first: {holder.line('show', hit.chat, '--before', hit.seq + 4, '--limit', 8)}"
+    around = write_reference(hit.chat, max(1, hit.seq - 4), hit.seq + 3)
+    return f"Read around the first: {holder.line('show', around)}"
 
 
 def _say_nothing_found(screen: Screen, options: Options, *, empty: bool, filtered: bool) -> None:
@@ -183,7 +184,7 @@ def _where(hit: Hit, title: str) -> list[Part]:
     if hit.source == "summary":
         place = f"({write_reference(hit.chat, hit.seq, hit.last)}, {hit.id})"
         return [f"  of {title}  " if title else "  of ", (place, "dim")]
-    place = write_reference(hit.chat, hit.seq) if hit.seq else hit.chat
+    place = write_reference(hit.chat, hit.seq, hit.last or None) if hit.seq else hit.chat
     if hit.source == "message":
         return [f"  in {title}  " if title else "  in ", (f"({place})", "dim")]
     learned = f"  learned in {title}{'  ' if title else ''}" if hit.chat else f"  from {hit.actor}  "

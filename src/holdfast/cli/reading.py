@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Annotated, cast
 
 import typer
@@ -158,8 +159,8 @@ def _show(
         screen.say("No messages there.")
     elif len(messages) < total:
         first, last = messages[0].seq, messages[-1].seq
-        earlier = f" Earlier: --before {first}." if first > 1 else ""
-        later = f" Later: --after {last}." if last < total else ""
+        earlier = f" Earlier: --before {quote(write_reference(info.id, first))}." if first > 1 else ""
+        later = f" Later: --after {quote(write_reference(info.id, last))}." if last < total else ""
         shown = write_reference(info.id, first, last)
         screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
 

@@ -9,7 +9,7 @@ from holdfast.cli.screen import Part, Screen, answer, count, plain, when
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
-from holdfast.types import Change, Record
+from holdfast.types import Change, Record, Wording
 
 _SHORT = 160  # characters of a text in a list
 _QUOTE = "quote"  # of the metadata, the words that a record rests on
@@ -158,9 +158,15 @@ def learned(record: Record) -> str:
     return ", ".join(part for part in (chat, *sources) if part)
 
 
-def place(record: Record) -> str:
+def place(record: Record | Wording) -> str:
     """Name the chat that a record was learned in, and the messages; nothing if it was learned elsewhere."""
     return write_reference(record.chat, *record.messages) if record.messages else record.chat
+
+
+def _again(one: Wording, text: str) -> str:
+    """Say in which words and messages a record was said again; no words where they are those of its text."""
+    words, where = "" if one.text == text else short(one.text), place(one)
+    return f"{words} ({where})" if words and where else words or where
 
 
 def show_record(screen: Screen, record: Record, options: Options) -> None:
@@ -175,9 +181,7 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
         "learned": learned(record),
         "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
         "said": f"{count(record.evidence, 'time')}",
-        "also": "; ".join(
-            dict.fromkeys(short(one.text) for one in record.wordings if one.text != record.text)
-        ),
+        "also": "; ".join(filter(None, dict.fromkeys(_again(one, record.text) for one in record.wordings))),
         "true": valid(record),
         "category": record.category,
         "tags": ", ".join(record.tags),
@@ -191,9 +195,7 @@ def show_record(screen: Screen, record: Record, options: Options) -> None:
     }
     screen.facts(*((name, value) for name, value in facts.items() if value))
     if record.chat and record.messages:
-        first, last = record.messages
-        there = ("--after", first - 1, "--limit", last - first + 1)
-        screen.say((f"Read what was said: {options.line('show', record.chat, *there)}", "dim"))
+        screen.say((f"Read what was said: {options.line('show', place(record))}", "dim"))
 
 
 def show_history(screen: Screen, changes: Iterable[Change]) -> None:

@@ -24,6 +24,7 @@ from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.store import log, summaries
 from holdfast.store.rows import EPOCH
 from holdfast.store.summaries import Draft
+from holdfast.text.references import write_reference
 from holdfast.text.shorten import shown
 from holdfast.text.tokens import MESSAGE_OVERHEAD
 from holdfast.types import MAX_COUNT, CompactionResult, Summary
@@ -387,7 +388,8 @@ class _Work:
             )
         if self._model and self._report:
             first, last = batch[0].first, batch[len(asking) - 1].last
-            self._report(self.account(f"{self._model.name} is asked about messages {first} to {last}."))
+            said = write_reference(self._session.chat, first, last)
+            self._report(self.account(f"{self._model.name} is asked about messages {said}."))
         written = yield asking
         self._calls += sum(one.calls for one in written)
         self._asked += sum(one.prompt_tokens for one in written)

@@ -110,7 +110,7 @@ def compose(messages: Sequence[Message]) -> Episode:
     files = _key_files(told)
     outcome = _outcome(told)
     found = _main_decisions(told, outcome)
-    text = _told(_asked(told), files, found, outcome)
+    text = _told(_labelled(*zip(("Asked", "Later"), _asked(told), strict=False)), files, found, outcome)
     return Episode(text, _turns(told), files, found, outcome)
 
 
@@ -126,8 +126,9 @@ def question(episode: Episode, transcript: str, prompt: Prompt) -> Question:
 def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
     """Take what a model said about a session in place of what rules made of it; what it left out stays as it was.
 
-    A summary that is too long, also for the transcript, is cut; files that stand neither in the transcript nor in the
-    episode are dropped, and so are decisions and an outcome of one word.
+    What the summary does not say of the files, the decisions and the outcome is written behind it. A summary that is too
+    long, also for the transcript, is cut; files that stand neither in the transcript nor in the episode are dropped, and so
+    are decisions and an outcome of one word.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
@@ -135,21 +136,21 @@ def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
     """
     given = table(parse(answer), "the answer")
     most = min(LONGEST, max(_ASKED, len(transcript))) if transcript else LONGEST
-    text = cut(_line(picked(given, "summary")), most)
-    if says_too_little(text):
+    summary = cut(_line(picked(given, "summary")), most)
+    if says_too_little(summary):
         raise Unreadable("its summary is missing or says nothing.")
     known = "\n".join((episode.text, *episode.files, transcript))
     files = [path for path in _lines(picked(given, "files")) if _stands_in(path, known)]
-    told = (one for one in _lines(picked(given, "decisions")) if not says_too_little(one))
-    found = [cut(one, _DECISION) for one in told]
+    decisions = (one for one in _lines(picked(given, "decisions")) if not says_too_little(one))
+    found = [cut(one, _DECISION) for one in decisions]
     outcome = cut(_line(picked(given, "outcome")), _OUTCOME)
-    return replace(
+    told = replace(
         episode,
-        text=text,
         files=tuple(dict.fromkeys(files))[:MOST_FILES] or episode.files,
         decisions=tuple(dict.fromkeys(found))[:MOST_DECISIONS] or episode.decisions,
         outcome=episode.outcome if says_too_little(outcome) else outcome,
     )
+    return replace(told, text=_with_rest(summary, told))
 
 
 def _turns(told: Iterable[Spoken]) -> int:
@@ -304,29 +305,30 @@ def _report(text: str) -> str:
     )
 
 
-def _told(asked: Sequence[str], files: Sequence[str], found: Sequence[str], outcome: str) -> str:
-    """Write an episode; what matters least goes first until it fits."""
-    files, found = list(files), list(found)
-    while True:
-        text = " ".join(
-            f"{label}: {_ended(part)}"
-            for label, part in (
-                ("Asked", asked[0] if asked else ""),
-                ("Later", asked[1] if len(asked) > 1 else ""),
-                ("Files", ", ".join(files)),
-                ("Decided", " ".join(map(_ended, found))),
-                ("Outcome", outcome),
-            )
-            if part
-        )
-        if len(text) <= LONGEST:
-            return text
-        if len(found) > 1:
-            found.pop()
-        elif len(files) > 1:
-            files.pop()
-        else:
-            return cut(text, LONGEST)
+def _with_rest(summary: str, episode: Episode) -> str:
+    """Write behind a summary what it does not say of an episode, for which it gives way where both are too long."""
+    kept = cut(summary, LONGEST - len(_told(".", (), episode.decisions, episode.outcome)))
+    found = [one for one in episode.decisions if not _says(kept, one)]
+    outcome = "" if _says(" ".join((kept, *found)), episode.outcome) else episode.outcome
+    return _told(kept, [path for path in episode.files if not _stands_in(path, kept)], found, outcome)
+
+
+def _says(text: str, part: str) -> bool:
+    """Say whether a part stands in a text word for word; in other words it might say something else, such as a number."""
+    words, others = (f" {' '.join(_WORD.findall(one.lower()))} " for one in (text, part))
+    return others in words
+
+
+def _told(start: str, files: Sequence[str], found: Sequence[str], outcome: str) -> str:
+    """Write an episode; the files that matter least go until it fits."""
+    parts = (("Files", ", ".join(files)), ("Decided", " ".join(map(_ended, found))), ("Outcome", outcome))
+    rest = _labelled(*parts)
+    text = f"{_ended(start)} {rest}" if start and rest else start or rest
+    return _told(start, files[:-1], found, outcome) if files and len(text) > LONGEST else text
+
+
+def _labelled(*parts: tuple[str, str]) -> str:
+    return " ".join(f"{label}: {_ended(part)}" for label, part in parts if part)
 
 
 def _ended(text: str) -> str:

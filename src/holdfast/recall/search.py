@@ -334,6 +334,7 @@ def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
 
 
 def _record_hit(found: _Found, record: Record) -> Hit:
+    first, last = record.messages or (0, 0)
     released = ("released",) if record.trust == "released" else ()
     return Hit(
         "record",
@@ -341,7 +342,8 @@ def _record_hit(found: _Found, record: Record) -> Hit:
         found.score,
         id=record.id,
         chat=record.chat,
-        seq=record.messages[0] if record.messages else 0,
+        seq=first,
+        last=last,
         role=record.by,
         name=None,
         at=record.at or EPOCH,

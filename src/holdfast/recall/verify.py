@@ -15,6 +15,7 @@ from holdfast.store import segments as stored
 from holdfast.store.database import open_database
 from holdfast.store.rows import EPOCH, to_micros
 from holdfast.store.whole import spaces
+from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Summary, Verification
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def check_rows(db: Database, space: str, key: bytes, checked: dict[str, int]) ->
 def _name(table: str, row: Mapping[str, Any]) -> str:
     chat = f"chat {row.get('chat')!r}"
     return {
-        "messages": lambda: f"{chat}: message {row['seq']}",
+        "messages": lambda: f"message {write_reference(row['chat'], row['seq'])}",
         "records": lambda: f"version {row['version']} of what is known",
         "summaries": lambda: f"{chat}: summary {row['id']}",
         "sessions": lambda: f"{chat}: its row",
@@ -144,7 +145,7 @@ def _check_session(
             if message.seq != seq + 1:
                 missing += message.seq - seq - 1
                 if not session.erased:
-                    yield f"chat {session.chat!r}: message {seq + 1} is missing"
+                    yield f"message {write_reference(session.chat, seq + 1)} is missing"
             seq = message.seq
             tokens += message.tokens
             times.append(to_micros(message.at or EPOCH))
@@ -152,7 +153,8 @@ def _check_session(
             checked["messages"] += 1
             checked["tool results"] += len(message.answers)
             if not session.erased and not calls.issuperset(message.answers):
-                yield f"chat {session.chat!r}: message {seq} answers a call that no earlier message made"
+                name = write_reference(session.chat, seq)
+                yield f"message {name} answers a call that no earlier message made"
         if len(page) < _BATCH:
             break
     missing += max(0, session.length - seq) if session.erased else 0
@@ -190,12 +192,14 @@ def _check_tree(
         elif children and not node.depth:
             yield f"{name}: summary {node.id} is a leaf and has children"
         if said[node.id] != (node.messages, node.source_tokens, node.since, node.until):
-            yield f"{name}: summary {node.id} counts other messages than those from {node.first} to {node.last}"
+            behind = write_reference(session.chat, node.first, node.last)
+            yield f"{name}: summary {node.id} counts other messages than {behind}"
     frontier = sorted(by_parent.pop("", []), key=lambda node: node.first)
     for parent in by_parent:
         yield f"{name}: summaries are part of {parent}, which is not there"
     if not _joined(frontier, 1, session.covered):
-        yield f"{name}: its summaries do not cover the messages from 1 to {session.covered}, each once"
+        last = write_reference(session.chat, session.covered)
+        yield f"{name}: its summaries do not cover each message up to {last} once"
     counted = [
         sum(column)
         for column in zip(*((n.messages, n.source_tokens, n.tokens) for n in frontier), strict=True)

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
@@ -15,6 +16,7 @@ from holdfast.store.database import repeated
 from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
 from holdfast.store.sessions import put_label
 from holdfast.text.masking import FLAG, mask
+from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
 
@@ -143,7 +145,8 @@ def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) ->
         *_rows_in(tx, "doc", ours, "AND chat = :chat AND given = 0", **keys),
     ]
     wanted = set(ids)
-    return {message.id: message for message in to_messages(row[2:] for row in found) if message.id in wanted}
+    messages = to_messages((row[2:] for row in found), (row[1] for row in found))
+    return {message.id: message for message in messages if message.id in wanted}
 
 
 def with_ids(db: Database, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
@@ -254,7 +257,7 @@ def read(
             before=MAX_COUNT if before is None else before,
             limit=MAX_COUNT if limit is None else limit,
         )
-    return to_messages(rows if order == "ASC" else reversed(rows))
+    return to_messages(rows if order == "ASC" else reversed(rows), repeat(chat))
 
 
 def backward(db: Database, space: str, chat: str, expected: int = _PAGE) -> Iterator[Message]:
@@ -266,7 +269,7 @@ def backward(db: Database, space: str, chat: str, expected: int = _PAGE) -> Iter
     while True:
         with db.reading() as connection:
             rows = connection.all(_BACKWARD, space=space, chat=chat, before=before, page=page)
-        yield from to_messages(rows)
+        yield from to_messages(rows, repeat(chat))
         if len(rows) < page:
             return
         before, page = rows[-1][0], max(16, page // 8)
@@ -328,7 +331,7 @@ def outline(db: Database, space: str, chat: str, after: int) -> list[Line]:
         ]
     except (ValueError, TypeError, LookupError) as error:
         raise Damaged(
-            f"A message of chat {chat!r} after {after} cannot be read ({error}).",
+            f"A message after {write_reference(chat, after)} cannot be read ({error}).",
             "Restore a backup of the database.",
         ) from error
 
@@ -337,7 +340,7 @@ def by_doc(db: Database, space: str, docs: Sequence[int]) -> list[tuple[int, str
     """Read messages by their document numbers, each with its number and its chat."""
     with db.reading() as connection:
         rows = list(_rows_in(connection, "doc", docs, space=space))
-    messages = to_messages(row[2:] for row in rows)
+    messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
     return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.payload import cleaned
+from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -65,15 +66,15 @@ class _Draft:
     shown: tuple[str, ...]
 
 
-def to_messages(rows: Iterable[Row]) -> list[Message]:
-    """Make messages of rows of the log; one loop without calls, because a window is hundreds of them.
+def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
+    """Make messages of rows of the log, each of a chat; one loop without calls, because a window is hundreds of them.
 
     Raises:
         Damaged: a part of a row is not what was stored.
 
     """
     messages: list[Message] = []
-    for row in rows:
+    for row, chat in zip(rows, chats, strict=False):
         draft = _Draft()
         (
             draft.seq,
@@ -101,7 +102,8 @@ def to_messages(rows: Iterable[Row]) -> list[Message]:
             draft.shown = tuple(json.loads(shown)) if shown else ()
         except (ValueError, TypeError, OverflowError) as error:
             raise Damaged(
-                f"Message {draft.seq} cannot be read ({error}).", "Restore a backup of the database."
+                f"Message {write_reference(chat, draft.seq)} cannot be read ({error}).",
+                "Restore a backup of the database.",
             ) from error
         if raw == "":
             draft.raw = {"role": draft.role, "content": draft.content}

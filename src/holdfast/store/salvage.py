@@ -6,8 +6,9 @@ import json
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from holdfast.store.pages import Cell, Found, Lost, Pages
 from holdfast.store.receipts import FILE
 from holdfast.store.tables import Column, Table, tables
 from holdfast.store.whole import put
+from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ class _Saving:
             self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
         if versions:
-            self.lost.append(f"{_whose(space)}: the versions {_listed(versions)} of what is known")
+            self.lost.append(f"{_whose(space)}: the versions {_listed(versions, _range)} of what is known")
         numbers = [row["number"] for row in self._found["summaries"].values() if row["space"] == space]
         top = {"version": newest, "docs": docs[-1][1] if docs else self._stated(space, "docs")}
         top["summaries"] = self._newest(space, "summaries", *numbers)
@@ -165,11 +167,12 @@ class _Saving:
         lost = sum(last - first + 1 for first, last in gone) - erased
         if session is None:
             self.lost.append(
-                f"{_whose(space)}, chat {chat!r}: its title, its agent, its metadata, and whether messages after {length} were there"
+                f"{_whose(space)}, chat {chat!r}: its title, its agent, its metadata, "
+                f"and whether messages after {write_reference(chat, length)} were there"
             )
         if lost > 0:
             self.lost.append(
-                f"{_whose(space)}, chat {chat!r}: the messages {_listed(gone)}"
+                f"{_whose(space)}: the messages {_listed(gone, partial(write_reference, chat))}"
                 + (f", {erased} of which were erased" if erased else "")
             )
         first = messages[0]["doc"] if messages else 1
@@ -361,8 +364,12 @@ def _note_loss(
     put(tx, "erasures", {**row, "checksum": seal("erasures", row, tx.key)})
 
 
-def _listed(gaps: list[tuple[int, int]]) -> str:
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in gaps[:_NAMED]]
+def _range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _listed(gaps: list[tuple[int, int]], name: Callable[[int, int], str]) -> str:
+    shown = [name(*gap) for gap in gaps[:_NAMED]]
     return ", ".join(shown) + (", …" if len(gaps) > _NAMED else "")
 
 

@@ -282,7 +282,7 @@ def covered(
         return (count, int(tokens), from_micros(since), from_micros(until)) if count else None
     except (OverflowError, TypeError, ValueError) as error:
         raise Damaged(
-            f"A message of {first} to {last} has a time or tokens that are none.",
+            f"A message of {write_reference(chat, first, last)} has a time or tokens that are none.",
             "Restore a backup of the database.",
         ) from error
 
