@@ -124,4 +124,5 @@ _NEEDS = {
     "anthropic": "The Anthropic memory tool needs anthropic.",
     "openai-agents": "The session needs the OpenAI Agents SDK.",
     "pydantic-ai": "The adapter for pydantic-ai needs pydantic-ai.",
+    "tiktoken": "The tokenizer of a model needs tiktoken.",
 }
