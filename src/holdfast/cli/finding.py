@@ -52,7 +52,7 @@ _Kinds = Annotated[
 _Sources = Annotated[
     list[str] | None,
     typer.Option(
-        parser=_source, metavar="|".join(SOURCES), help="Only what is one of these; may be repeated."
+        parser=_source, metavar="SOURCE", help=f"Only what is this, may be repeated: {', '.join(SOURCES)}."
     ),
 ]
 _TagsOnly = Annotated[

@@ -125,8 +125,9 @@ def episodes(
     strategy: Annotated[
         str,
         typer.Option(
-            metavar="index|projection|recency|llm",
-            help="How to rank: as recall does, by similar words, the newest first, or by a model.",
+            metavar="STRATEGY",
+            help="How to rank: index, as recall does; projection, by similar words; recency, the newest first; llm, by a "
+            "model.",
         ),
     ] = "index",
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,

@@ -40,7 +40,9 @@ def jobs(
     *,
     status: Annotated[
         str | None,
-        typer.Option(parser=_status, metavar="|".join(_STATUSES), help="Only those that are so."),
+        typer.Option(
+            parser=_status, metavar="STATUS", help=f"Only those that are so: {', '.join(_STATUSES)}."
+        ),
     ] = None,
     retry: Annotated[
         str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
