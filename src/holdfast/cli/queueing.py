@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from holdfast.cli.given import moment
 from holdfast.cli.options import Options
 from holdfast.cli.outcomes import Titles, is_due, needs_model, quiet, until
-from holdfast.cli.reading import ChatId, check_chat, known_chats
+from holdfast.cli.reading import ChatId, known_chats, the_chat
 from holdfast.cli.screen import Screen, answer, count, plain, safe, when
 from holdfast.cli.summaries import fitted
 from holdfast.cli.wording import in_options
@@ -148,10 +148,8 @@ def end(options: Options, *, chat: ChatId) -> None:
     For example: holdfast end porto-trip
     """
     with quiet(), options.open() as memory:
-        known = known_chats(memory)
-        check_chat(options, chat, known)
+        title = the_chat(options, memory, chat).title
         left = memory.chat(chat).end()
-    title = known[chat].title
     if options.json:
         answer({"chat": chat, "title": title, "jobs": plain(left)})
         return
