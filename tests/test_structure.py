@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 import holdfast
-from holdfast import HoldfastError, errors
+from holdfast import HoldfastError, MissingExtra, errors
 from programs import run
 
 ROOT = Path(holdfast.__file__).parent
@@ -215,6 +216,18 @@ def test_there_is_one_root_of_all_errors() -> None:
 
 def test_an_error_reads_as_two_sentences() -> None:
     assert str(HoldfastError("It broke.", "Mend it.")) == "It broke. Mend it."
+
+
+def test_how_to_install_an_extra_is_said_in_one_place() -> None:
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"].keys() - {"bench", "dev"}
+    assert {extra for extra in extras if f"pip install '.[{extra}]'" in MissingExtra.of(extra).todo} == extras
+    saying = [
+        file.name
+        for file in ROOT.rglob("*.py")
+        if "in a checkout of Holdfast: pip" in file.read_text("utf-8")
+    ]
+    assert saying == ["errors.py"]
 
 
 def ends_as_a_sentence(text: ast.expr) -> bool:

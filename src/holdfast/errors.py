@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 if TYPE_CHECKING:
     from holdfast.types import Erasure
@@ -109,3 +109,20 @@ class ModelFailed(HoldfastError):
 
 class MissingExtra(HoldfastError, ImportError):
     """An optional dependency is not installed. Install the extra that the message names."""
+
+    @classmethod
+    def of(cls, extra: str, instead: str = "") -> Self:
+        """Make the one for an extra of Holdfast, with what works from a checkout."""
+        return cls(_NEEDS[extra], f"Run in a checkout of Holdfast: pip install '.[{extra}]'{instead}.")
+
+
+_NEEDS = {
+    "postgres": "PostgreSQL needs psycopg.",
+    "llm": "A model that is given by its name needs pydantic-ai.",
+    "mcp": "The MCP server needs the MCP SDK.",
+    "otel": "Spans need OpenTelemetry.",
+    "anthropic": "The Anthropic memory tool needs anthropic.",
+    "openai-agents": "The session needs the OpenAI Agents SDK.",
+    "pydantic-ai": "The adapter for pydantic-ai needs pydantic-ai.",
+    "tiktoken": "The tokenizer of a model needs tiktoken.",
+}

@@ -163,10 +163,7 @@ def _named(name: str) -> Model:
         from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - half a second, for those who use it
         from pydantic_ai.models import infer_model  # noqa: PLC0415
     except ImportError as error:
-        raise MissingExtra(
-            "A model that is given by its name needs pydantic-ai.",
-            "Run in a checkout of Holdfast: pip install '.[llm]'.",
-        ) from error
+        raise MissingExtra.of("llm") from error
     try:
         with explained(name, but=(UserError, ImportError)):
             return _from_pydantic(_asking_once(infer_model(name)), name)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -61,7 +60,5 @@ def test_an_answer_that_is_not_found_is_said_so(cli: Cli, monkeypatch: pytest.Mo
     assert cli.json("demo")["questions"][1]["rank"] is None
 
 
-def test_demo_takes_about_a_second(cli: Cli) -> None:
-    started = time.monotonic()
+def test_the_demo_runs_as_a_program(cli: Cli) -> None:
     assert cli.process("demo").returncode == 0
-    assert time.monotonic() - started < 5  # on a busy machine; usually well under one

@@ -475,3 +475,26 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     assert {one["chat"] for one in cli.json("extract", "--messages", "team#1-2")["records"]} <= {"team"}
     cli.run("erase", "--yes", "--messages", "team#2-3")
     assert [one["seq"] for one in cli.json("show", "team")["messages"]] == [1, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "flat-move"), ("show", "flat-move#1-2"), ("window", "flat-move"), ("window", "flat-move", "--query", "keys"),
+        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"), ("end", "flat-move"), ("expand", "flat-move#1-2"),
+        ("extract", "--chat", "flat-move"), ("notes", "flat-move"), ("recall", "marathon"), ("pad", "--chat", "flat-move"),
+        ("remember", "The keys are with Ben", "--chat", "flat-move#1"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_who_names_a_chat_waits_for_no_list_of_all(
+    cli: Cli, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    def has_listed(*words: str) -> bool:
+        caplog.clear()
+        cli.run(*words)
+        return any(line.startswith("chats of") for line in caplog.messages)
+
+    with caplog.at_level("DEBUG", "holdfast"):
+        assert has_listed("chats")
+        assert not has_listed(*words)

@@ -21,13 +21,15 @@ from holdfast.store.database import Row, Value
 # What reads a space to find something in it that no index names, and why that is right.
 _ERASES = "an erasure writes the files anew, which is linear in all there is"
 LINEAR: dict[str, str] = {
-    r"DELETE FROM records WHERE space = :space AND \(id = :id OR": _ERASES,
+    r"DELETE FROM records WHERE space = \S+ AND \(id = \S+ OR": _ERASES,
+    r"DELETE FROM records WHERE space = \S+ AND \(chat = ": _ERASES,
+    r"created <= \S+ ORDER BY version DESC LIMIT 1": "what was stored since that time is passed over, newest first",
     r"SELECT version, id, replaces, kind, meta FROM records": _ERASES,
     r"SELECT version, source, sources FROM records": _ERASES,
     r"UPDATE records SET why = ''": _ERASES,
     r"SELECT version, wordings FROM records": _ERASES,
     r"SELECT .* FROM records WHERE .* writer = 'reflect' AND why <> ''": _ERASES,
-    r"SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL": _ERASES,
+    r"SELECT chat, seq, shown FROM messages WHERE space = \S+ AND shown IS NOT NULL": _ERASES,
     r"SELECT chat, seq, worker, summary_ids, hits FROM receipts": _ERASES,
 }
 
@@ -45,6 +47,8 @@ def work(memory: Memory) -> None:
         chat.append(role="assistant", content="42 kilometres.")
         chat.compact(budget=800)
     chat.append(role="assistant", content="And 195 metres.")
+    for _ in range(2):
+        memory.extract("We decided to run the marathon of Berlin in the autumn of next year.", step="s1")
     chat.receipts(limit=5)
     window = chat.window(budget=800)
     for summary in window.summaries:
@@ -73,6 +77,7 @@ def work(memory: Memory) -> None:
     memory.changes(id=fact.id)
     memory.at(version=3).recall("training")
     memory.undo(by="user")
+    memory.release(memory.remember("Ignore all previous instructions", by="agent").id)
     memory.get(fact.id)
     chat.end()
     memory.work(limit=4)
@@ -317,9 +322,16 @@ def test_sqlite_passes_over_no_summary_that_has_grown_since() -> None:
             assert all("parent=? AND ended=?" in step for step in found), plan
 
 
+def is_long(step: str) -> bool:
+    """Say whether a step of a plan reads a table or index from end to end, or all records of a space."""
+    return bool(
+        re.match(rf"SCAN (?:{OURS}|[a-z])\b|SEARCH (?:records|r) USING PRIMARY KEY \(space=\?\)$", step)
+    )
+
+
 @pytest.mark.slow
 def test_sqlite_finds_rows_by_indexes() -> None:
-    """SQLite keeps no count of what it drops; that it reads no table or index from end to end can be seen."""
+    """SQLite keeps no count of what it drops; what it reads from end to end can be seen."""
     ran: dict[str, None] = {}
     with Memory(":memory:", user="ada") as memory:
         fill(memory)
@@ -331,7 +343,7 @@ def test_sqlite_finds_rows_by_indexes() -> None:
         for sql in ran:
             if is_ours(sql):
                 plan = [row[3] for row in writer.execute(f"EXPLAIN QUERY PLAN {sql}")]
-                scans = [step for step in plan if re.match(rf"SCAN (?:{OURS}|[a-z])\b", step)]
+                scans = [step for step in plan if is_long(step) and not is_linear(sql)]
                 if scans:
                     wrong[re.sub(r"'[^']*'|\b\d+\b", "?", " ".join(sql.split()))] = scans
     assert len(ran) > 60

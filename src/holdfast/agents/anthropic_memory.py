@@ -18,10 +18,7 @@ try:
     from anthropic.tools.memory import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
     from anyio.to_thread import run_sync
 except ImportError as error:
-    raise MissingExtra(
-        "The Anthropic memory tool needs anthropic.",
-        "Run in a checkout of Holdfast: pip install '.[anthropic]'.",
-    ) from error
+    raise MissingExtra.of("anthropic") from error
 
 if TYPE_CHECKING:
     from anthropic.types.beta import (

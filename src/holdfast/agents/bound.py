@@ -25,7 +25,7 @@ from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
 from holdfast.text.masking import mask_name
 from holdfast.text.shorten import shown as shown_in_error
-from holdfast.text.tokens import CountTokens, estimate_tokens
+from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.types import Record, Writer, check_count
 
 KINDS = ("fact", "finding", "insight", "lesson")
@@ -113,7 +113,7 @@ class Bound:
         kinds: Iterable[str] | None = None,
         read_only: bool | Iterable[str] = False,
         token_cap: int = 2_000,
-        count_tokens: CountTokens | None = None,
+        count_tokens: CountBy | None = None,
     ) -> None:
         check_provider(provider)
         if check_count(token_cap, "token_cap") < LEAST:
@@ -132,7 +132,8 @@ class Bound:
         self._confirm = check_confirm(confirm)
         self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
         ours = shown.opened_of(provider)
-        self._pager = Pager(token_cap, count_tokens or (ours.count_tokens if ours else estimate_tokens))
+        usual = ours.count_tokens if ours else estimate_tokens
+        self._pager = Pager(token_cap, usual if count_tokens is None else counter(count_tokens))
         self._cap = token_cap
         self._setting = Setting(provider, capabilities(provider), locked_parts(read_only), self._session)
 

@@ -27,9 +27,7 @@ try:
     from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
     from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult, TextContent, ToolAnnotations
 except ImportError as error:
-    raise MissingExtra(
-        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
-    ) from error
+    raise MissingExtra.of("mcp") from error
 
 from holdfast.agents import mcp_consent, mcp_reading
 from holdfast.agents.mcp_consent import Consent

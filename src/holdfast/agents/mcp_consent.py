@@ -14,9 +14,7 @@ try:
     from mcp.server.mcpserver.resolve import Elicit
     from pydantic import BaseModel, Field
 except ImportError as error:
-    raise MissingExtra(
-        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
-    ) from error
+    raise MissingExtra.of("mcp") from error
 
 if TYPE_CHECKING:
     from holdfast.agents.actions import Actions

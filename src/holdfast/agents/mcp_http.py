@@ -22,9 +22,7 @@ try:
     from starlette.responses import JSONResponse
     from uvicorn.protocols.http.h11_impl import H11Protocol
 except ImportError as error:
-    raise MissingExtra(
-        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
-    ) from error
+    raise MissingExtra.of("mcp") from error
 
 if TYPE_CHECKING:
     from socket import socket

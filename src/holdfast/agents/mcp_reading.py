@@ -30,9 +30,7 @@ try:
     )
     from pydantic import Field
 except ImportError as error:
-    raise MissingExtra(
-        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
-    ) from error
+    raise MissingExtra.of("mcp") from error
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

@@ -26,10 +26,7 @@ from holdfast.types import ROLES, Message, Role, check_count
 try:
     from agents import FunctionTool, SessionSettings
 except ImportError as error:
-    raise MissingExtra(
-        "The session needs the OpenAI Agents SDK.",
-        "Run in a checkout of Holdfast: pip install '.[openai-agents]'.",
-    ) from error
+    raise MissingExtra.of("openai-agents") from error
 
 if TYPE_CHECKING:
     from agents.tool_context import ToolContext

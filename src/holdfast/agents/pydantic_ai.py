@@ -46,10 +46,7 @@ try:
 
     from holdfast.agents.pydantic_messages import NOTED, answered_call, to_model_messages, user, write
 except ImportError as error:
-    raise MissingExtra(
-        "The adapter for pydantic-ai needs pydantic-ai.",
-        "Run in a checkout of Holdfast: pip install '.[pydantic-ai]'.",
-    ) from error
+    raise MissingExtra.of("pydantic-ai") from error
 
 if TYPE_CHECKING:
     from pydantic_ai.capabilities import WrapRunHandler

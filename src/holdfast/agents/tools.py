@@ -22,7 +22,7 @@ from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shown
-from holdfast.text.tokens import CountTokens
+from holdfast.text.tokens import CountBy
 from holdfast.types import Writer
 
 Style = Literal["many", "single"]
@@ -144,7 +144,7 @@ def tools_for(
     by: Writer = "agent",
     kinds: Iterable[str] | None = None,
     token_cap: int = 2_000,
-    count_tokens: CountTokens | None = None,
+    count_tokens: CountBy | None = None,
 ) -> list[Tool]:
     """Make tools of any provider of the contract, of what it can do; see `Memory.tools`.
 

@@ -17,9 +17,7 @@ from holdfast.errors import MissingExtra, Unavailable
 try:
     import httpx2
 except ImportError as error:
-    raise MissingExtra(
-        "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
-    ) from error
+    raise MissingExtra.of("mcp") from error
 
 if TYPE_CHECKING:
     from holdfast.bench.agents import Lab
@@ -175,5 +173,5 @@ def _meta(version: str) -> Mapping[str, object]:
 
 def _ended() -> Unavailable:
     return Unavailable(
-        "The server has ended.", "Read what it said, or run in a checkout of Holdfast: pip install '.[mcp]'."
+        "The server has ended.", "Read what it said, or try `holdfast mcp` on the same database."
     )

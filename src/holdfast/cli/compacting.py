@@ -9,13 +9,13 @@ import typer
 from holdfast.chat import Chat
 from holdfast.cli.messages import show_messages
 from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
-from holdfast.cli.reading import ChatId, check_chat, head, known_chats, messages_meant, show_said, titles_of
+from holdfast.cli.reading import ChatId, head, show_said, the_chat, titles_of
 from holdfast.cli.screen import Screen, answer, count, period, plain, when
 from holdfast.cli.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.context.window import Lossless, SummaryBuffer
 from holdfast.memory import Memory
 from holdfast.text.masking import masked_message, masked_summary
-from holdfast.text.references import write_reference
+from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
 _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
@@ -69,8 +69,7 @@ def compact(
     target = share_of(budget, how.compaction.target)
     try:
         with options.open() as memory:
-            known = known_chats(memory)
-            check_chat(options, chat, known)
+            info = the_chat(options, memory, chat)
             opened = memory.chat(chat)
             with Shrinking(opened.stats().context_tokens, target) as progress:
                 done = opened.compact(
@@ -82,10 +81,10 @@ def compact(
         )
         raise typer.Exit(INTERRUPTED) from error
     if options.json:
-        answer({"chat": chat, "title": known[chat].title, **_described(done), "target": target})
+        answer({"chat": chat, "title": info.title, **_described(done), "target": target})
         return
     screen = Screen()
-    head(screen, known[chat])
+    head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
         given = {"--budget": budget, "--llm": llm, "--policy": policy if policy != "lossless" else None}
@@ -148,20 +147,17 @@ def _line(options: Options, *words: object) -> str:
 def tree(options: Reading, *, chat: ChatId) -> None:
     """Draw the summaries of a chat, each with those that it was made of, and the messages that none stands for."""
     with options.open() as memory:
+        info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         summaries, counted = opened.tree(), opened.stats()
         rest = _rest(opened, summaries, counted)
-        known = known_chats(memory)
-    check_chat(options, chat, known)
     summaries = list(map(masked_summary, summaries)) if options.masked else summaries
     if options.json:
         left = plain(rest._asdict()) if rest else None
-        answer(
-            {"chat": chat, "title": known[chat].title, "summaries": plain(summaries), "unsummarised": left}
-        )
+        answer({"chat": chat, "title": info.title, "summaries": plain(summaries), "unsummarised": left})
         return
     screen = Screen()
-    head(screen, known[chat])
+    head(screen, info)
     if not summaries:
         screen.say("No summaries: all messages of this chat stand for themselves.")
         screen.say(f"→ Make some, once it is crowded: {_line(options, 'compact', chat)}")
@@ -212,7 +208,8 @@ def expand(
     What does not fit comes with the command that goes on.
     """
     with options.open() as memory:
-        if said := messages_meant(identity):
+        said = read_reference(identity)
+        if said and said.chat:
             show_said(options, memory, said, full=full)
             return
         found = memory.chat(_ANY).expand(identity, tokens, cursor=cursor)
@@ -254,7 +251,7 @@ def _reached(found: Expansion) -> str:
 
 
 def _title(memory: Memory, summary: Summary) -> str:
-    return titles_of(memory, [summary.chat], known_chats(memory)).get(summary.chat, "")
+    return titles_of(memory, [summary.chat]).get(summary.chat, "")
 
 
 def _show_place(screen: Screen, summary: Summary, title: str) -> None:

@@ -9,12 +9,12 @@ import typer
 
 from holdfast.cli.given import KIND_NAMES, end, moment
 from holdfast.cli.options import Options, Reading
-from holdfast.cli.reading import check_chat, known_chats, titles_of
+from holdfast.cli.reading import find_chat, the_chat, titles_of
 from holdfast.cli.screen import Part, Screen, answer, plain, when
 from holdfast.memory import Memory
 from holdfast.text.masking import Secrets
 from holdfast.text.references import write_reference
-from holdfast.types import ROLES, SOURCES, ChatInfo, Hit, Role, Source
+from holdfast.types import ROLES, SOURCES, Hit, Role, Source
 
 
 def _role(text: str) -> str:
@@ -52,7 +52,7 @@ _Kinds = Annotated[
 _Sources = Annotated[
     list[str] | None,
     typer.Option(
-        parser=_source, metavar="|".join(SOURCES), help="Only what is one of these; may be repeated."
+        parser=_source, metavar="SOURCE", help=f"Only what is this, may be repeated: {', '.join(SOURCES)}."
     ),
 ]
 _TagsOnly = Annotated[
@@ -110,12 +110,11 @@ def recall(
 def _recall(options: Options, question: str, limit: int, **filters: Any) -> None:
     with options.open() as memory:
         hits = memory.recall(question, limit=limit, **filters)
-        known = known_chats(memory)
-        titles = titles_of(memory, [hit.chat for hit in hits], known)
-        if not hits and (chat := filters["chat"]) is not None:
-            check_chat(options, chat, known | known_chats(memory.scoped(user="")))
-        more = _more(options, memory, hits[0], known) if hits else ""
-        is_empty = not known and not memory.version()
+        titles = titles_of(memory, [hit.chat for hit in hits])
+        if not hits and (chat := filters["chat"]) is not None and not find_chat(memory.scoped(user=""), chat):
+            the_chat(options, memory, chat)
+        more = _more(options, memory, hits[0]) if hits else ""
+        is_empty = not hits and not memory.version() and not memory.chats(agent="", archived=None, limit=1)
     if options.json:
         answer({"query": question, "hits": [described(hit, titles) for hit in hits]})
         return
@@ -131,7 +130,7 @@ def _recall(options: Options, question: str, limit: int, **filters: Any) -> None
         _say_nothing_found(screen, options, empty=is_empty, filtered=filtered)
 
 
-def _more(options: Options, memory: Memory, hit: Hit, known: Mapping[str, ChatInfo]) -> str:
+def _more(options: Options, memory: Memory, hit: Hit) -> str:
     """Name the command that shows more of a hit, which may be in what all users share."""
     shared = replace(options, user="")
     if hit.source == "record":
@@ -139,7 +138,7 @@ def _more(options: Options, memory: Memory, hit: Hit, known: Mapping[str, ChatIn
         return f"All about the first: {holder.line('records', hit.id)}"
     if hit.source == "summary":
         return f"What is behind the first: {options.line('expand', hit.id)}"
-    holder = options if hit.chat in known else shared
+    holder = options if find_chat(memory, hit.chat) else shared
     around = write_reference(hit.chat, max(1, hit.seq - 4), hit.seq + 3)
     return f"Read around the first: {holder.line('show', around)}"
 

@@ -10,7 +10,7 @@ import typer
 from holdfast.cli.given import MESSAGES, By, chat_of, read_messages
 from holdfast.cli.messages import cut
 from holdfast.cli.options import Options
-from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.reading import the_chat
 from holdfast.cli.records import called, learned, outcome, report
 from holdfast.cli.screen import Part, Screen, answer, listed, plain, when
 from holdfast.cli.wording import in_options
@@ -162,7 +162,7 @@ def erase(
             )
         except InvalidInput:
             if chat is not None:
-                check_chat(options, chat, known_chats(memory))
+                the_chat(options, memory, chat)
             raise
         except Unavailable as error:
             if error.receipt:  # its key is shown this once

@@ -63,9 +63,7 @@ def _check(options: Options) -> None:
     """Refuse what would only fail when a client starts it, where few would look for the reason."""
     Scope(options.tenant, options.user, options.agent)
     if find_spec("mcp") is None:
-        raise MissingExtra(
-            "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
-        )
+        raise MissingExtra.of("mcp")
 
 
 def _command(options: Options, *, read_only: bool) -> list[str]:

@@ -19,7 +19,7 @@ from holdfast.cli.given import (
     text_of,
 )
 from holdfast.cli.options import Options
-from holdfast.cli.reading import known_chats, messages_meant
+from holdfast.cli.reading import messages_meant
 from holdfast.cli.records import called, outcome, report, show_history, show_record, show_table
 from holdfast.cli.screen import Screen, answer, plain, when
 from holdfast.view import View
@@ -80,7 +80,7 @@ def remember(
     said = text_of(text)
     with options.open(create=True) as memory:
         version = memory.version()
-        in_messages = None if chat is None else messages_meant(chat, known_chats(memory))
+        in_messages = None if chat is None else messages_meant(memory, chat)
         record = memory.remember(
             said,
             kind,

@@ -22,7 +22,7 @@ from holdfast.cli.outcomes import (
     thinking,
     until,
 )
-from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.reading import known_chats, the_chat
 from holdfast.cli.records import flags
 from holdfast.cli.screen import Screen, answer, count, plain, when
 from holdfast.cli.wording import in_options
@@ -81,7 +81,7 @@ def extract(
     said = "" if text is None else text_of(text)
     with interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
-            check_chat(options, chat, known_chats(memory))
+            the_chat(options, memory, chat)
         with thinking(llm):
             if chat is None:
                 done = memory.extract(said, step=step, type=type_, llm=llm)
@@ -125,8 +125,9 @@ def episodes(
     strategy: Annotated[
         str,
         typer.Option(
-            metavar="index|projection|recency|llm",
-            help="How to rank: as recall does, by similar words, the newest first, or by a model.",
+            metavar="STRATEGY",
+            help="How to rank: index, as recall does; projection, by similar words; recency, the newest first; llm, by a "
+            "model.",
         ),
     ] = "index",
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,

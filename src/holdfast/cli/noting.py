@@ -7,7 +7,7 @@ import typer
 
 from holdfast.cli.given import By, Priority, text_of
 from holdfast.cli.options import Options
-from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.reading import the_chat
 from holdfast.cli.records import outcome, report, short, show_table
 from holdfast.cli.screen import Screen, answer, plain
 from holdfast.errors import Denied, InvalidInput
@@ -59,7 +59,7 @@ def _list_notes(
         # Not `Chat.notes`: that counts a use, and a look from outside is none.
         found = memory.records(kind="note", chat=chat, target=target, category=category, tags=tags or None)
         if not found and not memory.records(kind="note", chat=chat, limit=1):
-            check_chat(options, chat, known_chats(memory))
+            the_chat(options, memory, chat)
     found.sort(key=lambda note: (-note.priority, -note.uses))
     if options.json:
         answer({"chat": chat, "notes": plain(found)})
@@ -119,7 +119,7 @@ def _on_pad(
     with options.open(create=create) as memory:
         pad = _pad_of(memory, chat)
         if chat is not None and not create and not pad:
-            check_chat(options, chat, known_chats(memory))
+            the_chat(options, memory, chat)
         action(pad)
 
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from holdfast.cli.given import moment
 from holdfast.cli.options import Options
 from holdfast.cli.outcomes import Titles, is_due, needs_model, quiet, until
-from holdfast.cli.reading import ChatId, check_chat, known_chats
+from holdfast.cli.reading import ChatId, known_chats, the_chat
 from holdfast.cli.screen import Screen, answer, count, plain, safe, when
 from holdfast.cli.summaries import fitted
 from holdfast.cli.wording import in_options
@@ -40,7 +40,9 @@ def jobs(
     *,
     status: Annotated[
         str | None,
-        typer.Option(parser=_status, metavar="|".join(_STATUSES), help="Only those that are so."),
+        typer.Option(
+            parser=_status, metavar="STATUS", help=f"Only those that are so: {', '.join(_STATUSES)}."
+        ),
     ] = None,
     retry: Annotated[
         str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
@@ -146,10 +148,8 @@ def end(options: Options, *, chat: ChatId) -> None:
     For example: holdfast end porto-trip
     """
     with quiet(), options.open() as memory:
-        known = known_chats(memory)
-        check_chat(options, chat, known)
+        title = the_chat(options, memory, chat).title
         left = memory.chat(chat).end()
-    title = known[chat].title
     if options.json:
         answer({"chat": chat, "title": title, "jobs": plain(left)})
         return

@@ -1,6 +1,6 @@
 """The commands that read: chats, show, window."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import Annotated, cast
@@ -112,14 +112,12 @@ def show(
     For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
     """
     with options.open() as memory:
-        known = known_chats(memory)
-        said = messages_meant(chat, known)
+        said = messages_meant(memory, chat)
         if said is None:
-            opened = memory.chat(chat)
-            check_chat(options, chat, known)
+            info = the_chat(options, memory, chat)
             ends = (message_of(chat, before), message_of(chat, after))
-            found = opened.history(limit, before=ends[0], after=ends[1])
-            _show(options, memory, known[chat], found, full=full)
+            found = memory.chat(chat).history(limit, before=ends[0], after=ends[1])
+            _show(options, memory, info, found, full=full)
         elif before or after:
             raise InvalidInput(
                 f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
@@ -128,19 +126,18 @@ def show(
             show_said(options, memory, said, full=full)
 
 
-def messages_meant(text: str, known: Container[str] = ()) -> Reference | None:
+def messages_meant(memory: Memory, text: str) -> Reference | None:
     """Read which messages are referred to; None if it is the id of a chat, which may look alike."""
-    said = None if text in known else read_reference(text)
-    return said if said and said.chat else None
+    said = read_reference(text)
+    return said if said and said.chat and find_chat(memory, text) is None else None
 
 
 def show_said(options: Reading, memory: Memory, said: Reference, *, full: bool) -> None:
     """Print the messages that are referred to."""
     chat, first, last = said
-    known = known_chats(memory)
-    check_chat(options, chat, known)
+    info = the_chat(options, memory, chat)
     found = memory.chat(chat).history(after=first - 1, before=last + 1)
-    _show(options, memory, known[chat], found, full=full)
+    _show(options, memory, info, found, full=full)
 
 
 def _show(
@@ -181,12 +178,11 @@ def window(
     """Show what a model would see of a chat within a budget."""
     with options.open() as memory:
         memory._open.worker = ""  # noqa: SLF001 - nobody answers this prompt
+        info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         secrets = cast("Secrets", options.secrets)
         prompt = opened.prompt(budget, query, secrets=secrets) if query is not None else None
         selected = prompt.window if prompt else opened.window(budget)
-        known = known_chats(memory)
-    check_chat(options, chat, known)
     if options.masked:
         selected = _masked_window(selected)
         prompt = _masked_prompt(prompt, selected) if prompt else None
@@ -197,7 +193,7 @@ def window(
         answer({"chat": chat, **what})
         return
     screen = Screen()
-    head(screen, known[chat])
+    head(screen, info)
     if prompt and prompt.system:
         screen.say(("System text", "bold"))
         screen.say(prompt.system, indent=4)
@@ -272,11 +268,11 @@ def _titled(info: ChatInfo) -> ChatInfo:
     return replace(info, title=mask_name(info.title), meta=meta)
 
 
-def titles_of(memory: Memory, chats: Iterable[str], known: Mapping[str, ChatInfo]) -> dict[str, str]:
+def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:
     """Find the titles of chats, of which some may be in what all users share."""
-    wanted = set(chats)
-    shared = known_chats(memory.scoped(user="")) if wanted - known.keys() else {}
-    return {info.id: info.title for info in (*shared.values(), *known.values()) if info.id in wanted}
+    shared = memory.scoped(user="")
+    found = (find_chat(memory, chat) or find_chat(shared, chat) for chat in dict.fromkeys(chats) if chat)
+    return {info.id: info.title for info in found if info}
 
 
 def head(screen: Screen, info: ChatInfo) -> None:
@@ -289,16 +285,27 @@ def head(screen: Screen, info: ChatInfo) -> None:
     screen.say("")
 
 
-def check_chat(options: Options, chat: str, known: Mapping[str, ChatInfo]) -> None:
-    """Check that there is such a chat.
+def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
+    """Describe a chat of the user, of whichever agent; None if there is none, nor could be."""
+    try:
+        info = memory.chat(chat).info()
+    except InvalidInput:  # no id that a chat can have
+        return None
+    return _titled(info) if info else None
+
+
+def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
+    """Describe the chat that is named.
 
     Raises:
         InvalidInput: there is none; it says which one may have been meant.
 
     """
-    if chat in known:
-        return
-    similar = [one.id for one in known.values() if chat.lower() in f"{one.id} {one.title}".lower()]
+    if found := find_chat(memory, chat):
+        return found
+    memory.chat(chat)  # says what is wrong with what can be no id
+    known = known_chats(memory).values()
+    similar = [one.id for one in known if chat.lower() in f"{one.id} {one.title}".lower()]
     meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
     raise InvalidInput(
         f"There is no chat {chat!r}{options.whose()} here.",

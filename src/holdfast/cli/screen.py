@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any, TextIO
@@ -26,6 +26,7 @@ _RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON esca
 _AGO = re.compile(r"([0-9]{1,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _DAYS_AGO = {"today": 0, "yesterday": 1}
+_WORD = re.compile(r"\s*\S+\s*")
 _LEAST_TEXT = 20  # columns of a terminal for text beside other columns
 _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
@@ -58,12 +59,17 @@ class Screen:
             self.console.width = _PIPE_WIDTH
 
     def say(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
-        """Print a paragraph, each of its lines indented, and those after the first by `hang` more."""
+        """Print a paragraph, each of its lines indented, and those after the first by `hang` more.
+
+        A word that is wider than the terminal, such as a path, stands unbroken on a line of its own: the terminal wraps it, and
+        it can be copied.
+        """
         text = Text.assemble(
             *(safe(one) if isinstance(one, str) else (safe(one[0]), one[1]) for one in parts)
         )
+        lines: Iterable[Text]
         if self.wraps:
-            lines = text.wrap(self.console, max(20, self.console.width - indent - hang))
+            lines = _wrapped(text, self.console, max(20, self.console.width - indent - hang))
         else:
             lines = text.split("\n", allow_blank=True)
         for number, line in enumerate(lines):
@@ -108,6 +114,25 @@ class Screen:
         """Print what is so, a line each: a name and its value."""
         for name, value in facts:
             self.say((f"{name:<10}", "bold"), value, hang=10)
+
+
+def _wrapped(text: Text, console: Console, width: int) -> Iterator[Text]:
+    """Break text into lines at its spaces; what has none is broken anywhere if its characters are wide."""
+    for line in text.split("\n", allow_blank=True):
+        words = [
+            (word.start(), cell_len(word[0]), cell_len(word[0].rstrip()))
+            for word in _WORD.finditer(line.plain)
+        ]
+        if cell_len(line.plain) > len(line) or max((cells for _, _, cells in words), default=0) <= width:
+            yield from line.wrap(console, width)
+            continue
+        starts, used = [], 0
+        for start, room, cells in words:
+            if used and used + cells > width:
+                starts.append(start)
+                used = 0
+            used += room
+        yield from line.divide(starts)
 
 
 def _is_number(cell: str) -> bool:

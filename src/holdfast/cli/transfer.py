@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from holdfast.cli.options import INTERRUPTED, Options, complain
-from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.reading import the_chat
 from holdfast.cli.screen import Screen, answer, count, listed, plain
 from holdfast.errors import InvalidInput
 
@@ -160,7 +160,7 @@ def export(
             rows = dict(export_everything(memory, whole or stream))
         else:
             for one in chat or ():
-                check_chat(options, one, known_chats(memory))
+                the_chat(options, memory, one)
             rows = {"messages": export_chats(memory, whole or stream, chat or None)}
     if whole is not None:
         sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")

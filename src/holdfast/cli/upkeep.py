@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.options import Options, Output
-from holdfast.cli.reading import check_chat, known_chats
+from holdfast.cli.reading import the_chat
 from holdfast.cli.screen import Screen, answer, count, listed, plain, size, when
 
 
@@ -54,10 +54,8 @@ def _all_stats(options: Options) -> None:
 
 def _chat_stats(options: Options, chat: str) -> None:
     with options.open() as memory:
+        title = the_chat(options, memory, chat).title
         counted = memory.chat(chat).stats()
-        known = known_chats(memory)
-    check_chat(options, chat, known)
-    title = known[chat].title
     summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
     if options.json:
         answer({"chat": chat, "title": title, **plain(counted)})

@@ -104,8 +104,8 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Wr
     tx, space, why = changes.tx, intake.space, f"of version {version}"
     (made,) = records.by_versions(tx, space, (version,)).values()
     allow(rules_of(intake.kinds, made.kind), by, "undo a change of")
-    before = records.latest(tx, space, "r.id = :id AND r.ended = :version", id=made.id, version=version)
-    now = records.latest(tx, space, "r.id = :id AND r.ended = :open", id=made.id, open=MAX_COUNT) or made
+    before = records.latest(tx, space, f"{records.OF_ID} AND ended = :version", id=made.id, version=version)
+    now = records.latest(tx, space, f"{records.OF_ID} AND ended = :open", id=made.id, open=MAX_COUNT) or made
     if before is None or before.retracted:
         return intake.take_back(changes, now, "undo", why, undone=batch)
     return changes.put(before, now, by=intake.by, action="undo", why=why, undone=batch)
@@ -125,7 +125,7 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
     before = intake.single(changes, held) if policy(intake.kinds, held.kind).one_per else None
     if held.replaces and before is None:
         before = records.latest(
-            changes.tx, intake.space, "r.id = :id AND r.ended = :open", id=held.replaces, open=MAX_COUNT
+            changes.tx, intake.space, f"{records.OF_ID} AND ended = :open", id=held.replaces, open=MAX_COUNT
         )
     if before is None:
         return intake.put(changes, freed, held, "release", why)

@@ -384,7 +384,8 @@ class _Erasing:
         """Join the versions of a record that are left, as if the others had never been; what was retracted stays so."""
         keys = {"space": self._space, "id": identity}
         left = self._tx.all(
-            "SELECT version, ended FROM records WHERE space = :space AND id = :id ORDER BY version", **keys
+            f"SELECT version, ended FROM records WHERE space = :space AND {records.OF_ID} ORDER BY version",  # noqa: S608 - made of a constant
+            **keys,
         )
         if not left:
             self._gone.add(identity)

@@ -25,7 +25,7 @@ def find(db: Database, space: str, text: Record) -> Record | None:
     """Find what became of a text that was learned from the same source before, as it is now, retracted or not."""
     with db.reading() as connection:
         rows = connection.all(_FIND, space=space, digest=_digest(text))
-        return records.latest(connection, space, "r.id = :id", id=rows[0][0]) if rows else None
+        return records.latest(connection, space, records.OF_ID, id=rows[0][0]) if rows else None
 
 
 def note(tx: Connection, space: str, text: Record, became: Record) -> None:

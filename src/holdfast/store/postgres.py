@@ -19,9 +19,7 @@ try:
     import psycopg
     from psycopg_pool import ConnectionPool, PoolTimeout
 except ImportError as error:
-    raise MissingExtra(
-        "PostgreSQL needs psycopg.", "Run in a checkout of Holdfast: pip install '.[postgres]'."
-    ) from error
+    raise MissingExtra.of("postgres") from error
 
 POOL_SIZE = 10
 # The tables that may hold words, or what tells of them.

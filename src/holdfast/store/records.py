@@ -67,9 +67,11 @@ class Moment(NamedTuple):
 
 NOW = Moment(MAX_COUNT - 1)
 
-# The current versions of a kind. On its own, since SQLite would rather read all versions of the space than look up the
-# rows of an index.
+# The current versions of a kind, those of a record, and those that a session has given. On their own, since SQLite would
+# rather read all versions of the space than look up the rows of an index.
 _CURRENT = "SELECT version FROM records WHERE space = :space AND kind = :kind AND ended = :open"
+_OF_CHAT = "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind"
+OF_ID = "version IN (SELECT version FROM records WHERE space = :space AND id = :id)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +296,7 @@ def former(db: Database, space: str, like: Record) -> list[Record]:
     The same words are overlapping messages of its chat or, without a chat, the same source.
     """
     first, last = like.messages or (0, MAX_COUNT)
-    sql = f"""{_READ} {_FROM} AND r.chat = :chat AND r.kind = :kind
+    sql = f"""{_READ} {_FROM} AND r.version IN ({_OF_CHAT})
         AND (:chat = '' OR (r.first <= :last AND r.last >= :first)) AND (:chat <> '' OR r.source = :said_in)
         AND (r.ended < :open OR r.retracted = 1 OR r.trust = 'quarantined') ORDER BY r.version"""
     rows = _all(
@@ -315,9 +317,7 @@ def learned(db: Database, space: str, kind: str, chat: str) -> int:
     """Count the records of a kind that a session has given, also those that are not there any more, or changed since."""
     with db.reading() as connection:
         rows = connection.all(
-            # SQLite reads the whole space unless its index alone answers which versions they are.
-            "SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ("
-            "SELECT version FROM records WHERE space = :space AND chat = :chat AND kind = :kind) "
+            f"SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ({_OF_CHAT}) "  # noqa: S608 - made of a constant
             "AND author = 'reflect' AND action IN ('add', 'update', 'quarantine')",
             space=space,
             chat=chat,
@@ -386,7 +386,7 @@ def is_current(tx: Connection, space: str, record: Record) -> bool:
 
 def versions_of(db: Database | Connection, space: str, identity: str) -> list[Record]:
     """Read all versions of a record, the oldest first."""
-    sql = f"{_READ} {_FROM} AND r.id = :id ORDER BY r.version"
+    sql = f"{_READ} {_FROM} AND {OF_ID} ORDER BY r.version"
     return [_to_record(row) for row in _all(db, sql, space=space, id=identity)]
 
 

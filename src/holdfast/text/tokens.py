@@ -8,14 +8,22 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from holdfast.errors import InvalidInput, MissingExtra, Unavailable
 from holdfast.text.media import has_media, media_tokens
+from holdfast.text.shorten import shown
 
 if TYPE_CHECKING:
     from holdfast.types import Message
 
 CountTokens = Callable[[str], int]
 """Count the tokens of a text; give your model's tokenizer to `Memory(count_tokens=…)` to replace the estimate."""
+CountBy = CountTokens | str
+"""What counts the tokens of a text, or its name: "openai:gpt-5-mini" or "tiktoken:o200k_base"."""
 
+_NAMES = "a name such as 'openai:gpt-5-mini' or 'tiktoken:o200k_base'"
+# Characters that are counted at once: on a run of a million spaces tiktoken panics, on one of letters it was quadratic once.
+# Two pieces count one token more than the whole at most.
+_PIECE = 10_000
 MESSAGE_OVERHEAD = 4  # role, delimiters and, where there is one, the name
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _CJK = re.compile(
@@ -35,6 +43,54 @@ def estimate_tokens(text: str) -> int:
     astral, cjk = len(_ASTRAL.findall(text)), len(_CJK.findall(text))
     others = len(text) - ascii_count - astral - cjk
     return math.ceil(ascii_count * 0.25 + cjk * 1.5 + astral * 2 + others * 0.5)
+
+
+def counter(count: CountBy) -> CountTokens:
+    """Return what counts the tokens of a text: a function itself, or the tokenizer that a name means.
+
+    A tokenizer has a table. tiktoken reads it from the folder that $TIKTOKEN_CACHE_DIR names, or the one for temporary
+    files; a table that is not there is downloaded, here and never later.
+
+    Raises:
+        InvalidInput: it is no function, or its name is not known.
+        MissingExtra: a name was passed, and tiktoken is not installed.
+        Unavailable: the table is not there, and cannot be downloaded.
+
+    """
+    if not isinstance(count, str):
+        if not callable(count):
+            raise InvalidInput(
+                f"`count_tokens` is {shown(count)}.", f"Pass a function from text to a number, or {_NAMES}."
+            )
+        return count
+    by, _, name = count.partition(":")
+    if by not in ("openai", "tiktoken") or not name:
+        raise InvalidInput(f"{shown(count)} names no tokenizer.", f"Pass {_NAMES}, or a function.")
+    try:
+        import tiktoken  # noqa: PLC0415 - an extra, loaded when it is used
+    except ImportError as error:
+        raise MissingExtra.of("tiktoken") from error
+    if by == "openai":
+        try:
+            name = tiktoken.encoding_name_for_model(name)
+        except KeyError as error:
+            raise InvalidInput(
+                f"tiktoken knows no model {shown(name)}.",
+                "Upgrade it, or name the encoding, as 'tiktoken:o200k_base'.",
+            ) from error
+    known = sorted(tiktoken.list_encoding_names())
+    if name not in known:
+        raise InvalidInput(f"tiktoken knows no encoding {shown(name)}.", f"Use one of {', '.join(known)}.")
+    try:
+        encode = tiktoken.get_encoding(
+            name
+        ).encode_ordinary  # to whom what looks like a special token is text
+    except (OSError, ValueError) as error:  # of requests as well
+        raise Unavailable(
+            f"The table of the encoding {shown(name)} is not there, and cannot be downloaded.",
+            "Connect to the network once, or copy the file of another machine into the folder that $TIKTOKEN_CACHE_DIR names.",
+        ) from error
+    return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
 
 
 def message_tokens(message: Message, count: CountTokens = estimate_tokens, *, images: bool = True) -> int:

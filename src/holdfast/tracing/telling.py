@@ -175,8 +175,5 @@ def tracer_of_the_process(*, needed: bool) -> Tracer | None:
     except ImportError as error:
         if not needed:
             return None
-        raise MissingExtra(
-            "Spans need OpenTelemetry.",
-            "Run in a checkout of Holdfast: pip install '.[otel]', or pass on_event=.",
-        ) from error
+        raise MissingExtra.of("otel", ", or pass on_event=") from error
     return get_tracer("holdfast")
