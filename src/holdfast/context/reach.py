@@ -7,9 +7,10 @@ Reading stops one group after the last one taken, so the cost is that of the win
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
 from holdfast.types import Message, Omission, Shortened, Window
@@ -56,16 +57,20 @@ def choose(
     broken: list[tuple[Message, str]] = []
     # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
     groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
-    originals: dict[int, Message] = {}
-    if oversize := reach.oversize:
-        groups = oversize.shown(groups, originals)
     read, floor, fits, exhausted = _measure(groups, reach)
+    originals: dict[int, Message] = {}
+    oversize = reach.oversize if reach.user_first or _is_any_large(read, reach) else None
+    if oversize:
+        groups = oversize.shown(chain(read, groups), originals)
+        read, floor, fits, exhausted = _measure(groups, reach)
     taken = _user_start(read, groups, floor, fits) if reach.user_first else fits
     edge = max(taken, fits)
     # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
     first = start + 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
 
-    shown = oversize.now().shown(read[:taken], originals) if oversize and oversize.fresh else read[:taken]
+    shown: Iterable[Group] = read[:taken]
+    if oversize and oversize.fresh:
+        shown = oversize.now().shown(shown, originals)
     messages = [message for group in shown for message in group]
     messages.reverse()
     beyond = [message for group in read[taken:fits] for message in group]
@@ -82,6 +87,11 @@ def choose(
         omitted.insert(0, Omission(count, start + 1, first - 1, max(0, tokens - stated), reach.older))
     budget = None if reach.budget == NO_BUDGET else reach.budget
     return Window(tuple(messages), (), used, budget, tuple(omitted), shortened)
+
+
+def _is_any_large(groups: Iterable[Group], reach: Reach) -> bool:
+    limit = reach.oversize.limit if reach.oversize else math.inf
+    return max((message.tokens for group in groups for message in group), default=0) > limit
 
 
 def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
