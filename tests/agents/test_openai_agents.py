@@ -691,7 +691,7 @@ def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> Non
     session = HoldfastSession(memory, "trip", budget=8_000)
     output = {**OUTPUT, "output": "a line of a log " * 700}
     add(session, said("Read the log."), CALL, output, said("And now?"))
-    first, call, short, last = items(session)
+    first, call, short, *_, last = items(session)  # what is no longer shown can be recalled
     assert [first, call, last] == [said("Read the log."), CALL, said("And now?")]
     assert {**short, "output": output["output"]} == output
     assert "it is message trip#3" in str(short["output"])

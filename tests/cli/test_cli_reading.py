@@ -318,7 +318,7 @@ def test_window_as_json(cli: Cli) -> None:
     answer = cli.json("window", "retry-bug", "--budget", "300")
     assert set(answer) == {"chat", "window"}
     window = answer["window"]
-    assert set(window) == {"messages", "summaries", "tokens", "budget", "omitted"}
+    assert set(window) == {"messages", "summaries", "tokens", "budget", "omitted", "shortened"}
     assert window["omitted"] == [
         {
             "messages": 12,
