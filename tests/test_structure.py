@@ -119,7 +119,7 @@ def test_a_library_is_imported_only_where_it_belongs(file: Path) -> None:
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied Description Erasure Event Expansion
     Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed
-    NewerSchema Omission Pad Prompt Ranking Receipt Record Relearning Role Run Scope Spend Summary Tool ToolCall Unavailable UnknownFormat
+    NewerSchema Omission Pad Prompt Ranking Receipt Record Relearning Role Run Scope Shortened Spend Summary Tool ToolCall Unavailable UnknownFormat
     Verification View Why Window Wording WorkResult Writer acting""".split()
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from holdfast.context.known import Known, fitting, known, place, run_notes
+from holdfast.context.oversize import Placeholders
 from holdfast.context.prompt import build as build_prompt
 from holdfast.context.prompt import conversation
 from holdfast.context.recalled import at_most
@@ -214,7 +215,8 @@ class Chat(Digest):
     def window(self, budget: int = 8_000, *, tail: int | None = None, policy: Policy | None = None) -> Window:
         """Choose what a model will see of the session: summaries of the older part, then the newest messages.
 
-        Costs what the window costs, however long the session is.
+        Costs what the window costs, however long the session is. A large result of a tool in a turn that is over is shown
+        as a placeholder, which says how it begins and where it is; `window.shortened` names each.
 
         Args:
             budget: tokens at most; exceeded only by what the policy guarantees, and the window says so.
@@ -233,7 +235,8 @@ class Chat(Digest):
         with opened.database.one_read():
             stats = self.stats()
             newest_first = self._backward(expected_messages(policy, stats))
-            return choose_window(policy, newest_first, stats, self._frontier(policy, stats))
+            shorten = Placeholders(self._id, opened.count_tokens)
+            return choose_window(policy, newest_first, stats, self._frontier(policy, stats), shorten)
 
     def _backward(self, expected: int, *, images: bool = True) -> Iterator[Message]:
         """Read the messages newest first, with the tokens that they take as they are shown.
@@ -293,15 +296,16 @@ class Chat(Digest):
             images: "keep" sends the images, files and sound of the window as they came in, in the form that the `format` takes;
                 "placeholder" is for models that read text only, and a line such as `[image: cat.png]` stands for each.
             secrets: "mask" puts what it is in place of each credential in what was recalled and in summaries; "show" shows
-                them as they were said. The messages of this chat itself are always shown as they were said.
+                them as they were said. The messages of this chat itself are always shown as they were said, and what
+                placeholders say of them is always masked.
             format: the form of `messages`, whatever they came in. "openai" is that of its chat completions, "anthropic" that
                 of its Messages API: blocks, as they came in where that takes them, from turns that alternate and begin
                 with the user (with "[…]" where the window begins with the assistant). Results begin the turn after their
                 calls, with their images; the system messages of the window end `system`, names are left out, and signed
                 reasoning is sent back in the turn that goes on, as it demands. `tokens` are the same in both.
             strict: raise where what is always shown takes more than the budget, in place of saying so in `tokens["over"]`.
-            expand: whether the model has the tool `expand`, as among those of `Memory.tools`: then each summary says that it
-                gives the original words. The tokens of summaries are counted with that in any case.
+            expand: whether the model has the tool `expand`, as among those of `Memory.tools`: then each summary and each
+                placeholder says that it gives the original words. The tokens of summaries are counted with that in any case.
 
         Raises:
             BudgetExceeded: with `strict`, where that is so.
@@ -367,8 +371,9 @@ class Chat(Digest):
             frontier = self._frontier(policy, stats)
             expected = expected_messages(within(policy, conversation(budget)) if hits else policy, stats)
             newest_first = self._backward(expected, images=images == "keep")
+            shorten = Placeholders(self._id, opened.count_tokens, images == "keep", expand)
             prompt = build_prompt(
-                selector(policy, newest_first, stats, frontier),
+                selector(policy, newest_first, stats, frontier, shorten),
                 hits,
                 chat=self._id,
                 budget=budget,

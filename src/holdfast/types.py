@@ -585,11 +585,21 @@ class Omission:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortened:
+    """Name a message in whose place a window has a placeholder: its `seq`, its tokens, and how many of them are saved."""
+
+    seq: int
+    tokens: int
+    saved: int
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """Hold what the model will see of a session, oldest first: summaries, then the messages that follow them.
 
     `tokens` is what both cost. It exceeds `budget` only when the part that is always kept does, and
-    `over_budget` then says so. `budget` is None for a window that is limited by count.
+    `over_budget` then says so. `budget` is None for a window that is limited by count. Of `messages`, those that are
+    `shortened` have placeholders for content; the log has their words.
     """
 
     messages: tuple[Message, ...]
@@ -597,6 +607,7 @@ class Window:
     tokens: int
     budget: int | None
     omitted: tuple[Omission, ...]
+    shortened: tuple[Shortened, ...] = ()
 
     @property
     def over_budget(self) -> bool:

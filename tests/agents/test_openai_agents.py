@@ -687,6 +687,17 @@ def test_within_a_budget_only_what_is_in_the_session_is_given(memory: Memory) ->
         HoldfastSession(memory, "trip", budget=-1)
 
 
+def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", budget=8_000)
+    output = {**OUTPUT, "output": "a line of a log " * 700}
+    add(session, said("Read the log."), CALL, output, said("And now?"))
+    first, call, short, *_, last = items(session)  # what is no longer shown can be recalled
+    assert [first, call, last] == [said("Read the log."), CALL, said("And now?")]
+    assert {**short, "output": output["output"]} == output
+    assert "it is message trip#3" in str(short["output"])
+    assert items(session, -1)[2] == output
+
+
 def test_an_agent_answers_within_the_budget(memory: Memory) -> None:
     session = HoldfastSession(memory, "trip", budget=400)
     for n in range(40):

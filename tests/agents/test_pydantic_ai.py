@@ -269,6 +269,25 @@ def test_a_long_run_stays_within_the_budget_and_keeps_its_task(chat: Chat) -> No
     assert len(chat.history()) == 26
 
 
+def test_a_large_result_of_an_older_run_is_a_placeholder(chat: Chat) -> None:
+    def long_weather(city: str) -> str:
+        return f"sun in {city} " * 500
+
+    watched = Watched(look_up)
+    agent = Agent(watched.model, capabilities=[Remembering(chat, budget=8_000, recall=False)])
+    agent.tool_plain(name="weather")(long_weather)
+    agent.run_sync("The weather?")
+    results = [one for one in watched.words() if one.startswith("tool-return: ")]
+    assert [len(one) for one in results] == [
+        len(f"tool-return: {long_weather(city)}") for city in ("Lisbon", "Berlin")
+    ]
+    agent.run_sync("Thanks.")
+    short = [one for one in watched.words() if one.startswith("tool-return: ")]
+    assert ["monday#3" in short[0], "monday#4" in short[1]] == [True, True]
+    assert all(len(one) < 450 for one in short)
+    check_accepted(watched.shown[-1])
+
+
 def test_what_is_older_than_the_budget_is_recalled(chat: Chat) -> None:
     watched = Watched()
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=1_000)])

@@ -296,6 +296,21 @@ def test_a_query_without_words_is_an_error(cli: Cli) -> None:
     assert "→ Ask a question" in cli.complaint("recall", "?!", "--json")
 
 
+def test_window_says_what_is_shortened(cli: Cli) -> None:
+    with Memory(cli.db) as memory:
+        memory.chat("log").append(
+            [
+                Message("user", "Read it."),
+                Message("assistant", calls=(ToolCall("x", "read", {}),)),
+                Message("tool", "line " * 4_000, call_id="x"),
+                Message("user", "Thanks."),
+            ]
+        )
+    assert "Shortened: log#3: 4,905 of 5,004 tokens saved" in cli.text("window", "log")
+    (short,) = cli.json("window", "log")["window"]["shortened"]
+    assert short == {"seq": 3, "tokens": 5_004, "saved": 4_905, "ref": "log#3"}
+
+
 def test_window_says_what_is_left_out(cli: Cli) -> None:
     text = cli.text("window", "retry-bug", "--budget", "300")
     assert "Left out: retry-bug#1-12, 12 messages, 623 tokens: older than the budget reaches" in text
@@ -308,7 +323,7 @@ def test_window_as_json(cli: Cli) -> None:
     answer = cli.json("window", "retry-bug", "--budget", "300")
     assert set(answer) == {"chat", "window"}
     window = answer["window"]
-    assert set(window) == {"messages", "summaries", "tokens", "budget", "omitted"}
+    assert set(window) == {"messages", "summaries", "tokens", "budget", "omitted", "shortened"}
     assert window["omitted"] == [
         {
             "messages": 12,

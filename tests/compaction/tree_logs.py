@@ -270,7 +270,16 @@ def check_window(window: Window, policy: Policy, log: Sequence[Message], frontie
     assert all(any(one.first <= message.seq <= one.last for one in window.omitted) for message in left)
     whole = {message.seq for group in groups_of(window.messages) for message in group}
     assert whole == shown, "a call without its results, or a result without its call"
-    assert list(window.messages) == [message for message in log if message.seq in shown]
+    short = {one.seq: one for one in window.shortened}
+    for message, original in zip(window.messages, (one for one in log if one.seq in shown), strict=True):
+        if one := short.pop(message.seq, None):
+            assert (one.tokens, one.saved) == (original.tokens, original.tokens - message.tokens)
+            assert (message.role, message.answers) == ("tool", original.answers)
+            assert message.seq < max(one.seq for one in log if one.role == "user")
+            assert original.tokens > min(2_000, policy.budget / 8)
+        else:
+            assert message == original
+    assert not short
     start = frontier[-1].last if frontier else 0
     groups = groups_of([message for message in log if message.seq > start])
     is_kept = policy.compaction.turns if isinstance(policy, Lossless) else policy.keep

@@ -152,7 +152,10 @@ class Remembering(AbstractCapability[AgentDepsT]):
         task = self._stored.get(asked[-1].id) if asked else None
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
-        prompt, window = self._window(chat, query, words, task)
+        policy = Lossless(self.budget, user_first=True)
+        if len(asked) > 1:  # what this run has is shown as it is, also before a newer message of the user
+            policy = replace(policy, oversize=None)
+        prompt, window = self._window(chat, query, words, task, policy)
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
         hidden = {one.place for one in said if one.message.id in left_out}
@@ -177,17 +180,19 @@ class Remembering(AbstractCapability[AgentDepsT]):
         return said
 
     def _window(
-        self, chat: Chat, query: str | None, system: str, task: Message | None
+        self, chat: Chat, query: str | None, system: str, task: Message | None, policy: Lossless
     ) -> tuple[Prompt, tuple[Message, ...]]:
         """Give a prompt and the messages it shows: the task is among them, and where they fit, they begin with a user."""
         make = partial(chat.prompt, query=query, system=system, expand=self._expand)
-        prompt = make(self.budget, policy=Lossless(self.budget, user_first=True))
+        prompt = make(self.budget, policy=policy)
         self._room = prompt.tokens["room"]
         window = prompt.window.messages
         if prompt.tokens["window"] > prompt.tokens["room"]:
             # The newest turn alone is too long: its end is shown, and what the user wants of it.
             task = task or next((one for one in reversed(window) if one.role == "user"), None)
-            prompt = make(max(0, self.budget - (task.tokens if task else 0)))
+            prompt = make(
+                max(0, self.budget - (task.tokens if task else 0)), policy=replace(policy, user_first=False)
+            )
             window = prompt.window.messages
             if task is not None:  # the end of what another run was told is no beginning
                 window = tuple(dropwhile(lambda message: message.role != "user", window))

@@ -112,7 +112,8 @@ def shown_whole(prompt: Prompt) -> set[str]:
     """Give the ids of the messages whose whole text is in a prompt."""
     sent = _plain("\n".join(str(message["content"]) for message in prompt.messages))
     recalled = {hit.id for hit in prompt.hits if _squeezed(hit.text) in sent}
-    return recalled | {message.id for message in prompt.window.messages}
+    shortened = {one.seq for one in prompt.window.shortened}
+    return recalled | {message.id for message in prompt.window.messages if message.seq not in shortened}
 
 
 def _recalled(memory: Memory) -> Shown:

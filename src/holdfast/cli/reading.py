@@ -229,12 +229,15 @@ def recalled_block(prompt: Prompt) -> str:
 
 
 def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
-    """Print what a window of a chat leaves out, and why."""
+    """Print what a window of a chat leaves out, and why, and what it shows placeholders for."""
     for one in selected.omitted:
         where = write_reference(chat, one.first, one.last)
         what = f"{where}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
         screen.say((f"Left out: {what}: {one.why}", "yellow"))
-    if selected.omitted and gap:
+    for short in selected.shortened:
+        saved = f"{short.saved:,} of {count(short.tokens, 'token')} saved"
+        screen.say((f"Shortened: {write_reference(chat, short.seq)}: {saved}", "yellow"))
+    if (selected.omitted or selected.shortened) and gap:
         screen.say("")
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.text.references import write_reference
-from holdfast.types import Hit, Message, Omission, Record, Summary, Why, Wording
+from holdfast.types import Hit, Message, Omission, Record, Shortened, Summary, Why, Wording
 
 Part = str | tuple[str, str]
 """A piece of a line: text, or text and its style."""
@@ -175,7 +175,7 @@ def _fields(value: Any, chat: str) -> dict[str, Any]:
 
 def _reference(value: object, chat: str) -> str:
     """Refer to the messages that something is, stands for, or was learned in; "" if there are none."""
-    if isinstance(value, Message):
+    if isinstance(value, Message | Shortened):
         return write_reference(chat, value.seq) if chat and value.seq else ""
     if isinstance(value, Summary):
         return write_reference(value.chat, value.first, value.last)

@@ -33,7 +33,7 @@ def to_anthropic(message: Message, *, images: bool = True, thinking: bool = Fals
     there, stays a placeholder, with `images=False` all of them. Reasoning is left out, but for signed blocks with
     `thinking`. The form has no place for names, and for instructions only in the system text.
     """
-    content = _content(message)
+    content = sent_parts(message)
     if message.role == "tool" and message.answers:
         given = {clean(str(part["tool_use_id"])): part for part in _of_type(content, "tool_result")}
         whole = content if content and not given else message.content
@@ -70,7 +70,7 @@ def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object],
 # One message ----------------------------------------------------------------------------------------------------------
 
 
-def _content(message: Message) -> Sequence[object]:
+def sent_parts(message: Message) -> Sequence[object]:
     """Return the parts that a message came with; none where they say something else than the message."""
     content = media.content_of(message.raw)
     try:

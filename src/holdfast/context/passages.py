@@ -172,8 +172,13 @@ def _quoted(text: str) -> str:
     return f"\n`{_preview(inner).replace('`', ' ').strip()}`\n" if inner.strip() else "\n"
 
 
+def readable(text: str) -> str:
+    """Bring the beginning of a text to one line that can be read, about four times as long as a preview."""
+    return one_line(without_payloads(_ANSI.sub("", text[: 4 * PREVIEW])))
+
+
 def _preview(text: str) -> str:
-    line = one_line(without_payloads(_ANSI.sub("", text[: 4 * PREVIEW])))
+    line = readable(text)
     size = len(text.strip())
     return line if size <= PREVIEW else f"{line[:PREVIEW].rstrip()}… ({size:,} characters)"
 

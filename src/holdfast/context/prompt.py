@@ -18,7 +18,7 @@ from holdfast.context.rendered import summary_message
 from holdfast.errors import InvalidInput
 from holdfast.payload import to_openai
 from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
-from holdfast.types import Prompt, check_count
+from holdfast.types import MAX_COUNT, Prompt, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -158,7 +158,8 @@ def _settle(
         block = fit(_unseen(hits, chat, tail), chat, room - tail.tokens - MESSAGE_OVERHEAD, count)
         entries, text, window = block.entries, block.text, tail
         if block.complete:
-            entries, text, window = _grown(select, block, tail, chat, room, count)
+            fresh = _fresh(tail, most, room)
+            entries, text, window = _grown(select, block, tail, chat, room, count, fresh)
         if entries:
             places = {id(hit): place for place, hit in enumerate(hits)}
             return sorted(entries, key=lambda entry: places[id(entry.hit)]), text, window
@@ -168,19 +169,21 @@ def _settle(
 def _alone(select: Select, room: int) -> Window:
     """Give the window of a prompt that recalls nothing: all that fits, but for what lets its start move in steps."""
     window = select(room)
-    if _is_whole(window) or window.over_budget:
+    fits = not window.shortened or _total(window) <= room
+    if (_is_whole(window) and fits) or window.over_budget:
         return window
-    return select(max(_stepped(window, room, room), _open_turn(window.messages)))
+    reach = max(_stepped(window, room, room), _open_turn(window.messages))
+    return select(reach, MAX_COUNT, _fresh(window, room, room))
 
 
 def _grown(
-    select: Select, block: Block, tail: Window, chat: str, room: int, count: CountTokens
+    select: Select, block: Block, tail: Window, chat: str, room: int, count: CountTokens, fresh: int
 ) -> tuple[tuple[Entry, ...], str, Window]:
     """Give the window what all the recalled turns leave, and drop those that it then shows."""
     entries, text = block.entries, block.text
     while entries:
         left = room - MESSAGE_OVERHEAD - count(text)
-        window = _wider(select, tail, left, room)
+        window = _wider(select, tail, left, room, fresh)
         if window is tail or window.tokens > left:
             return block.entries, block.text, tail
         unseen = {id(hit) for hit in _unseen([entry.hit for entry in entries], chat, window)}
@@ -191,12 +194,12 @@ def _grown(
     return (), "", _alone(select, room)
 
 
-def _wider(select: Select, tail: Window, left: int, room: int) -> Window:
+def _wider(select: Select, tail: Window, left: int, room: int, fresh: int) -> Window:
     """Give a window for what is left: all that stands for the session, else one whose start moves in steps."""
     if tail.summaries and _is_whole(whole := select(left)):
         return whole
     reach = _stepped(tail, left, room)
-    return tail if reach <= tail.tokens else select(reach, int(room * SUMMARIES))
+    return tail if reach <= tail.tokens else select(reach, int(room * SUMMARIES), fresh)
 
 
 def _tail(select: Select, room: int, most: int) -> Window:
@@ -208,16 +211,16 @@ def _tail(select: Select, room: int, most: int) -> Window:
     """
     summaries = int(room * SUMMARIES)
     near = select(most, summaries)
-    if _is_whole(near):
+    if _is_whole(near) and not near.shortened:
         return near
     gist = sum(one.tokens for one in near.summaries)
     turn = _open_turn(near.messages) or _open_turn(select(room, summaries).messages)
     if not turn and _goes_on(near.messages):
         # A turn longer than the room: what was done last is worth more to it than what was said long ago.
         most = max(most, int(room * CONVERSATION[1]))
-    since_pause = _since_pause(near.messages, int(room * LEAST))
-    tail = gist + since_pause if since_pause else _stepped(near, most, room)
-    return select(max(tail, gist + turn), summaries)
+    if since_pause := _since_pause(near.messages, int(room * LEAST)):
+        return select(gist + max(since_pause, turn), summaries)
+    return select(max(_stepped(near, most, room), gist + turn), summaries, _fresh(near, most, room))
 
 
 def _is_whole(window: Window) -> bool:
@@ -260,15 +263,31 @@ def _stepped(window: Window, most: int, room: int) -> int:
     That is from its beginning where it fits. What is left out as broken is in the totals of the session, but not in
     what a window costs.
     """
-    total = window.tokens + sum(one.tokens for one in window.omitted)
     broken = sum(one.tokens for one in window.omitted if one.why in (NO_RESULT, UNKNOWN_CALL))
-    step = max(1, int(room * STEP))
-    return max(0, total - math.ceil(max(0, total - most) / step) * step - broken)
+    steps = math.ceil(max(0, _total(window) - most) / _step(room))
+    return max(0, _total(window) - steps * _step(room) - broken)
+
+
+def _fresh(window: Window, most: int, room: int) -> int:
+    """Count the tokens that were said since the start of a window of `most` tokens last moved."""
+    beyond = _total(window) - most
+    return (beyond - 1) % _step(room) + 1 if beyond > 0 else 0
+
+
+def _step(room: int) -> int:
+    return max(1, int(room * STEP))
+
+
+def _total(window: Window) -> int:
+    """Count the tokens of a whole session, of which summaries stand for a part."""
+    left_out = sum(one.tokens for one in window.omitted)
+    return window.tokens + left_out + sum(one.saved for one in window.shortened)
 
 
 def _unseen(hits: Iterable[Hit], chat: str, window: Window) -> list[Hit]:
     """Leave out the hits that the window shows, and those that are there twice."""
-    seen: set[tuple[str, str, int | str]] = {("message", chat, message.seq) for message in window.messages}
+    there = {message.seq for message in window.messages} - {one.seq for one in window.shortened}
+    seen: set[tuple[str, str, int | str]] = {("message", chat, seq) for seq in there}
     unseen = []
     for hit in hits:
         key = ("message", hit.chat, hit.seq) if hit.source == "message" else ("record", "", hit.id)

@@ -7,15 +7,18 @@ Reading stops one group after the last one taken, so the cost is that of the win
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from holdfast.types import Message, Omission, Window
+from holdfast.types import Message, Omission, Shortened, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from holdfast.context.oversize import Oversize
 
 NO_RESULT = "tool call without a result"
 UNKNOWN_CALL = "result of an unknown call"
@@ -31,7 +34,8 @@ Group = list[Message]  # newest first, as everything before the finished window
 class Reach:
     """Say how far back a window goes, in the terms that all policies come down to.
 
-    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. For results
+    that are `oversize` there are placeholders.
     """
 
     budget: int
@@ -40,6 +44,7 @@ class Reach:
     cap: int = NO_BUDGET
     user_first: bool = False
     older: str = OVER_BUDGET
+    oversize: Oversize | None = None
 
 
 def choose(
@@ -53,26 +58,46 @@ def choose(
     # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
     groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
     read, floor, fits, exhausted = _measure(groups, reach)
+    originals: dict[int, Message] = {}
+    oversize = reach.oversize if reach.user_first or _is_any_large(read, reach) else None
+    if oversize:
+        groups = oversize.shown(chain(read, groups), originals)
+        read, floor, fits, exhausted = _measure(groups, reach)
     taken = _user_start(read, groups, floor, fits) if reach.user_first else fits
     edge = max(taken, fits)
     # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
     first = start + 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
 
-    messages = [message for group in read[:taken] for message in group]
+    shown: Iterable[Group] = read[:taken]
+    if oversize and oversize.fresh:
+        shown = oversize.now().shown(shown, originals)
+    messages = [message for group in shown for message in group]
     messages.reverse()
-    left_out = [(message, BEFORE_USER) for group in read[taken:fits] for message in group]
+    beyond = [message for group in read[taken:fits] for message in group]
+    left_out = [(originals.get(message.seq, message), BEFORE_USER) for message in beyond]
     left_out += [(message, why) for message, why in broken if message.seq >= first]
     left_out.sort(key=lambda item: item[0].seq)
 
     used = sum([message.tokens for message in messages])
+    shortened = tuple(_shortened(messages, originals)) if originals else ()
     omitted = _merge(left_out)
     count = length - start - erased - len(messages) - len(left_out)
     if first > start + 1 and count > 0:
-        older = tokens - used - sum(omission.tokens for omission in omitted)
-        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, older), reach.older))
-    return Window(
-        tuple(messages), (), used, None if reach.budget == NO_BUDGET else reach.budget, tuple(omitted)
-    )
+        stated = used + sum(omission.tokens for omission in omitted) + sum(one.saved for one in shortened)
+        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, tokens - stated), reach.older))
+    budget = None if reach.budget == NO_BUDGET else reach.budget
+    return Window(tuple(messages), (), used, budget, tuple(omitted), shortened)
+
+
+def _is_any_large(groups: Iterable[Group], reach: Reach) -> bool:
+    limit = reach.oversize.limit if reach.oversize else math.inf
+    return max((message.tokens for group in groups for message in group), default=0) > limit
+
+
+def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
+    for message in messages:
+        if original := originals.get(message.seq):
+            yield Shortened(message.seq, original.tokens, original.tokens - message.tokens)
 
 
 def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, int, bool]:

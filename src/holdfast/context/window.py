@@ -2,6 +2,9 @@
 
 All share one core, `context/reach.py`, that never splits a tool use. The three simple policies look at messages only;
 `Lossless` and `SummaryBuffer` let the summaries of a session stand for what is older, and say how it is compacted.
+
+Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as placeholders, once
+their turn is over and they are no longer among what the policy keeps; None or 0 shows them as they are.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ from dataclasses import dataclass, replace
 from itertools import tee
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.context.plan import DEFAULTS, Compaction
+from holdfast.context.oversize import SHARE, Oversize
+from holdfast.context.plan import DEFAULTS, Compaction, share_of
 from holdfast.context.reach import NO_BUDGET, Reach, choose
 from holdfast.errors import InvalidInput
 from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window, check_count
 
 if TYPE_CHECKING:
+    from holdfast.context.oversize import Shorten
     from holdfast.types import ChatStats
 
 
@@ -56,21 +61,31 @@ class TokenBudget:
     guaranteed message is lost by that, else the one that starts the turn, even beyond the budget.
 
     Raises:
-        InvalidInput: `budget` or `keep` is not an int of 0 or more.
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more.
 
     """
 
     budget: int = 8_000
     keep: int = 5
     user_first: bool = False
+    oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.keep, "keep")
+        check_count(self.oversize or 0, "oversize")
 
-    def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
+    def select(
+        self,
+        newest_first: Iterable[Message],
+        length: int,
+        tokens: int,
+        erased: int = 0,
+        oversize: Oversize | None = None,
+    ) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
-        reach = Reach(self.budget, self.keep, user_first=self.user_first)
+        oversize = oversize and oversize.beyond(self.keep)
+        reach = Reach(self.budget, self.keep, user_first=self.user_first, oversize=oversize)
         return choose(newest_first, length, tokens, reach, erased)
 
 
@@ -84,7 +99,7 @@ class FreshTail:
     the budget is the cap, so that nothing but that last rule exceeds the budget. `user_first` as for `TokenBudget`.
 
     Raises:
-        InvalidInput: `budget`, `turns` or `cap` is not an int of 0 or more.
+        InvalidInput: `budget`, `turns`, `cap` or `oversize` is not an int of 0 or more.
 
     """
 
@@ -92,17 +107,29 @@ class FreshTail:
     turns: int = 6
     cap: int | None = None
     user_first: bool = False
+    oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.turns, "turns")
         if self.cap is not None:
             check_count(self.cap, "cap")
+        check_count(self.oversize or 0, "oversize")
 
-    def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
+    def select(
+        self,
+        newest_first: Iterable[Message],
+        length: int,
+        tokens: int,
+        erased: int = 0,
+        oversize: Oversize | None = None,
+    ) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
-        cap = self.budget if self.cap is None else self.cap
-        reach = Reach(self.budget, min(1, self.turns), self.turns, cap, user_first=self.user_first)
+        cap, keep = self.budget if self.cap is None else self.cap, min(1, self.turns)
+        if oversize:
+            before = self.budget - oversize.fresh if self.cap is None else cap
+            oversize = oversize.beyond(keep, self.turns, before)
+        reach = Reach(self.budget, keep, self.turns, cap, user_first=self.user_first, oversize=oversize)
         return choose(newest_first, length, tokens, reach, erased)
 
 
@@ -110,13 +137,14 @@ class FreshTail:
 class Lossless:
     """Let summaries stand for the older part of a session, then the messages that none of them covers. The default.
 
-    While all of that fits, nothing of the session is missing. Where it does not, the newest messages go first, as
-    `FreshTail` keeps them, then the summaries, the newest first, then older messages; what is left out is named.
+    While all of that fits, nothing of the session is missing, but for results that are `oversize`. Where it does not,
+    the newest messages go first, as `FreshTail` keeps them, then the summaries, the newest first, then older messages;
+    what is left out is named.
     `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep`
     messages are there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
 
     Raises:
-        InvalidInput: `budget` or `keep` is not an int of 0 or more, or `compaction` is none.
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more, or `compaction` is none.
 
     """
 
@@ -124,9 +152,11 @@ class Lossless:
     compaction: Compaction = DEFAULTS
     user_first: bool = False
     keep: int | None = None
+    oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
+        check_count(self.oversize or 0, "oversize")
         if self.keep is not None:
             check_count(self.keep, "keep")
         compaction: object = self.compaction
@@ -140,22 +170,24 @@ class Lossless:
         tokens: int,
         erased: int = 0,
         frontier: Sequence[Summary] = (),
+        oversize: Oversize | None = None,
     ) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
         budget, turns = self.budget, self.compaction.turns
         keep = min(1, turns) if self.keep is None else self.keep
+        oversize = oversize and oversize.beyond(keep)
         if not frontier:
-            reach = Reach(budget, keep, turns, budget, user_first=self.user_first)
+            reach = Reach(budget, keep, turns, budget, user_first=self.user_first, oversize=oversize)
             return choose(newest_first, length, tokens, reach, erased)
         rest = _Rest(newest_first, length, tokens, erased, frontier)
         cap = budget
         kept = frontier
         if rest.tokens + _cost(frontier) > budget:
             cap = int(budget * self.compaction.tail)
-            tail = rest.choose(Reach(0, keep, turns, cap))
-            kept = _newest_within(frontier, budget - tail.tokens)
+            kept = _newest_within(frontier, budget - rest.choose(Reach(0, keep, turns, cap)).tokens)
         room = max(0, budget - _cost(kept))
-        window = rest.choose(Reach(room, keep, turns, min(cap, room), user_first=self.user_first))
+        reach = Reach(room, keep, turns, min(cap, room), user_first=self.user_first, oversize=oversize)
+        window = rest.choose(reach)
         return _joined(kept, window, budget, frontier[: len(frontier) - len(kept)])
 
 
@@ -168,7 +200,7 @@ class SummaryBuffer:
     `keep` messages are never summarised; of a small budget fewer, one for 60 tokens of the target.
 
     Raises:
-        InvalidInput: `budget` or `keep` is not an int of 0 or more; a share is not above 0 and up to 1, or the target is
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more; a share is not above 0 and up to 1, or the target is
             above the threshold.
 
     """
@@ -178,10 +210,12 @@ class SummaryBuffer:
     target: float = 0.7
     keep: int = 10
     user_first: bool = False
+    oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.keep, "keep")
+        check_count(self.oversize or 0, "oversize")
         Compaction(threshold=self.threshold, target=self.target)  # checks both
 
     @property
@@ -204,19 +238,24 @@ class SummaryBuffer:
         tokens: int,
         erased: int = 0,
         frontier: Sequence[Summary] = (),
+        oversize: Oversize | None = None,
     ) -> Window:
         """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
         rest = _Rest(newest_first, length, tokens, erased, frontier)
         room = max(0, self.budget - _cost(frontier))
-        window = rest.choose(Reach(room, min(1, self.keep), user_first=self.user_first))
+        oversize = oversize and oversize.beyond(self.compaction.keep)
+        window = rest.choose(Reach(room, min(1, self.keep), user_first=self.user_first, oversize=oversize))
         return _joined(frontier, window, self.budget, ())
 
 
 class Select(Protocol):
     """A function that makes windows of one session."""
 
-    def __call__(self, budget: int, summaries: int = ..., /) -> Window:
-        """Make the window for a number of tokens, of which summaries take at most `summaries`."""
+    def __call__(self, budget: int, summaries: int = ..., fresh: int = ..., /) -> Window:
+        """Make the window for a number of tokens, of which summaries take at most `summaries`.
+
+        Its start is where it was before the newest `fresh` tokens were said, whatever became a placeholder since.
+        """
 
 
 Policy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
@@ -278,23 +317,29 @@ def within(policy: Policy, budget: int) -> Policy:
 
 
 def selector(
-    policy: Policy, newest_first: Iterable[Message], stats: ChatStats, frontier: Sequence[Summary] = ()
+    policy: Policy,
+    newest_first: Iterable[Message],
+    stats: ChatStats,
+    frontier: Sequence[Summary] = (),
+    shorten: Shorten | None = None,
 ) -> Select:
     """Make a function from a token budget to a window that reads each message once, however often it is called.
 
     It may be given the tokens that all summaries together take at most; the one of a `SummaryBuffer` is always there.
     """
     (read,) = tee(newest_first, 1)
+    oversize = _oversize(policy, shorten)
 
-    def select(budget: int, summaries: int = MAX_COUNT) -> Window:
+    def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
+        large = oversize and replace(oversize, fresh=fresh)
         some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
         hidden = frontier[: len(frontier) - len(some)]
         if not hidden:
-            return choose_window(within(policy, budget), copy(read), stats, frontier)
+            return _choose(within(policy, budget), copy(read), stats, frontier, large)
         # What is hidden counts as what is erased does: it has numbers, and takes nothing.
         start = hidden[-1].last
         there = _without(stats, hidden)
-        window = choose_window(within(policy, budget), _after(start, copy(read)), there, some)
+        window = _choose(within(policy, budget), _after(start, copy(read)), there, some, large)
         after = (replace(one, first=max(one.first, start + 1)) for one in window.omitted)
         return replace(window, omitted=(*_named(hidden), *after))
 
@@ -310,13 +355,39 @@ def _without(stats: ChatStats, hidden: Sequence[Summary]) -> ChatStats:
 
 
 def choose_window(
-    policy: Policy, newest_first: Iterable[Message], stats: ChatStats, frontier: Sequence[Summary] = ()
+    policy: Policy,
+    newest_first: Iterable[Message],
+    stats: ChatStats,
+    frontier: Sequence[Summary] = (),
+    shorten: Shorten | None = None,
 ) -> Window:
-    """Make the window of a session; `frontier` are its summaries that are part of no other."""
-    length = stats.messages + stats.erased
+    """Make the window of a session; `frontier` are its summaries that are part of no other.
+
+    `shorten` writes the placeholders; without it there are none.
+    """
+    return _choose(policy, newest_first, stats, frontier, _oversize(policy, shorten))
+
+
+def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
+    """Say which results of a session are placeholders; what counts is the budget of its policy, not a part of it."""
+    if shorten is None or isinstance(policy, LastN) or not policy.oversize:
+        return None
+    return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)
+
+
+def _choose(
+    policy: Policy,
+    newest_first: Iterable[Message],
+    stats: ChatStats,
+    frontier: Sequence[Summary],
+    oversize: Oversize | None,
+) -> Window:
+    length, tokens, erased = stats.messages + stats.erased, stats.stored_tokens, stats.erased
+    if isinstance(policy, LastN):
+        return policy.select(newest_first, length, tokens, erased)
     if isinstance(policy, SUMMARISED):
-        return policy.select(newest_first, length, stats.stored_tokens, stats.erased, frontier)
-    return policy.select(newest_first, length, stats.stored_tokens, stats.erased)
+        return policy.select(newest_first, length, tokens, erased, frontier, oversize)
+    return policy.select(newest_first, length, tokens, erased, oversize)
 
 
 class _Rest:

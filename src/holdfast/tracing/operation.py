@@ -50,7 +50,7 @@ def _several(found: Sequence[object]) -> dict[str, int]:
 def _shown(window: Window) -> dict[str, int]:
     left_out = sum(one.messages for one in window.omitted)
     parts = {"messages": len(window.messages), "summaries": len(window.summaries), "omitted": left_out}
-    return {**parts, "tokens": window.tokens}
+    return {**parts, "shortened": len(window.shortened), "tokens": window.tokens}
 
 
 _COUNTED: Mapping[type, Callable[[Any], dict[str, int]]] = {
