@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
 from holdfast.types import Message, Omission, Window
@@ -21,6 +21,7 @@ NO_RESULT = "tool call without a result"
 UNKNOWN_CALL = "result of an unknown call"
 OVER_BUDGET = "older than the budget reaches"
 BEFORE_USER = "before the user message that the window starts with"
+NO_USER = "and no user message that the window could start with is in reach"
 NO_BUDGET = -1  # that no message fits, not even one without tokens
 _INSTRUCTIONS = {"system", "developer"}
 
@@ -31,14 +32,15 @@ Group = list[Message]  # newest first, as everything before the finished window
 class Reach:
     """Say how far back a window goes, in the terms that all policies come down to.
 
-    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. With
+    `user_first` it starts at a user message where one is in reach.
     """
 
     budget: int
     keep: int
     turns: int = 0
     cap: int = NO_BUDGET
-    user_first: bool = False
+    user_first: bool = True
     older: str = OVER_BUDGET
 
 
@@ -53,7 +55,8 @@ def choose(
     # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
     groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
     read, floor, fits, exhausted = _measure(groups, reach)
-    taken = _user_start(read, groups, floor, fits) if reach.user_first else fits
+    whole = exhausted and fits == len(read)
+    taken = fits if whole or not reach.user_first else _user_start(read, groups, floor, fits, reach)
     edge = max(taken, fits)
     # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
     first = start + 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
@@ -69,7 +72,10 @@ def choose(
     count = length - start - erased - len(messages) - len(left_out)
     if first > start + 1 and count > 0:
         older = tokens - used - sum(omission.tokens for omission in omitted)
-        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, older), reach.older))
+        why = reach.older
+        if reach.user_first and taken and not _starts_with_user(read, taken):
+            why = f"{why}, {NO_USER}"
+        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, older), why))
     return Window(
         tuple(messages), (), used, None if reach.budget == NO_BUDGET else reach.budget, tuple(omitted)
     )
@@ -111,24 +117,29 @@ def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, i
     return read, guaranteed, max(fits, guaranteed), exhausted
 
 
-def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int) -> int:
-    """Move the start of a window to a user message: to a newer one if the guarantee allows it, else to an older one.
+def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int, reach: Reach) -> int:
+    """Move the start of a window to a user message; return how many groups it then has, as before if none is in reach.
 
-    Returns how many groups the window then has; unchanged when there is no user message. Reads on where it must.
+    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the tokens. Without
+    a budget all messages are guaranteed, and in reach is the next older one, among as many groups again.
     """
+    left = total = _tokens(read[:fits])
     for start in range(fits, max(floor, 1) - 1, -1):
+        if 2 * left < total:
+            break
         if _starts_with_user(read, start):
             return start
-    if not fits:
-        return 0
-    for start, group in enumerate(read[fits:], fits + 1):
-        if group[-1].role == "user":
-            return start
-    for group in groups:
-        read.append(group)
-        if group[-1].role == "user":
-            return len(read)
+        left -= _tokens(read[start - 1 : start])
+    if reach.budget == NO_BUDGET and fits:
+        for group in islice(groups, fits):
+            read.append(group)
+            if group[-1].role == "user":
+                return len(read)
     return fits
+
+
+def _tokens(groups: Iterable[Group]) -> int:
+    return sum([message.tokens for group in groups for message in group])
 
 
 def _starts_with_user(read: list[Group], start: int) -> bool:
