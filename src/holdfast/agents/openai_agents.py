@@ -60,7 +60,7 @@ class HoldfastSession:
     that is cancelled while it writes ends when that is done.
 
     With a budget, a run is given what `Chat.prompt` gives in place of all items: what is known, the summaries, the newest
-    items that fit, from a user's turn on, and before the newest message of the user what is recalled for it.
+    items that fit, from a user's turn on where one is in reach, and before the newest message of the user what is recalled for it.
 
     Args:
         memory: whose the chat is.
