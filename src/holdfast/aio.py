@@ -13,7 +13,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
 
 from holdfast.chat import Chat
-from holdfast.digest import asking, checked, resolved
+from holdfast.digest import asking, resolved
 from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
 from holdfast.pad import Pad
@@ -232,21 +232,21 @@ class AsyncChat(_Async[Chat]):
         self,
         mode: Mode = "incremental",
         *,
-        budget: int = 8_000,
+        budget: int | None = None,
         llm: LLM | None = None,
         progress: Callable[[CompactionResult], None] | None = None,
         policy: Lossless | SummaryBuffer | None = None,
     ) -> CompactionResult:
         """As `Chat.compact`; an asynchronous model writes several summaries at once."""
         on_thread = partial(_on, self._executor)
-        policy = checked(policy, budget)
+        policy = self._sync._compacting(policy, budget)  # noqa: SLF001 - its twin
         model = await on_thread(partial(resolved, llm))
         if model is None:
             return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
         at_once = AT_ONCE if model.is_async else 1
         from holdfast.context.compact import Span  # noqa: PLC0415 - as in Chat.compact
 
-        span, meter = Span(policy.compaction), self._sync._meter()  # noqa: SLF001 - its twin
+        span, meter = Span(policy.compaction), self._sync._meter()  # noqa: SLF001 - as above
         steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - as above
 
         async def ask(prompt: str) -> str:

@@ -17,12 +17,12 @@ from holdfast.context.prompt import conversation
 from holdfast.context.recalled import at_most
 from holdfast.context.window import (
     SUMMARISED,
-    Lossless,
     Policy,
-    check_policy,
     choose_window,
     expected_messages,
+    own_budget,
     selector,
+    with_tail,
     within,
 )
 from holdfast.digest import Digest, resolved
@@ -212,17 +212,21 @@ class Chat(Digest):
         return sessions.info(self._memory._open.database, self._memory.scope, self._id)  # noqa: SLF001 - as above
 
     @logged
-    def window(self, budget: int = 8_000, *, tail: int | None = None, policy: Policy | None = None) -> Window:
+    def window(
+        self, budget: int | None = None, *, tail: int | None = None, policy: Policy | None = None
+    ) -> Window:
         """Choose what a model will see of the session: summaries of the older part, then the newest messages.
 
         Costs what the window costs, however long the session is. A large result of a tool in a turn that is over is shown
         as a placeholder, which says how it begins and where it is; `window.shortened` names each.
 
         Args:
-            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so.
+            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None for that of
+                the policy, 8,000 by default.
             tail: the newest messages that are there whatever they cost; None leaves that to the policy.
-            policy: how to choose, with its own budget; see `holdfast.context.window`. The default, `Lossless`, shows
-                the summaries and all messages after them while that fits, and never less than the newest message.
+            policy: how to choose, with its own budget; see `holdfast.context.window`. None for that of
+                `Memory(policy=…)` with this budget: by default `Lossless`, which shows the summaries and all messages
+                after them while that fits, and never less than the newest message.
 
         Raises:
             InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
@@ -231,7 +235,9 @@ class Chat(Digest):
         opened = self._memory._open  # noqa: SLF001 - as above
         if tail is not None and policy is not None:
             raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
-        policy = Lossless(budget, keep=tail) if policy is None else check_policy(policy)
+        if budget is not None:
+            check_count(budget, "budget")
+        policy = with_tail(self._policy(policy, budget), tail)
         with opened.database.one_read():
             stats = self.stats()
             newest_first = self._backward(expected_messages(policy, stats))
@@ -261,7 +267,7 @@ class Chat(Digest):
     @logged
     def prompt(
         self,
-        budget: int = 8_000,
+        budget: int | None = None,
         query: str | None = None,
         *,
         system: str = "",
@@ -288,11 +294,12 @@ class Chat(Digest):
         has not been answered yet is whole. What was recalled fills the rest, and what it does not need is left to the window.
 
         Args:
-            budget: tokens at most for all of it; what is known is shown whole, whatever it takes.
+            budget: tokens at most for all of it; what is known is shown whole, whatever it takes. None for that of the
+                policy, and where it has none for 8,000.
             query: what to recall; usually the user's newest message. None recalls nothing.
             system: your own instructions, which stand first.
             limit: at most so many recalled messages and records; None for as many as fit.
-            policy: how to choose the window, within what is left of the budget.
+            policy: how to choose the window, within what is left of the budget; None for that of `Memory(policy=…)`.
             images: "keep" sends the images, files and sound of the window as they came in, in the form that the `format` takes;
                 "placeholder" is for models that read text only, and a line such as `[image: cat.png]` stands for each.
             secrets: "mask" puts what it is in place of each credential in what was recalled and in summaries; "show" shows
@@ -331,7 +338,7 @@ class Chat(Digest):
     def _prompt(
         self,
         run: Run | None,
-        budget: int,
+        budget: int | None,
         query: str | None,
         *,
         system: str,
@@ -346,19 +353,19 @@ class Chat(Digest):
         masked = is_masked(secrets)
         check_flag(strict, "strict")
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
-        budget = check_count(budget, "budget")
+        given = None if budget is None else check_count(budget, "budget")
+        policy = self._policy(policy, given)
+        budget = own_budget(policy) if given is None else given
         for text, what in ((system, "`system`"), ("" if query is None else query, "A query")):
             if not isinstance(text, str):
                 raise InvalidInput(f"{what} must be text, not {type(text).__name__}.", "Pass a string.")
-        if policy is not None:
-            check_policy(policy)
         if limit is not None:
             check_count(limit, "limit")
         if images not in IMAGES:
             raise InvalidInput(f"`images` is {shown(images)}.", f"Use one of {', '.join(IMAGES)}.")
         if format not in FORMATS:
             raise InvalidInput(f"`format` is {shown(format)}.", f"Use one of {', '.join(FORMATS)}.")
-        policy = within(policy or Lossless(budget), budget)
+        policy = within(policy, budget)
         # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
         snapshots.freeze(opened.database, scope, self._id, opened.now())
         with self._one_read(query) as recalling:

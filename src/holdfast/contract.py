@@ -79,7 +79,8 @@ class Session(Protocol):
     def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
         """Choose what a model is to see, oldest first, within so many tokens; `window.omitted` says what is left out.
 
-        The newest `tail` messages are always there, whatever they cost. A call is never parted from its results.
+        The newest `tail` messages are always there, whatever they cost. A call is never parted from its results. What
+        comes before the first message of a user may be left out, beyond the tail.
         """
 
     def stats(self) -> ChatStats:

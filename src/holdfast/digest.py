@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from holdfast.context.plan import DEFAULTS, is_share
-from holdfast.context.window import SUMMARISED, Lossless, SummaryBuffer
+from holdfast.context.window import SUMMARISED, Lossless, Policy, SummaryBuffer, at_budget, check_policy
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.logs import logged
 from holdfast.store import log, sessions, summaries
@@ -58,7 +58,7 @@ class Digest:
 
     def crowded(
         self,
-        budget: int = 8_000,
+        budget: int | None = None,
         threshold: float | None = None,
         *,
         policy: Lossless | SummaryBuffer | None = None,
@@ -69,16 +69,16 @@ class Digest:
 
         Args:
             budget: tokens of the window: of a prompt, without what its system text and what is known take,
-                `prompt.tokens["room"]`.
+                `prompt.tokens["room"]`. None for that of the policy.
             threshold: the share of the budget, above 0; None for that of the policy, 0.75 by default. An incremental
                 `compact` goes by that of its policy.
-            policy: how the window is made, with its own budget, in place of `Lossless`.
+            policy: how the window is made, with its own budget; None for that of `Memory(policy=…)` with this one.
 
         Raises:
-            InvalidInput: a negative budget, or a threshold that is no share.
+            InvalidInput: a negative budget, a threshold that is no share, or a policy that does not say how to compact.
 
         """
-        policy = checked(policy, budget)
+        policy = self._compacting(policy, budget)
         share = policy.compaction.threshold if threshold is None else threshold
         if not is_share(share):
             raise InvalidInput(
@@ -93,7 +93,7 @@ class Digest:
         self,
         mode: Mode = "incremental",
         *,
-        budget: int = 8_000,
+        budget: int | None = None,
         llm: LLM | None = None,
         progress: Callable[[CompactionResult], None] | None = None,
         policy: Lossless | SummaryBuffer | None = None,
@@ -109,15 +109,16 @@ class Digest:
                 "full" goes on until the session is under its target, nothing more can be done, or a limit of the
                 policy is reached (24 calls of a model, 120 seconds); call it again then. An answer that is not there
                 when the time is over is not waited for, and `why` of the result names the thread of a function.
-            budget: tokens of the window that the session is to fit, as for `crowded`.
+            budget: tokens of the window that the session is to fit, as for `crowded`; None for that of the policy.
             llm: what writes the summaries: a function from text to text, synchronous or not, or, with the extra
                 `llm`, a model of pydantic-ai or its name. Without one, they are sentences of the messages.
             progress: is called after each summary with the account so far, and before a model is asked as well: then its `why`
                 says for which messages. Of an awaited call, on another thread.
-            policy: how the window is made, with its own budget; its `compaction` has all limits. `Lossless` by default.
+            policy: how the window is made, with its own budget; its `compaction` has all limits. None for that of
+                `Memory(policy=…)` with this budget.
 
         Raises:
-            InvalidInput: an unknown mode, a negative budget, or no model.
+            InvalidInput: an unknown mode, a negative budget, no model, or a policy that does not say how to compact.
             ModelFailed: the model raised an error. What was stored before it stays; nothing is stored half.
             MissingExtra: the model needs a package that is not installed.
 
@@ -125,7 +126,7 @@ class Digest:
         from holdfast.context.compact import Span, drive  # noqa: PLC0415 - as above
 
         model = resolved(llm)
-        policy = checked(policy, budget)
+        policy = self._compacting(policy, budget)
         span, meter = Span(policy.compaction), self._meter()
         steps = self._steps(mode, model, progress, policy, span)
 
@@ -140,6 +141,21 @@ class Digest:
             raise
         self._tell(done)
         return done
+
+    def _policy(self, policy: Policy | None, budget: int | None) -> Policy:
+        """Give the policy that was passed, or else that of the memory, with this budget."""
+        own = self._memory._open.policy  # noqa: SLF001 - a chat is a part of its memory
+        return at_budget(own, budget) if policy is None else check_policy(policy)
+
+    def _compacting(self, policy: Policy | None, budget: int | None) -> Lossless | SummaryBuffer:
+        """Give the policy that says how to compact, which not each does."""
+        policy = self._policy(policy, budget)
+        if not isinstance(policy, SUMMARISED):
+            raise InvalidInput(
+                f"The policy {type(policy).__name__} does not say how to compact.",
+                "Use Lossless or SummaryBuffer.",
+            )
+        return policy
 
     def _tell(self, ended: CompactionResult | ModelFailed) -> None:
         """Tell of a compaction, or that it failed."""
@@ -393,23 +409,6 @@ class Digest:
 
 def _position(hit: Hit) -> int:
     return max(hit.seq, hit.last)
-
-
-def checked(policy: Lossless | SummaryBuffer | None, budget: int) -> Lossless | SummaryBuffer:
-    """Give the policy that says how to compact, the default one for a budget if there is none.
-
-    Raises:
-        InvalidInput: it is another kind of policy, or a negative budget.
-
-    """
-    if policy is None:
-        return Lossless(budget)
-    if not isinstance(policy, SUMMARISED):
-        raise InvalidInput(
-            f"The policy {type(policy).__name__} does not say how to compact.",
-            "Use Lossless or SummaryBuffer.",
-        )
-    return policy
 
 
 def asking(prompt: str) -> Question:

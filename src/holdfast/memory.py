@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.acting import current
 from holdfast.chat import Chat
+from holdfast.context.window import Lossless, Policy, check_policy
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.learner import Learner
@@ -68,6 +69,8 @@ class Memory(Learner):
         merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
             "projection", the similarity of words in random projections, which cannot tell another value from another wording.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
+        policy: how windows are made, prompts with them, and chats compacted, where none is named there; see
+            `holdfast.context.window`. A budget that is named there is taken in place of its own. None for `Lossless()`.
         admin: whether a handle of one user may act for other users: `scoped(user=…)`, `chats(user=…)`, `erase(user=…)`,
             `work(everyone=True)`. Without it these raise Denied; a handle that names no user may scope to any. This is a
             guard against mistakes, such as a name from a request in the wrong place, not against code that holds the
@@ -99,6 +102,7 @@ class Memory(Learner):
         kinds: Iterable[Kind] = (),
         merge: str = "fitted",
         learning: Learning | None = None,
+        policy: Policy | None = None,
         admin: bool = False,
         key: bytes | None = None,
         guard: Guard | None = None,
@@ -108,7 +112,8 @@ class Memory(Learner):
         )
         if merge not in MERGES:
             raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
-        policy = table(kinds)
+        policy = Lossless() if policy is None else check_policy(policy)
+        known = table(kinds)
         from holdfast.learn.policy import Learning  # noqa: PLC0415 - not needed to import all the rest
 
         if learning is not None and not isinstance(learning, Learning):
@@ -117,7 +122,7 @@ class Memory(Learner):
         asked = None if guard is None else _asked(guard)
         count = counter(count_tokens)
         database = open_database(location, durability, check_key(key))
-        opened = Opened(database, count, clock, policy, merge, learning or Learning(), asked)
+        opened = Opened(database, count, clock, known, merge, learning or Learning(), policy, asked)
         super().__init__(opened, scope, At())
         self._pinned = False
         self._admin = admin

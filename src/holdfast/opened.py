@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.context.known import Known
     from holdfast.context.prefix import Fingerprint
+    from holdfast.context.window import Policy
     from holdfast.events import Events
     from holdfast.kinds import Kind
     from holdfast.learn.intake import Intake
@@ -56,6 +57,7 @@ class Opened:
         kinds: Mapping[str, Kind],
         merge: str,
         learning: Learning,
+        policy: Policy,
         guard: Model | None = None,
     ) -> None:
         self.database = database
@@ -63,6 +65,7 @@ class Opened:
         self.clock = clock
         self.kinds = kinds
         self.learning = learning
+        self.policy = policy  # of windows, where none is named
         self.guard = guard  # of the caller
         self.events = _events()
         self.closing = False

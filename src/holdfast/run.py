@@ -101,7 +101,7 @@ class Run:
 
     def prompt(
         self,
-        budget: int = 8_000,
+        budget: int | None = None,
         query: str | None = None,
         *,
         system: str = "",

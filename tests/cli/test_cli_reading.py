@@ -314,8 +314,9 @@ def test_window_says_what_is_shortened(cli: Cli) -> None:
 def test_window_says_what_is_left_out(cli: Cli) -> None:
     text = cli.text("window", "retry-bug", "--budget", "300")
     assert "Left out: retry-bug#1-12, 12 messages, 623 tokens: older than the budget reaches" in text
-    assert "retry-bug#13  " in text
-    assert "Window: 6 messages, 276 of 300 tokens." in text
+    assert "retry-bug#13, 1 message, 17 tokens: before the user message that the window starts with" in text
+    assert "retry-bug#14  " in text
+    assert "Window: 5 messages, 259 of 300 tokens." in text
     assert "more than the budget" in cli.text("window", "retry-bug", "--budget", "0")
 
 
@@ -332,7 +333,15 @@ def test_window_as_json(cli: Cli) -> None:
             "tokens": 623,
             "why": "older than the budget reaches",
             "ref": "retry-bug#1-12",
-        }
+        },
+        {
+            "messages": 1,
+            "first": 13,
+            "last": 13,
+            "tokens": 17,
+            "why": "before the user message that the window starts with",
+            "ref": "retry-bug#13",
+        },
     ]
 
 

@@ -303,14 +303,26 @@ def test_with_a_small_budget_it_does_not_summarise_for_ever(chat: Chat, budget: 
     check_tree(chat)
 
 
-def test_the_window_of_a_buffer_may_start_with_a_user_message(chat: Chat) -> None:
-    buffer = SummaryBuffer(1_000, user_first=True)
+@pytest.mark.parametrize("how", [SummaryBuffer(1_000), Lossless(1_000)], ids=["buffer", "lossless"])
+def test_messages_after_summaries_start_with_one_of_a_user(chat: Chat, how: SummaryBuffer | Lossless) -> None:
     for n in range(1, 60):
         tell(chat, 1, first=n)
-        chat.compact(policy=buffer)
-        window = chat.window(policy=buffer)
+        chat.compact(policy=how)
+        window = chat.window(policy=how)
         assert window.messages[0].role == "user"
         assert account(chat, window) == n
+        assert not window.omitted, "nothing is left out for that"
+    assert window.summaries
+
+
+def test_after_summaries_nothing_is_left_out_for_a_turn_that_began_long_ago(quick: Memory) -> None:
+    chat = quick.chat("c")
+    chat.append([Message("user" if n == 1 else "assistant", words(n, 50)) for n in range(1, 60)])
+    assert not chat.compact(budget=1_000).noop
+    window = chat.window(1_000)
+    assert window.summaries
+    assert window.messages[0].role == "assistant"
+    assert not window.omitted
 
 
 def test_tool_use_counts_and_is_not_split_in_a_buffer(chat: Chat) -> None:

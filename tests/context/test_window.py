@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -7,11 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from window_logs import LOGS, Reference, counting, parse, seqs, window
 
-from holdfast.context.reach import BEFORE_USER, NO_RESULT, OVER_BUDGET, UNKNOWN_CALL
+from holdfast.context.plan import Compaction
+from holdfast.context.reach import BEFORE_USER, NO_RESULT, NO_USER, OVER_BUDGET, UNKNOWN_CALL
 from holdfast.context.window import (
     FreshTail,
     LastN,
+    Lossless,
     Policy,
+    SummaryBuffer,
     TokenBudget,
     expected_messages,
     selector,
@@ -38,7 +42,7 @@ FIVE = parse("u a u a u")
 )
 def test_last_n_keeps_the_newest(length: int, n: int, kept: int) -> None:
     log = parse("u a " * 5)[:length]
-    result = window(LastN(n), log)
+    result = window(LastN(n, user_first=False), log)
     assert seqs(result) == list(range(length - kept + 1, length + 1))
     assert result.budget is None
     assert not result.over_budget
@@ -54,6 +58,8 @@ def test_last_n_is_20_by_default() -> None:
         ("u a a u a a a", 2, 4),  # inside a turn
         ("u a a u a a a", 4, 4),  # at its user message
         ("u a a u a a a", 5, 1),
+        ("u a a a a a a a", 4, 1),  # as many again
+        ("u a a a a a a", 3, 5),  # it began too long ago
         ("a a a a", 2, 3),  # no user message at all
         ("a a u a", 1, 3),
         ("u +x u -x a", 2, 1),  # a user message inside a tool use cannot start a window
@@ -61,7 +67,7 @@ def test_last_n_is_20_by_default() -> None:
     ],
 )
 def test_last_n_extends_back_to_the_user_message(script: str, n: int, first: int) -> None:
-    assert seqs(window(LastN(n, user_first=True), parse(script)))[0] == first
+    assert seqs(window(LastN(n), parse(script)))[0] == first
 
 
 # How many tokens: TokenBudget
@@ -96,22 +102,46 @@ def test_a_message_that_does_not_fit_ends_the_window_instead_of_leaving_a_hole()
 @pytest.mark.parametrize(
     ("script", "policy", "kept"),
     [
-        ("u a a u a", TokenBudget(49, 2, user_first=True), [4, 5]),  # forward: nothing guaranteed is lost
-        ("u a a u a", TokenBudget(49, 3, user_first=True), [1, 2, 3, 4, 5]),  # else back, beyond the budget
-        ("u a a a a", TokenBudget(25, 0, user_first=True), [1, 2, 3, 4, 5]),
-        ("a a a a a", TokenBudget(25, 0, user_first=True), [4, 5]),
-        ("s u a u a", TokenBudget(50, 0, user_first=True), [1, 2, 3, 4, 5]),
-        ("a u a u a", TokenBudget(50, 0, user_first=True), [2, 3, 4, 5]),
-        ("u a a u a", TokenBudget(0, 0, user_first=True), []),
+        ("u a a u a", TokenBudget(49, 2), [4, 5]),  # nothing guaranteed is lost
+        ("u a a u a", TokenBudget(49, 3), [2, 3, 4, 5]),  # the third newest message would be
+        ("u a u a a u a", FreshTail(45, 1), [6, 7]),
+        ("u a u a a u a", FreshTail(45, 1, user_first=False), [4, 5, 6, 7]),
+        ("u a a a u a", TokenBudget(59, 0), [2, 3, 4, 5, 6]),  # of 50 tokens 20 are less than half
+        ("u a a a u a a", TokenBudget(69, 0), [5, 6, 7]),
+        ("u a a a a", TokenBudget(25, 0), [4, 5]),
+        ("a a a a a", TokenBudget(25, 0), [4, 5]),
+        ("s u a u a", TokenBudget(50, 0), [1, 2, 3, 4, 5]),
+        ("u a s u a", TokenBudget(35, 0), [3, 4, 5]),  # instructions before the user message stay
+        (
+            "u +x:5 u:5 -x:5 a:5 u a",
+            TokenBudget(49, 0),
+            [6, 7],
+        ),  # one inside a tool use cannot start a window
+        ("u a a u a", TokenBudget(0, 0), []),
     ],
 )
 def test_a_budget_starts_with_a_user_message(script: str, policy: Policy, kept: list[int]) -> None:
     assert seqs(window(policy, parse(script))) == kept
 
 
+@pytest.mark.parametrize("script", ["a u a u a", "a a a a a", "s a u a t", "+x -x u a u"])
+def test_what_fits_is_shown_whole_whoever_began(script: str) -> None:
+    for policy in (LastN(5), TokenBudget(50), FreshTail(50), Lossless(50), SummaryBuffer(50)):
+        result = window(policy, parse(script))
+        assert (seqs(result), result.omitted) == ([1, 2, 3, 4, 5], ())
+
+
 def test_what_makes_way_for_the_user_message_is_stated() -> None:
-    result = window(TokenBudget(45, 0, user_first=True), parse("u a u a a u a"))
+    result = window(TokenBudget(45, 0), parse("u a u a a u a"))
     assert result.omitted == (Omission(3, 1, 3, 30, OVER_BUDGET), Omission(2, 4, 5, 20, BEFORE_USER))
+
+
+def test_a_window_without_a_user_message_to_start_with_says_so() -> None:
+    result = window(TokenBudget(25, 0), parse("u a a a a"))
+    assert result.omitted == (Omission(3, 1, 3, 30, f"{OVER_BUDGET}, {NO_USER}"),)
+    result = window(TokenBudget(25, 0, user_first=False), parse("u a a a a"))
+    assert result.omitted == (Omission(3, 1, 3, 30, OVER_BUDGET),)
+    assert window(LastN(2), parse("u a a a a a a")).omitted[0].why.endswith(NO_USER)
 
 
 # The fresh tail
@@ -148,7 +178,7 @@ def test_the_tail_is_whole_turns_within_its_cap(turns: int, cap: int | None, kep
 
 
 def test_a_budget_larger_than_the_tail_reaches_further() -> None:
-    assert seqs(window(FreshTail(35, turns=1), parse("u a u a"))) == [2, 3, 4]
+    assert seqs(window(FreshTail(35, turns=1, user_first=False), parse("u a u a"))) == [2, 3, 4]
 
 
 def test_broken_tool_use_does_not_shorten_the_tail() -> None:
@@ -172,6 +202,7 @@ def test_calls_and_results_are_never_split(script: str, budget: int, turns: int)
         FreshTail(budget, turns, 30),
         TokenBudget(budget, turns),
         LastN(turns),
+        LastN(turns, user_first=False),
     ):
         result = window(policy, log)
         assert seqs(result) == list(range(len(log) - len(result.messages) + 1, len(log) + 1))
@@ -182,8 +213,8 @@ def test_calls_and_results_are_never_split(script: str, budget: int, turns: int)
 
 def test_an_id_that_is_used_again_belongs_to_the_nearest_earlier_call() -> None:
     log = parse("u +x -x u +x -x")
-    assert seqs(window(LastN(2), log)) == [5, 6]
-    assert seqs(window(LastN(4), log)) == [2, 3, 4, 5, 6]
+    assert seqs(window(LastN(2, user_first=False), log)) == [5, 6]
+    assert seqs(window(LastN(4, user_first=False), log)) == [2, 3, 4, 5, 6]
 
 
 def test_a_result_of_an_unknown_call_is_left_out_and_stated() -> None:
@@ -230,16 +261,19 @@ def test_broken_tool_use_before_all_messages_is_stated_by_its_own_reason() -> No
 def test_reading_stops_behind_the_window() -> None:
     log = parse("u a " * 500)
     for policy, most in (
-        (LastN(7), 7),
+        (LastN(7, user_first=False), 7),
         (TokenBudget(70, 2), 8),
         (FreshTail(70, 1), 8),
         (FreshTail(0, 2, 100), 4),
         (FreshTail(0, 0), 1),
-        (LastN(7, user_first=True), 8),
+        (LastN(7), 8),
     ):
         read: list[int] = []
         policy.select(counting(log, read), 1000, 10_000)
         assert len(read) <= most
+    read = []
+    LastN(7).select(counting(parse("a " * 500), read), 500, 5_000)
+    assert len(read) <= 14
 
 
 def test_an_endless_log_is_no_problem() -> None:
@@ -273,7 +307,7 @@ def test_within_never_raises_a_budget() -> None:
 def test_a_selector_reads_once() -> None:
     read: list[int] = []
     select = selector(FreshTail(100), counting(FIVE, read), ChatStats(5, 50, 50))
-    assert [seqs(select(budget)) for budget in (20, 50, 0)] == [[4, 5], [1, 2, 3, 4, 5], [5]]
+    assert [seqs(select(budget)) for budget in (30, 50, 0)] == [[3, 4, 5], [1, 2, 3, 4, 5], [5]]
     assert read == [5, 4, 3, 2, 1]
 
 
@@ -333,7 +367,7 @@ def test_groups_are_taken_whole(log: list[Message], policy: Policy) -> None:
 def test_the_fresh_tail_is_what_its_definition_says(
     log: list[Message], budget: int, turns: int, cap: int | None
 ) -> None:
-    result = window(FreshTail(budget, turns, cap), log)
+    result = window(FreshTail(budget, turns, cap, user_first=False), log)
     reference = Reference(log)
     tail = reference.tail(turns, budget if cap is None else cap)
     n = max(tail, reference.fitting(budget))
@@ -344,7 +378,7 @@ def test_the_fresh_tail_is_what_its_definition_says(
 
 @given(LOGS, NUMBERS, SMALL)
 def test_the_token_budget_is_what_its_definition_says(log: list[Message], budget: int, keep: int) -> None:
-    result = window(TokenBudget(budget, keep), log)
+    result = window(TokenBudget(budget, keep, user_first=False), log)
     reference = Reference(log)
     n = max(reference.newest(keep), reference.fitting(budget))
     assert seqs(result) == [m.seq for group in reference.groups[:n][::-1] for m in group]
@@ -355,26 +389,41 @@ def test_the_token_budget_is_what_its_definition_says(log: list[Message], budget
 def test_last_n_is_what_its_definition_says(log: list[Message], n: int) -> None:
     reference = Reference(log)
     groups = reference.groups[: reference.newest(n)]
-    assert seqs(window(LastN(n), log)) == [m.seq for group in groups[::-1] for m in group]
+    assert seqs(window(LastN(n, user_first=False), log)) == [m.seq for group in groups[::-1] for m in group]
 
 
 @given(LOGS, NUMBERS, SMALL)
-def test_user_first_finds_a_user_message_where_there_is_one(
-    log: list[Message], budget: int, keep: int
+def test_a_window_begins_with_a_user_message_or_says_that_none_is_in_reach(
+    log: list[Message], budget: int, number: int
 ) -> None:
-    plain = window(TokenBudget(budget, keep), log)
-    result = window(TokenBudget(budget, keep, user_first=True), log)
-    spoken = [m.role for m in result.messages if m.role != "system"]
     reference = Reference(log)
-    starts = [group[0].seq for group in reference.groups if group[0].role == "user"]
-    if not plain.messages:
-        assert not result.messages
-    elif spoken[:1] != ["user"]:  # none before the guaranteed part, none in front of it
-        assert result == plain
-        floor = [m.seq for group in reference.groups[: reference.newest(keep)] for m in group]
-        assert all(start > min(floor, default=0) for start in starts)
-    guaranteed = {m.seq for group in reference.groups[: reference.newest(keep)] for m in group}
-    assert guaranteed <= set(seqs(result))
+    for policy in (
+        TokenBudget(budget, number),
+        FreshTail(budget, number),
+        Lossless(budget, Compaction(turns=number)),
+        SummaryBuffer(budget, keep=number),
+    ):
+        plain = window(replace(policy, user_first=False), log)
+        result = window(policy, log)
+        there = seqs(result)
+        assert there == seqs(plain)[len(plain.messages) - len(there) :]
+        assert result.over_budget == plain.over_budget
+        if isinstance(policy, TokenBudget):
+            guaranteed = reference.groups[: reference.newest(number)]
+            assert {m.seq for group in guaranteed for m in group} <= set(there)
+        elif isinstance(policy, FreshTail):
+            guaranteed = reference.groups[: reference.tail(number, budget)]
+            assert {m.seq for group in guaranteed for m in group} <= set(there)
+        left_out = [one.why for one in result.omitted if one.why not in (NO_RESULT, UNKNOWN_CALL)]
+        spoken = [m.role for m in result.messages if m.role != "system"]
+        if not there or not left_out:
+            assert result == plain
+        elif spoken[:1] == ["user"]:
+            assert 2 * result.tokens >= plain.tokens
+            assert NO_USER not in "".join(left_out)
+        else:
+            assert result.messages == plain.messages
+            assert left_out == [f"{OVER_BUDGET}, {NO_USER}"]
 
 
 @given(LOGS, NUMBERS, NUMBERS, SMALL, st.booleans())

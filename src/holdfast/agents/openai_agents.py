@@ -15,7 +15,6 @@ from uuid import uuid4
 
 from holdfast.agents.entries import recalled, told
 from holdfast.context.rendered import summary_message
-from holdfast.context.window import Lossless
 from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.text.clean import clean
@@ -59,7 +58,7 @@ class HoldfastSession:
     that is cancelled while it writes ends when that is done.
 
     With a budget, a run is given what `Chat.prompt` gives in place of all items: what is known, the summaries, the newest
-    items that fit, from a user's turn on, and before the newest message of the user what is recalled for it.
+    items that fit, from a user's turn on where one is in reach, and before the newest message of the user what is recalled for it.
 
     Args:
         memory: whose the chat is.
@@ -110,8 +109,7 @@ class HoldfastSession:
         """Give what a prompt of the chat shows, of its messages those that are in the session."""
         newest = await self._newest(_PAGE)
         query = next((message.content for message in newest.items if message.role == "user"), "")
-        policy = Lossless(budget, user_first=True)
-        prompt = await self._chat.prompt(budget, query or None, policy=policy)
+        prompt = await self._chat.prompt(budget, query or None)
         there = {message.id for message in (await self._newest(len(prompt.window.messages))).items}
         window = [message for message in prompt.window.messages if message.id in there]
         items = [_item(message) for message in window]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.agents.entries import recalled
 from holdfast.chat import Chat
-from holdfast.context.window import Lossless
+from holdfast.context.window import Policy, unshortened
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.llm import LLM, resolve
 from holdfast.types import check_count
@@ -74,7 +74,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
 
     Args:
         chat: the chat, or a function that chooses it for a run by its context.
-        budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not counted.
+        budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not counted. None
+            for that of the memory's policy.
         recall: whether to recall for the newest message of the user.
         compact: whether to compact the chat after a run that leaves more than fits; a model in place of True writes the
             summaries, as in `Chat.compact`.
@@ -85,7 +86,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
     """
 
     chat: Chat | Callable[[RunContext[AgentDepsT]], Chat]
-    budget: int = 8_000
+    budget: int | None = None
     recall: bool = True
     compact: bool | LLM = False
     # Of the run, as it grows; and what is stored of it, by its id.
@@ -95,7 +96,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
     _expand: bool = field(default=False, init=False, repr=False)  # whether the agent has this tool
 
     def __post_init__(self) -> None:
-        check_count(self.budget, "budget")
+        if self.budget is not None:
+            check_count(self.budget, "budget")
         if not callable(self.chat) and not callable(getattr(self.chat, "append", None)):
             raise InvalidInput(
                 f"{type(self.chat).__name__!r} is no chat.",
@@ -147,15 +149,15 @@ class Remembering(AbstractCapability[AgentDepsT]):
         begin = _begin(given, run)
         if given != self._history:  # another capability has changed it
             said = list(_said(given))
-        asked = [one.message for one in said if one.place.message >= begin and one.message.role == "user"]
+        users = [one for one in said if one.message.role == "user"]
+        asked = [one.message for one in users if one.place.message >= begin]
         query = asked[-1].content if asked and self.recall else None
-        task = self._stored.get(asked[-1].id) if asked else None
+        task = self._stored.get(users[-1].message.id) if users else None
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
-        policy = Lossless(self.budget, user_first=True)
-        if len(asked) > 1:  # what this run has is shown as it is, also before a newer message of the user
-            policy = replace(policy, oversize=None)
-        prompt, window = self._window(chat, query, words, task, policy)
+        # What this run has is shown as it is, also before a newer message of the user.
+        policy = unshortened(chat._policy(None, self.budget)) if len(asked) > 1 else None  # noqa: SLF001 - our own
+        prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
         hidden = {one.place for one in said if one.message.id in left_out}
@@ -180,22 +182,29 @@ class Remembering(AbstractCapability[AgentDepsT]):
         return said
 
     def _window(
-        self, chat: Chat, query: str | None, system: str, task: Message | None, policy: Lossless
+        self,
+        chat: Chat,
+        query: str | None,
+        system: str,
+        task: Message | None,
+        policy: Policy | None,
+        *,
+        asked: bool,
     ) -> tuple[Prompt, tuple[Message, ...]]:
-        """Give a prompt and the messages it shows: the task is among them, and where they fit, they begin with a user."""
+        """Give a prompt and the messages it shows: the task is among them, and where there is one, they begin with a user."""
         make = partial(chat.prompt, query=query, system=system, expand=self._expand)
         prompt = make(self.budget, policy=policy)
         self._room = prompt.tokens["room"]
         window = prompt.window.messages
-        if prompt.tokens["window"] > prompt.tokens["room"]:
+        if not asked and window and window[0].role == "user":
+            task = None  # of an earlier run, and the window has a beginning without it
+        if task is not None and task.id not in {message.id for message in window}:
             # The newest turn alone is too long: its end is shown, and what the user wants of it.
-            task = task or next((one for one in reversed(window) if one.role == "user"), None)
-            prompt = make(
-                max(0, self.budget - (task.tokens if task else 0)), policy=replace(policy, user_first=False)
-            )
+            prompt = make(max(0, prompt.tokens["budget"] - task.tokens), policy=policy)
             window = prompt.window.messages
-            if task is not None:  # the end of what another run was told is no beginning
-                window = tuple(dropwhile(lambda message: message.role != "user", window))
+        if task is not None or any(message.role == "user" for message in window):
+            # The end of what another run was told is no beginning.
+            window = tuple(dropwhile(lambda message: message.role != "user", window))
         if task is not None and task.id not in {message.id for message in window}:
             window = (task, *window)
         return prompt, window

@@ -177,13 +177,15 @@ def chunks(
 ) -> list[tuple[int, int]]:
     """Cut what is before the tail into the sources of leaves, from the oldest on, until `need` tokens are saved.
 
-    `frame` is what a summary takes besides its text.
+    `frame` is what a summary takes besides its text. They end where a turn begins, as far as that is no further than a
+    leaf is long, so that the messages after them begin with one of the user.
     """
     found: list[tuple[int, int]] = []
     most = target_of(math.inf, 1, how.leaf_target, budget)
     largest = how.leaf_source * most // how.leaf_target  # a smaller leaf says as much of a smaller source
     worth = frame * 3 // 2  # what costs less is not worth a summary
     least = max(worth, min(1_000, budget // 10))
+    until = _turn(lines, allowed, until, 1, most) if until else 0
     start = 0
     while start < until and (need > 0 or not found):
         end, size = start, 0
@@ -198,12 +200,26 @@ def chunks(
             blocked = stop > until or (size >= max(worth, least_alone) and size + group > largest)
             if not blocked:
                 end, size = stop, size + group
+        turn = _turn(lines, allowed, end, until, min(most, largest - size))
+        end, size = turn, size + sum(line.tokens for line in lines[end:turn])
         if size < (worth if end < until else least):
             break
         found.append((start, end))
         need -= size - min(size / 3, most) - frame
         start = end
     return found
+
+
+def _turn(lines: Sequence[Line], allowed: Sequence[bool], start: int, stop: int, most: int) -> int:
+    """Give the first place from `start` to `stop`, in either direction, where a turn begins; `start` if none is near."""
+    step = 1 if start < stop else -1
+    for place in range(start, stop + step, step):
+        if place == len(lines) or (allowed[place] and lines[place].role == "user"):
+            return place
+        most -= lines[min(place, place + step)].tokens
+        if most < 0:
+            break
+    return start
 
 
 class Group(NamedTuple):

@@ -7,10 +7,9 @@ Reading stops one group after the last one taken, so the cost is that of the win
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from typing import TYPE_CHECKING
 
 from holdfast.types import Message, Omission, Shortened, Window
@@ -24,6 +23,7 @@ NO_RESULT = "tool call without a result"
 UNKNOWN_CALL = "result of an unknown call"
 OVER_BUDGET = "older than the budget reaches"
 BEFORE_USER = "before the user message that the window starts with"
+NO_USER = "and no user message that the window could start with is in reach"
 NO_BUDGET = -1  # that no message fits, not even one without tokens
 _INSTRUCTIONS = {"system", "developer"}
 
@@ -34,15 +34,16 @@ Group = list[Message]  # newest first, as everything before the finished window
 class Reach:
     """Say how far back a window goes, in the terms that all policies come down to.
 
-    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. For results
-    that are `oversize` there are placeholders.
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. With
+    `user_first` it starts at a user message where one is in reach. For results that
+    are `oversize` there are placeholders.
     """
 
     budget: int
     keep: int
     turns: int = 0
     cap: int = NO_BUDGET
-    user_first: bool = False
+    user_first: bool = True
     older: str = OVER_BUDGET
     oversize: Oversize | None = None
 
@@ -59,11 +60,12 @@ def choose(
     groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
     read, floor, fits, exhausted = _measure(groups, reach)
     originals: dict[int, Message] = {}
-    oversize = reach.oversize if reach.user_first or _is_any_large(read, reach) else None
+    oversize = reach.oversize if reach.oversize and _is_any_large(read, reach.oversize) else None
     if oversize:
         groups = oversize.shown(chain(read, groups), originals)
         read, floor, fits, exhausted = _measure(groups, reach)
-    taken = _user_start(read, groups, floor, fits) if reach.user_first else fits
+    whole = exhausted and fits == len(read)
+    taken = fits if whole or not reach.user_first else _user_start(read, groups, floor, fits, reach)
     edge = max(taken, fits)
     # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
     first = start + 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
@@ -84,14 +86,16 @@ def choose(
     count = length - start - erased - len(messages) - len(left_out)
     if first > start + 1 and count > 0:
         stated = used + sum(omission.tokens for omission in omitted) + sum(one.saved for one in shortened)
-        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, tokens - stated), reach.older))
+        why = reach.older
+        if reach.user_first and taken and not _starts_with_user(read, taken):
+            why = f"{why}, {NO_USER}"
+        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, tokens - stated), why))
     budget = None if reach.budget == NO_BUDGET else reach.budget
     return Window(tuple(messages), (), used, budget, tuple(omitted), shortened)
 
 
-def _is_any_large(groups: Iterable[Group], reach: Reach) -> bool:
-    limit = reach.oversize.limit if reach.oversize else math.inf
-    return max((message.tokens for group in groups for message in group), default=0) > limit
+def _is_any_large(groups: Iterable[Group], oversize: Oversize) -> bool:
+    return max((message.tokens for group in groups for message in group), default=0) > oversize.limit
 
 
 def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
@@ -136,24 +140,29 @@ def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, i
     return read, guaranteed, max(fits, guaranteed), exhausted
 
 
-def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int) -> int:
-    """Move the start of a window to a user message: to a newer one if the guarantee allows it, else to an older one.
+def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int, reach: Reach) -> int:
+    """Move the start of a window to a user message; return how many groups it then has, as before if none is in reach.
 
-    Returns how many groups the window then has; unchanged when there is no user message. Reads on where it must.
+    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the tokens. Without
+    a budget all messages are guaranteed, and in reach is the next older one, among as many groups again.
     """
+    left = total = _tokens(read[:fits])
     for start in range(fits, max(floor, 1) - 1, -1):
+        if 2 * left < total:
+            break
         if _starts_with_user(read, start):
             return start
-    if not fits:
-        return 0
-    for start, group in enumerate(read[fits:], fits + 1):
-        if group[-1].role == "user":
-            return start
-    for group in groups:
-        read.append(group)
-        if group[-1].role == "user":
-            return len(read)
+        left -= _tokens(read[start - 1 : start])
+    if reach.budget == NO_BUDGET and fits:
+        for group in islice(groups, fits):
+            read.append(group)
+            if group[-1].role == "user":
+                return len(read)
     return fits
+
+
+def _tokens(groups: Iterable[Group]) -> int:
+    return sum([message.tokens for group in groups for message in group])
 
 
 def _starts_with_user(read: list[Group], start: int) -> bool:

@@ -1,7 +1,9 @@
 """Choose what a model sees of a session: pure policies over its messages, read from the newest back.
 
-All share one core, `context/reach.py`, that never splits a tool use. The three simple policies look at messages only;
-`Lossless` and `SummaryBuffer` let the summaries of a session stand for what is older, and say how it is compacted.
+All share one core, `context/reach.py`, that never splits a tool use. Unless all there is fits, or with `user_first=False`,
+it lets the messages begin with one of the user: the next newer one, where that leaves out no guaranteed message and at most
+half of what fits. Where there is none in reach, `omitted` says so. The three simple policies look at messages only; `Lossless`
+and `SummaryBuffer` let the summaries of a session stand for what is older, and say how it is compacted.
 
 Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as placeholders, once
 their turn is over and they are no longer among what the policy keeps; None or 0 shows them as they are.
@@ -33,7 +35,7 @@ class LastN:
     """Keep the newest `n` messages, whatever they cost.
 
     There are more than `n` when the oldest belongs to a tool use, which is never split, or when `user_first` extends
-    the window back to the user message that starts the turn (if there is one). Broken tool use does not count.
+    the window back to the user message that starts the turn, if it is among as many again. Broken tool use does not count.
 
     Raises:
         InvalidInput: `n` is not an int of 0 or more.
@@ -41,7 +43,7 @@ class LastN:
     """
 
     n: int = 20
-    user_first: bool = False
+    user_first: bool = True
 
     def __post_init__(self) -> None:
         check_count(self.n, "n")
@@ -57,8 +59,8 @@ class LastN:
 class TokenBudget:
     """Keep the newest messages that fit `budget` tokens, and the newest `keep` messages even if they do not fit.
 
-    Tool use is never split. With `user_first` the window starts at a user message: the next newer one if no
-    guaranteed message is lost by that, else the one that starts the turn, even beyond the budget.
+    Tool use is never split. With `user_first` a window that leaves something out begins with a user message, the next
+    newer one, where that leaves out none of the `keep` and at most half of what fits.
 
     Raises:
         InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more.
@@ -67,7 +69,7 @@ class TokenBudget:
 
     budget: int = 8_000
     keep: int = 5
-    user_first: bool = False
+    user_first: bool = True
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
@@ -106,7 +108,7 @@ class FreshTail:
     budget: int = 8_000
     turns: int = 6
     cap: int | None = None
-    user_first: bool = False
+    user_first: bool = True
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
@@ -150,7 +152,7 @@ class Lossless:
 
     budget: int = 8_000
     compaction: Compaction = DEFAULTS
-    user_first: bool = False
+    user_first: bool = True
     keep: int | None = None
     oversize: int | None = 2_000
 
@@ -209,7 +211,7 @@ class SummaryBuffer:
     threshold: float = 0.85
     target: float = 0.7
     keep: int = 10
-    user_first: bool = False
+    user_first: bool = True
     oversize: int | None = 2_000
 
     def __post_init__(self) -> None:
@@ -314,6 +316,40 @@ def check_policy(policy: object) -> Policy:
 def within(policy: Policy, budget: int) -> Policy:
     """Give the same policy with a budget of at most `budget` tokens; one that counts messages stays as it is."""
     return policy if isinstance(policy, LastN) else replace(policy, budget=min(policy.budget, budget))
+
+
+def at_budget(policy: Policy, budget: int | None) -> Policy:
+    """Give the same policy with another budget, None for its own; one that counts messages stays as it is."""
+    if budget is None or isinstance(policy, LastN):
+        return policy
+    return replace(policy, budget=budget)
+
+
+def unshortened(policy: Policy) -> Policy:
+    """Return the same policy, with every result of a tool as it is."""
+    return policy if isinstance(policy, LastN) else replace(policy, oversize=None)
+
+
+def own_budget(policy: Policy) -> int:
+    """Return the budget of a policy; of one that counts messages, that of the default one."""
+    return min(Lossless().budget if isinstance(policy, LastN) else policy.budget, MAX_COUNT)
+
+
+def with_tail(policy: Policy, tail: int | None) -> Policy:
+    """Give the same policy, in whose windows the newest `tail` messages are; None for as many as it keeps.
+
+    Raises:
+        InvalidInput: it is none in which a number of messages is kept, or a negative tail.
+
+    """
+    if tail is None:
+        return policy
+    if not isinstance(policy, Lossless | TokenBudget):
+        raise InvalidInput(
+            f"A tail is given, and the policy of this memory, {type(policy).__name__}, keeps its own.",
+            "Pass a policy that keeps as many, such as Lossless(8_000, keep=10).",
+        )
+    return replace(policy, keep=tail)
 
 
 def selector(

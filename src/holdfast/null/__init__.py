@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Self, T
 from holdfast.acting import current
 from holdfast.chat import Chat
 from holdfast.context.prompt import build
-from holdfast.context.window import LastN
+from holdfast.context.window import LastN, Lossless, at_budget, own_budget
 from holdfast.errors import InvalidInput
 from holdfast.incoming import ready
 from holdfast.kinds import FIL
@@ -167,18 +167,18 @@ def _noted(run: Run, make: Callable[..., Record], *args: str, **given: object) -
 
 def _windowed(
     chat: Chat,  # noqa: ARG001 - as above
-    budget: int = 8_000,
+    budget: int | None = None,
     *,
     tail: int | None = None,  # noqa: ARG001 - as above
     policy: Policy | None = None,
 ) -> Window:
-    limit = budget if policy is None else None if isinstance(policy, LastN) else policy.budget
-    return Window((), (), 0, limit, ())
+    policy = policy or at_budget(Lossless(), budget)
+    return Window((), (), 0, None if isinstance(policy, LastN) else policy.budget, ())
 
 
 def _prompted(
     chat: Chat,
-    budget: int = 8_000,
+    budget: int | None = None,
     query: str | None = None,  # noqa: ARG001 - as above
     *,
     system: str = "",
@@ -186,6 +186,7 @@ def _prompted(
     **_: object,
 ) -> Prompt:
     select = partial(_windowed, chat, policy=policy)
+    budget = own_budget(policy or Lossless()) if budget is None else budget
     return build(select, (), chat=chat.id, budget=budget, system=system)
 
 

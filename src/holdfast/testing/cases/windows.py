@@ -46,14 +46,17 @@ def no_budget_and_no_tail_give_nothing(memory: Whole) -> None:
 
 @case("core")
 def a_small_budget_leaves_out_the_oldest(memory: Whole) -> None:
-    """Expect what does not fit to be left out from the oldest on, without a hole."""
+    """Expect what does not fit to be left out from the oldest on, without a hole.
+
+    What fits begins with the user, for those whose windows do.
+    """
     chat = memory.chat("c")
     stored = tell(chat, 9)
-    budget = sum(one.tokens for one in stored[-4:])
+    budget = sum(one.tokens for one in stored[-5:])
     same(
         seqs(chat.window(budget, tail=0).messages),
-        [6, 7, 8, 9],
-        "A window whose budget is what the newest four messages cost shows exactly these.",
+        [5, 6, 7, 8, 9],
+        "A window whose budget is what the newest five messages cost shows exactly these.",
     )
 
 
