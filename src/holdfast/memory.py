@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from holdfast.learn.verdict import Guard
     from holdfast.llm import Model
 
-MERGES = ("fitted", "projection")
-
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -62,8 +60,6 @@ class Memory(Learner):
         count_tokens: counts the tokens of a text, in place of the estimate.
         clock: says what time it is, for messages that come without one.
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
-        merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
-            "projection", the similarity of words in random projections, which cannot tell another value from another wording.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
         admin: whether a handle of one user may act for other users: `scoped(user=…)`, `chats(user=…)`, `erase(user=…)`,
             `work(everyone=True)`. Without it these raise Denied; a handle that names no user may scope to any. This is a
@@ -93,7 +89,6 @@ class Memory(Learner):
         count_tokens: CountTokens = estimate_tokens,
         clock: Callable[[], datetime] = _now,
         kinds: Iterable[Kind] = (),
-        merge: str = "fitted",
         learning: Learning | None = None,
         admin: bool = False,
         key: bytes | None = None,
@@ -102,8 +97,6 @@ class Memory(Learner):
         scope = Scope(
             tenant, user, check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
         )
-        if merge not in MERGES:
-            raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
         policy = table(kinds)
         from holdfast.learn.policy import Learning  # noqa: PLC0415 - not needed to import all the rest
 
@@ -112,7 +105,7 @@ class Memory(Learner):
         check_flag(admin, "admin")
         asked = None if guard is None else _asked(guard)
         database = open_database(location, durability, check_key(key))
-        opened = Opened(database, count_tokens, clock, policy, merge, learning or Learning(), asked)
+        opened = Opened(database, count_tokens, clock, policy, learning or Learning(), asked)
         super().__init__(opened, scope, At())
         self._pinned = False
         self._admin = admin

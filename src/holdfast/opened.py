@@ -54,7 +54,6 @@ class Opened:
         count_tokens: CountTokens,
         clock: Callable[[], datetime],
         kinds: Mapping[str, Kind],
-        merge: str,
         learning: Learning,
         guard: Model | None = None,
     ) -> None:
@@ -70,7 +69,6 @@ class Opened:
         self._workers = 0
         self.served = ""  # the space of the last user that was worked for, by who works for everyone
         self._held: list[Held] = []
-        self._merge = merge
         self.lock = threading.Lock()
         self._ended = threading.Condition(self.lock)
         self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
@@ -107,12 +105,9 @@ class Opened:
                 self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
             return self._executor
 
-    def classify(self, text: str, existing: Sequence[str]) -> Verdict:
-        """Compare a new text with those that are there, in the way that the caller of `Memory` chose."""
-        if self._merge == "projection":
-            from holdfast.learn import projection  # noqa: PLC0415 - loaded by those who chose it
-
-            return projection.classify(text, existing)
+    @staticmethod
+    def classify(text: str, existing: Sequence[str]) -> Verdict:
+        """Compare a new text with those that are there."""
         from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
 
         return merge.classify(text, existing)
