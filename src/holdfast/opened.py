@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.kinds import Kind
     from holdfast.learn.intake import Intake
-    from holdfast.learn.merge import Verdict
     from holdfast.learn.policy import Learning
     from holdfast.llm import Model
     from holdfast.meter import Meter
@@ -105,13 +104,6 @@ class Opened:
                 self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
             return self._executor
 
-    @staticmethod
-    def classify(text: str, existing: Sequence[str]) -> Verdict:
-        """Compare a new text with those that are there."""
-        from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
-
-        return merge.classify(text, existing)
-
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
         """Make what writes the records of a scope; see `Intake`."""
         from holdfast.learn.intake import Intake  # noqa: PLC0415 - loaded by the first write
@@ -122,7 +114,6 @@ class Opened:
             kinds=self.kinds,
             now=self.now(),
             by=by,
-            classify=self.classify,
             similar=lambda draft, limit: self.search.similar(scope, draft, limit),
             chat=chat,
         )
