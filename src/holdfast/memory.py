@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from holdfast.learn.verdict import Guard
     from holdfast.llm import Model
 
-MERGES = ("fitted", "projection")
-
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -66,8 +64,6 @@ class Memory(Learner):
             message in English, more for code and other languages.
         clock: says what time it is, for messages that come without one.
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
-        merge: how a new fact is compared with those that are there: "fitted", by what was fitted to labelled pairs, or
-            "projection", the similarity of words in random projections, which cannot tell another value from another wording.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
         policy: how windows are made, prompts with them, and chats compacted, where none is named there; see
             `holdfast.context.window`. A budget that is named there is taken in place of its own. None for `Lossless()`.
@@ -100,7 +96,6 @@ class Memory(Learner):
         count_tokens: CountBy = estimate_tokens,
         clock: Callable[[], datetime] = _now,
         kinds: Iterable[Kind] = (),
-        merge: str = "fitted",
         learning: Learning | None = None,
         policy: Policy | None = None,
         admin: bool = False,
@@ -110,8 +105,6 @@ class Memory(Learner):
         scope = Scope(
             tenant, user, check_name_is_open(check_name(agent, "agent", empty=True), "The name of the agent")
         )
-        if merge not in MERGES:
-            raise InvalidInput(f"{merge!r} is no way to compare facts.", f"Use one of {', '.join(MERGES)}.")
         policy = Lossless() if policy is None else check_policy(policy)
         known = table(kinds)
         from holdfast.learn.policy import Learning  # noqa: PLC0415 - not needed to import all the rest
@@ -122,7 +115,7 @@ class Memory(Learner):
         asked = None if guard is None else _asked(guard)
         count = counter(count_tokens)
         database = open_database(location, durability, check_key(key))
-        opened = Opened(database, count, clock, known, merge, learning or Learning(), policy, asked)
+        opened = Opened(database, count, clock, known, learning or Learning(), policy, asked)
         super().__init__(opened, scope, At())
         self._pinned = False
         self._admin = admin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from holdfast.events import Events
     from holdfast.kinds import Kind
     from holdfast.learn.intake import Intake
-    from holdfast.learn.merge import Verdict
     from holdfast.learn.policy import Learning
     from holdfast.llm import Model
     from holdfast.meter import Meter
@@ -55,7 +54,6 @@ class Opened:
         count_tokens: CountTokens,
         clock: Callable[[], datetime],
         kinds: Mapping[str, Kind],
-        merge: str,
         learning: Learning,
         policy: Policy,
         guard: Model | None = None,
@@ -73,7 +71,6 @@ class Opened:
         self._workers = 0
         self.served = ""  # the space of the last user that was worked for, by who works for everyone
         self._held: list[Held] = []
-        self._merge = merge
         self.lock = threading.Lock()
         self._ended = threading.Condition(self.lock)
         self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
@@ -110,16 +107,6 @@ class Opened:
                 self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
             return self._executor
 
-    def classify(self, text: str, existing: Sequence[str]) -> Verdict:
-        """Compare a new text with those that are there, in the way that the caller of `Memory` chose."""
-        if self._merge == "projection":
-            from holdfast.learn import projection  # noqa: PLC0415 - loaded by those who chose it
-
-            return projection.classify(text, existing)
-        from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
-
-        return merge.classify(text, existing)
-
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
         """Make what writes the records of a scope; see `Intake`."""
         from holdfast.learn.intake import Intake  # noqa: PLC0415 - loaded by the first write
@@ -130,7 +117,6 @@ class Opened:
             kinds=self.kinds,
             now=self.now(),
             by=by,
-            classify=self.classify,
             similar=lambda draft, limit: self.search.similar(scope, draft, limit),
             chat=chat,
         )

@@ -55,7 +55,6 @@ def setting(memory: Memory, **changed: Any) -> Setting:
             kinds=opened.kinds,
             now=opened.now(),
             by="reflect",
-            classify=opened.classify,
             similar=lambda draft, limit: opened.search.similar(scope, draft, limit),
         )
 

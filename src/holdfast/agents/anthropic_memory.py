@@ -21,15 +21,8 @@ except ImportError as error:
     raise MissingExtra.of("anthropic") from error
 
 if TYPE_CHECKING:
-    from anthropic.types.beta import (
-        BetaCacheControlEphemeralParam,
-        BetaMemoryTool20250818CreateCommand,
-        BetaMemoryTool20250818DeleteCommand,
-        BetaMemoryTool20250818InsertCommand,
-        BetaMemoryTool20250818RenameCommand,
-        BetaMemoryTool20250818StrReplaceCommand,
-        BetaMemoryTool20250818ViewCommand,
-    )
+    from anthropic.types.beta import BetaCacheControlEphemeralParam
+    from pydantic import BaseModel
 
 
 def _told(work: Callable[[], str]) -> str:
@@ -74,29 +67,10 @@ class MemoryTool(BetaAbstractMemoryTool):
         """Carry out a command as the model gave it."""
         return _told(partial(self.files.call, input))
 
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """See `Files.view`."""
+    def _carried_out(self, command: BaseModel) -> str:
         return self.call(dict(command))
 
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """See `Files.create`."""
-        return self.call(dict(command))
-
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """See `Files.str_replace`."""
-        return self.call(dict(command))
-
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """See `Files.insert`."""
-        return self.call(dict(command))
-
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """See `Files.delete`."""
-        return self.call(dict(command))
-
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """See `Files.rename`."""
-        return self.call(dict(command))
+    view = create = str_replace = insert = delete = rename = _carried_out
 
     def clear_all_memory(self) -> str:
         """See `Files.clear`."""
@@ -125,29 +99,10 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         """Carry out a command as the model gave it."""
         return await run_sync(_told, partial(self.files.call, input))
 
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """See `Files.view`."""
+    async def _carried_out(self, command: BaseModel) -> str:
         return await self.call(dict(command))
 
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """See `Files.create`."""
-        return await self.call(dict(command))
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """See `Files.str_replace`."""
-        return await self.call(dict(command))
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """See `Files.insert`."""
-        return await self.call(dict(command))
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """See `Files.delete`."""
-        return await self.call(dict(command))
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """See `Files.rename`."""
-        return await self.call(dict(command))
+    view = create = str_replace = insert = delete = rename = _carried_out
 
     async def clear_all_memory(self) -> str:
         """See `Files.clear`."""

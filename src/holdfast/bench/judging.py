@@ -15,11 +15,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from holdfast.bench import projection
 from holdfast.bench.clock import Cost, cost_of, middle
 from holdfast.bench.measurement import Bar, Measurement, at_least, at_most, measured
 from holdfast.bench.report import Table
 from holdfast.errors import InvalidInput
-from holdfast.learn import merge, projection
+from holdfast.learn import merge
 from holdfast.text import guard
 
 RELATIONS = ("new", "duplicate", "update", "unsure")
@@ -27,7 +28,7 @@ LENGTH = 200  # characters of a message that the guard is timed on
 _DATA = Path(__file__).parents[3] / "tests" / "data"  # of a checkout
 _MERGES: dict[str, Callable[[str, str], str]] = {
     "fitted": lambda old, new: merge.compare(old, new).relation,
-    "projection": lambda old, new: projection.classify(new, [old]).relation,
+    "projection": projection.relation,
 }
 _TYPOGRAPHIC = str.maketrans({"'": "’", "-": "–", "\n": " "})
 _LANGUAGES = """\

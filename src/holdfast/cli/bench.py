@@ -13,6 +13,11 @@ from holdfast.cli.screen import Screen, answer
 if TYPE_CHECKING:
     from holdfast.bench.report import Report
 
+Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
+Folder = Annotated[
+    Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
+]
+
 
 def recall(
     options: Output,
@@ -37,15 +42,11 @@ def speed(
     size: Annotated[
         list[int] | None, typer.Option(min=1, help="Measure recall among so many messages; may be repeated.")
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
+    only: Only = None,
     text: Annotated[
         Path | None, typer.Option(exists=True, metavar="FILE", help="A LoCoMo file to take words from.")
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    folder: Folder = None,
 ) -> None:
     """Measure the time and space that everything takes."""
     from holdfast.bench.speed import MEASUREMENTS, run  # noqa: PLC0415 - loads numpy and more
@@ -64,9 +65,7 @@ def context(
             metavar="DATA", exists=True, help="Logs of agent sessions and LoCoMo files, or folders of them."
         ),
     ],
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
+    only: Only = None,
 ) -> None:
     """Measure what compaction takes, what prompts hold, and what summaries keep."""
     from holdfast.bench.context import PARTS, run  # noqa: PLC0415 - loads numpy and more
@@ -96,12 +95,8 @@ def records(
             exists=True, dir_okay=False, metavar="FILE", help="Labelled texts for the guard; may be repeated."
         ),
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    only: Only = None,
+    folder: Folder = None,
 ) -> None:
     """Measure what it takes to keep what is known, and how well texts are merged and guarded."""
     from holdfast.bench.knowing import PARTS, run  # noqa: PLC0415 - loads numpy and more
@@ -120,12 +115,8 @@ def learn(
         list[Path],
         typer.Argument(metavar="DATA", exists=True, help="Logs of agent sessions, or folders of them."),
     ],
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    only: Only = None,
+    folder: Folder = None,
 ) -> None:
     """Measure what learning costs those who append, how fast it goes, and what it asks of models."""
     from holdfast.bench.learning import MEASUREMENTS, run  # noqa: PLC0415 - loads numpy and more
@@ -137,12 +128,8 @@ def learn(
 def agents(
     options: Output,
     *,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    only: Only = None,
+    folder: Folder = None,
 ) -> None:
     """Measure how soon the MCP server is there, what a recall through it takes, and the tokens of the tools."""
     from holdfast.bench.agents import MEASUREMENTS, run  # noqa: PLC0415 - loads numpy and more

@@ -47,8 +47,6 @@ NEAREST = 16
 _ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 _CANDIDATES = 10  # shown when a text names several records
 
-Classify = Callable[[str, Sequence[str]], "Verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class Intake:
@@ -62,7 +60,6 @@ class Intake:
     kinds: Mapping[str, Kind]
     now: int
     by: Writer
-    classify: Classify
     similar: Callable[[Record, int], list[Record]]
     chat: str = ""
 
@@ -75,6 +72,13 @@ class Intake:
     def agents(self) -> tuple[str, ...] | None:
         """Whose records may be changed: the agent's own and those of no agent; all, if there is no agent."""
         return (self.scope.agent, "") if self.scope.agent else None
+
+    @staticmethod
+    def classify(text: str, existing: Sequence[str]) -> Verdict:
+        """Compare a new text with those that are there."""
+        from holdfast.learn import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
+
+        return merge.classify(text, existing)
 
     @repeated
     def remember(

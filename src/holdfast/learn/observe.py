@@ -21,7 +21,7 @@ from holdfast.context.sentences import one_line, sentences
 from holdfast.learn.answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.learn.origin import recalled_seqs, without_injected
 from holdfast.learn.pace import rest
-from holdfast.learn.question import Question, Unreadable
+from holdfast.learn.question import Question, Unreadable, exactly
 from holdfast.text import guard
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
@@ -61,7 +61,7 @@ _BREAKS = (
     (re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n"), "\n"),
     (re.compile(r"\s+"), " "),
 )
-_FIELDS: Mapping[str, object] = {
+FIELDS: Mapping[str, object] = {
     "text": {"type": "string", "description": "One sentence that stands alone."},
     "messages": {
         "type": "array",
@@ -73,18 +73,9 @@ _FIELDS: Mapping[str, object] = {
 _TARGET: Mapping[str, object] = {"target": {"type": "string", "enum": ["user", "env"]}}
 
 
-def _object(properties: Mapping[str, object]) -> Mapping[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-_LISTS: Mapping[str, object] = {f"{kind}s": {"type": "array", "items": _object(_FIELDS)} for kind in KINDS}
-SCHEMA = _object(_LISTS)
-SCHEMA_WITH_FACTS = _object({**_LISTS, "facts": {"type": "array", "items": _object({**_FIELDS, **_TARGET})}})
+_LISTS: Mapping[str, object] = {f"{kind}s": {"type": "array", "items": exactly(FIELDS)} for kind in KINDS}
+SCHEMA = exactly(_LISTS)
+SCHEMA_WITH_FACTS = exactly({**_LISTS, "facts": {"type": "array", "items": exactly({**FIELDS, **_TARGET})}})
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,16 @@ class Question:
         )
 
 
+def exactly(properties: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the JSON schema of an object with all of these properties, and no other."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def _framed(answer: str) -> str:
     shown = answer if len(answer) <= _SHOWN else f"{answer[:_SHOWN]}…"
     return "\n".join(f"    {line}" for line in escape(shown, quote=False).splitlines())

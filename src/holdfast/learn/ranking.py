@@ -19,7 +19,7 @@ from holdfast.context.passages import without_reasoning
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.learn.answers import has, listed, parse, picked
 from holdfast.learn.prompting import load
-from holdfast.learn.question import Question, Unreadable
+from holdfast.learn.question import Question, Unreadable, exactly
 from holdfast.text.shorten import shown
 from holdfast.types import Record, check_count, is_whole
 
@@ -41,12 +41,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _NOTHING = re.compile(r"[\s\"'\[(]*(?:none|null|nothing)[\s\"'\]).!]*", re.IGNORECASE)
 _NUMBERS = re.compile(r"[\s\d,;#]*\d[\s,;.]*")
 _NUMBER = re.compile(r"\s*#?(\d{1,9})\s*")
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"episodes": {"type": "array", "items": {"type": "integer"}}},
-    "required": ["episodes"],
-    "additionalProperties": False,
-}
+_SCHEMA = exactly({"episodes": {"type": "array", "items": {"type": "integer"}}})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from holdfast.learn.answers import has, listed, parse, picked, table, text_of
 from holdfast.learn.draft import UNTRUSTED
 from holdfast.learn.outside import brought_in
 from holdfast.learn.prompting import load
-from holdfast.learn.question import Question, Unreadable
+from holdfast.learn.question import Question, Unreadable, exactly
 from holdfast.learn.setting import Mark, Outcome, Setting, Unit
 from holdfast.learn.told import Told
 from holdfast.store import log, records, summaries, watermarks
@@ -43,44 +43,23 @@ MOST = 5  # quotes for a profile, and observations of one session …
 _PER = 50  # … as far as there are so many characters for each after the first
 _PROFILE = "profile"
 _QUOTES = "profile_quotes"
-_ASKED_FOR = (_PROFILE, _QUOTES, "observations", "why")
 _KEPT = 0.5  # the share of its characters that a profile keeps at least
 _ANSWER = 1_500  # tokens, about, beside those of the profile
 _LONGEST_REASON = 200  # characters
 _NOTHING = re.compile(r"\bnothing (?:new )?to save\b", re.IGNORECASE)
 _NO_PROFILE = frozenset({"null", "none", "unchanged", "nothing to save"})
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        _PROFILE: {"type": ["string", "null"], "description": "The full new text, or null."},
-        _QUOTES: {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "The words of the user that its changes rest on, copied exactly.",
-        },
-        "observations": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "kind": {"type": "string", "enum": list(observe.KINDS)},
-                    "text": {"type": "string", "description": "One sentence that stands alone."},
-                    "messages": {
-                        "type": "array",
-                        "items": {"type": "integer"},
-                        "description": "The numbers of the first and the last message.",
-                    },
-                    "quote": {"type": "string", "description": "The words it rests on, copied exactly."},
-                },
-                "required": ["kind", "text", "messages", "quote"],
-                "additionalProperties": False,
-            },
-        },
-        "why": {"type": "string"},
+_OBSERVATION = exactly({"kind": {"type": "string", "enum": list(observe.KINDS)}, **observe.FIELDS})
+_ASKED_FOR: Mapping[str, object] = {
+    _PROFILE: {"type": ["string", "null"], "description": "The full new text, or null."},
+    _QUOTES: {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "The words of the user that its changes rest on, copied exactly.",
     },
-    "required": list(_ASKED_FOR),
-    "additionalProperties": False,
+    "observations": {"type": "array", "items": _OBSERVATION},
+    "why": {"type": "string"},
 }
+_SCHEMA = exactly(_ASKED_FOR)
 
 
 def due(setting: Setting) -> list[str]:

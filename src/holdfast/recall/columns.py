@@ -75,7 +75,10 @@ class Columns(ABC):
         self.last = last
         self.total_words += int(np.maximum(segment.words, 1).sum(dtype=np.int64))
         self._newest = _grown(self._newest, len(self.chats))
-        self._link(first, last)
+        order, begins, before = self._by_chat(first, last)
+        self._link(order, begins, before)
+        ends = np.append(begins[1:], True)
+        self._newest[self.chat[order][ends]] = order[ends]
 
     def add(self, document: Document, words: int, tells_time: bool) -> None:  # noqa: FBT001 - a column, no switch
         """Add one document, which must follow the last one; the same as `extend` with a segment of it alone, faster."""
@@ -94,9 +97,22 @@ class Columns(ABC):
         self._link_one(number, chat)
         self._newest[chat] = number
 
+    def _by_chat(
+        self, first: int, last: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+        """Return documents first … last by chat, which are the first of theirs, and the one before each; 0 for none."""
+        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
+        chat = self.chat[order]
+        begins = np.ones(len(order), bool)
+        begins[1:] = chat[1:] != chat[:-1]
+        before = np.empty(len(order), np.int64)
+        before[1:] = order[:-1]
+        before[begins] = self._newest[chat[begins]]
+        return order, begins, before
+
     @abstractmethod
-    def _link(self, first: int, last: int) -> None:
-        """Relate documents first … last to those before them."""
+    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:
+        """Relate documents, sorted by chat, to those before them."""
 
     @abstractmethod
     def _link_one(self, number: int, chat: int) -> None:
@@ -128,18 +144,9 @@ class Versions(Columns):
         alive[min(version, self.last) + 1 :] = False
         return alive
 
-    def _link(self, first: int, last: int) -> None:
-        self.ended[first : last + 1] = MAX_COUNT
-        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
-        chat = self.chat[order]
-        begins = np.ones(len(order), bool)
-        begins[1:] = chat[1:] != chat[:-1]
-        before = np.empty(len(order), np.int64)
-        before[1:] = order[:-1]
-        before[begins] = self._newest[chat[begins]]
+    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:  # noqa: ARG002 - as in Columns
+        self.ended[order] = MAX_COUNT
         self.ended[before[before > 0]] = order[before > 0]
-        ends = np.append(begins[1:], True)
-        self._newest[chat[ends]] = order[ends]
 
     def _link_one(self, number: int, chat: int) -> None:
         self.ended[number] = MAX_COUNT
@@ -209,15 +216,8 @@ class Turns(Columns):
                         self.names.setdefault(term, set()).add(number)
         return numbers
 
-    def _link(self, first: int, last: int) -> None:
-        """Find the neighbours and the block of documents first … last."""
-        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
-        chat = self.chat[order]
-        begins = np.ones(len(order), bool)  # the first of its chat among these
-        begins[1:] = chat[1:] != chat[:-1]
-        before = np.empty(len(order), np.int64)
-        before[1:] = order[:-1]
-        before[begins] = self._newest[chat[begins]]
+    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:
+        """Find the neighbours and the block of documents."""
         paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
         place = np.arange(len(order))
         # Where the count began that goes on at each place: at the last pause, or at the beginning of the chat here.
@@ -234,12 +234,8 @@ class Turns(Columns):
         self.block[order] = number[source]
         self.blocks += int(fresh.sum())
         self._block_words = _grown(self._block_words, self.blocks)
-        added = np.bincount(
-            self.block[first : last + 1], weights=self.words[first : last + 1], minlength=self.blocks
-        )
+        added = np.bincount(self.block[order], weights=self.words[order], minlength=self.blocks)
         self._block_words[: self.blocks] += added.astype(np.int64)
-        ends = np.append(begins[1:], True)
-        self._newest[chat[ends]] = order[ends]
 
 
 def _grown(array: NDArray[_Kind], size: int) -> NDArray[_Kind]:

@@ -28,7 +28,6 @@ _QUIET_ABROAD = -2.0  # the same of a text with accents or of another script, of
 _QUIET_SAID = -0.3  # the sum of what is only to be flagged: 1 in 50 orders has less
 _FAR = 0.8  # the sum of three readings up to which what is only to be flagged needs no more: 1 in 200 orders has less
 _RUNS = (3, 4, 5)  # lengths of the runs of letters
-_WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
