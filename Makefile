@@ -22,10 +22,10 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.installed-dev   ## the numbers of the README and the how-tos; DATA=folder adds recall
-	$(BIN)/holdfast bench speed --full
-	$(BIN)/holdfast bench records
-	$(BIN)/holdfast bench agents
-	$(if $(DATA),$(BIN)/holdfast bench recall $(DATA),)
+	$(BIN)/python -m benchmarks speed --full
+	$(BIN)/python -m benchmarks records
+	$(BIN)/python -m benchmarks agents
+	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),)
 
 reference: $(VENV)/.installed-dev  ## the pages of docs/reference, from the docstrings
 	$(BIN)/python scripts/reference.py

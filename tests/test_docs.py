@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from benchmarks.__main__ import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -122,8 +123,13 @@ def test_the_commands_that_the_documents_name_are_there() -> None:
         name for text in DOCUMENTS for name in re.findall(r"holdfast ([a-z]+)", text) if name != "import"
     }
     named = {name for name in named if re.search(rf"`?holdfast {name}[ `\n]", "".join(DOCUMENTS))}
-    assert {"recall", "bench"} <= named
+    assert {"recall", "compact"} <= named
     assert {name for name in named if name not in help_text} == set()
+
+
+def test_the_measurements_that_the_documents_name_are_there() -> None:
+    named = {name for text in DOCUMENTS for name in re.findall(r"python -m benchmarks\s+([a-z]+)", text)}
+    assert {command.callback.__name__ for command in app.registered_commands if command.callback} == named
 
 
 def test_the_targets_that_the_readme_names_are_in_the_makefile() -> None:
