@@ -15,10 +15,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks import locomo
 from benchmarks.report import Table
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
-from holdfast.io import locomo
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from benchmarks import locomo, realmem
 from benchmarks.baselines import Baseline, FullText, Okapi, PlainBM25
 from benchmarks.clock import timed
 from benchmarks.metrics import METRICS, Answer, summarise
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
-from holdfast.io import locomo, realmem
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory

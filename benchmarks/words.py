@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.locomo import questions as locomo_questions
 from holdfast.errors import InvalidInput
 from holdfast.io.found import Found
-from holdfast.io.locomo import questions as locomo_questions
 from holdfast.io.sources import Source, sources
 
 NAMES = 400_000  # made-up ones
