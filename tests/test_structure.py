@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -159,6 +160,11 @@ def test_everything_public_is_documented(file: Path) -> None:
     tree = ast.parse(file.read_text("utf-8"))
     assert ast.get_docstring(tree)
     assert [part.name for part in public_parts(tree) if not ast.get_docstring(part)] == []
+
+
+def test_an_installation_has_the_package_and_nothing_beside_it() -> None:
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/holdfast"]}
 
 
 def test_the_package_has_a_version() -> None:
