@@ -11,6 +11,11 @@ from benchmarks.report import Report
 from holdfast.cli.options import Output, command
 from holdfast.cli.screen import Screen, answer
 
+Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
+Folder = Annotated[
+    Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
+]
+
 
 def recall(
     options: Output,
@@ -38,15 +43,11 @@ def speed(
     size: Annotated[
         list[int] | None, typer.Option(min=1, help="Measure recall among so many messages; may be repeated.")
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
+    only: Only = None,
     text: Annotated[
         Path | None, typer.Option(exists=True, metavar="FILE", help="A LoCoMo file to take words from.")
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    folder: Folder = None,
 ) -> None:
     """Measure the time and space that everything takes.
 
@@ -68,9 +69,7 @@ def context(
             metavar="DATA", exists=True, help="Logs of agent sessions and LoCoMo files, or folders of them."
         ),
     ],
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
+    only: Only = None,
 ) -> None:
     """Measure what compaction takes, what prompts hold, and what summaries keep.
 
@@ -103,18 +102,14 @@ def records(
             exists=True, dir_okay=False, metavar="FILE", help="Labelled texts for the guard; may be repeated."
         ),
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    only: Only = None,
+    folder: Folder = None,
 ) -> None:
     """Measure what it takes to keep what is known, and how well texts are merged and guarded.
 
     Example: `python -m benchmarks records --quick`
     """
-    from benchmarks.knowing import PARTS, run  # noqa: PLC0415 - no other part is loaded
+    from benchmarks.records import PARTS, run  # noqa: PLC0415 - no other part is loaded
 
     _check_parts(only, PARTS)
     report = run(
@@ -130,12 +125,8 @@ def learn(
         list[Path],
         typer.Argument(metavar="DATA", exists=True, help="Logs of agent sessions, or folders of them."),
     ],
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    only: Only = None,
+    folder: Folder = None,
 ) -> None:
     """Measure what learning costs those who append, how fast it goes, and what it asks of models.
 
@@ -150,12 +141,8 @@ def learn(
 def agents(
     options: Output,
     *,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
-    ] = None,
+    only: Only = None,
+    folder: Folder = None,
 ) -> None:
     """Measure how soon the MCP server is there, what a recall through it takes, and the tokens of the tools.
 

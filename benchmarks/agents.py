@@ -6,13 +6,11 @@ What the tools take is counted as models are given them: names, descriptions and
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,10 +18,19 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from benchmarks.clock import Cost, cost_of, each, middle
-from benchmarks.machine import in_a_line, machine
-from benchmarks.measurement import PER_CHAT, Bar, Measurement, at_most, fill, measured, numbers, table
+from benchmarks.measurement import (
+    PER_CHAT,
+    Bar,
+    Measurement,
+    at_most,
+    figures,
+    fill,
+    measured,
+    run_parts,
+    table,
+)
 from benchmarks.report import Report, Table
-from benchmarks.servers import LIMIT, USER, WITH_SESSION, WITHOUT, HttpServer, Server
+from benchmarks.servers import LIMIT, USER, WITH_SESSION, WITHOUT, AgentsLab, AgentsPlan, HttpServer, Server
 from benchmarks.words import Words
 from holdfast import loop
 from holdfast.agents.exports import openai_responses
@@ -33,37 +40,10 @@ from holdfast.text.tokens import estimate_tokens
 _LEAST = "import mcp.server.mcpserver"  # what every server in Python takes
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Say how much is measured."""
-
-    messages: int = 5_000
-    starts: int = 7
-    questions: int = 20
-    repeats: int = 5
-    popped: int = 2_000  # items that a session has taken back
-
-
-@dataclass(frozen=True, slots=True)
-class Lab:
-    """What a measurement works with: how much, a file with messages, and where what was compiled is kept."""
-
-    plan: Plan
-    store: Path
-    words: Words
-    progress: Callable[[str], None]
-    tools: dict[str, list[Mapping[str, object]]] = field(default_factory=dict)  # as they are given to models
-
-    def environment(self) -> dict[str, str]:
-        """Have modules compiled, as after an installation; where the environment says, if it does."""
-        unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        return {"PYTHONPYCACHEPREFIX": str(self.store.with_name("compiled")), **unset}
-
-
 # The measurements -----------------------------------------------------------------------------------------------------
 
 
-def starting(lab: Lab) -> Iterator[Measurement]:
+def starting(lab: AgentsLab) -> Iterator[Measurement]:
     """Start the server until it has told its tools, in turns with Python that loads the SDK of MCP and no more.
 
     It waits for nothing: where the wall time is longer than the CPU time, others were busy.
@@ -85,7 +65,7 @@ def starting(lab: Lab) -> Iterator[Measurement]:
     )
 
 
-def _started(lab: Lab) -> Cost:
+def _started(lab: AgentsLab) -> Cost:
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     with Server(lab) as server:
         server.begin()
@@ -93,7 +73,7 @@ def _started(lab: Lab) -> Cost:
     return Cost(_cpu_since(before), wall * 1e3)
 
 
-def _imported(lab: Lab) -> Cost:
+def _imported(lab: AgentsLab) -> Cost:
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run([sys.executable, "-c", _LEAST], check=True, env=lab.environment())  # noqa: S603 - as above
     wall = time.perf_counter() - start
@@ -105,14 +85,14 @@ def _cpu_since(before: resource.struct_rusage) -> float:
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e3
 
 
-def recalling(lab: Lab) -> Iterator[Measurement]:
+def recalling(lab: AgentsLab) -> Iterator[Measurement]:
     """Recall through standard input and output, and directly, in turns."""
     lab.progress("recalling through a server")
     with Server(lab) as server:
         yield from _recalled(lab, {"through stdio": server}, most=5)
 
 
-def calling(lab: Lab) -> Iterator[Measurement]:
+def calling(lab: AgentsLab) -> Iterator[Measurement]:
     """Recall over HTTP in both eras of the protocol, and directly, in turns."""
     lab.progress("recalling over HTTP")
     with HttpServer(lab, WITH_SESSION) as with_session, HttpServer(lab, WITHOUT) as without:
@@ -123,7 +103,9 @@ def calling(lab: Lab) -> Iterator[Measurement]:
         yield from _recalled(lab, servers)
 
 
-def _recalled(lab: Lab, servers: Mapping[str, Server], most: float | None = None) -> Iterator[Measurement]:
+def _recalled(
+    lab: AgentsLab, servers: Mapping[str, Server], most: float | None = None
+) -> Iterator[Measurement]:
     """Recall through servers and directly; `most` is how many milliseconds more were asked for, if any were."""
     questions = lab.words.questions(lab.plan.questions)
     with Memory(lab.store, user=USER) as memory:
@@ -152,7 +134,7 @@ def _recalled(lab: Lab, servers: Mapping[str, Server], most: float | None = None
         yield measured(f"first recall of a server {how} {among}", first[how])
 
 
-def describing(lab: Lab) -> Iterator[Measurement]:
+def describing(lab: AgentsLab) -> Iterator[Measurement]:
     """Count the tokens of tools, as models are given them."""
     lab.progress("counting the tokens of tools")
     with Server(lab) as server:
@@ -171,7 +153,7 @@ def describing(lab: Lab) -> Iterator[Measurement]:
     yield Measurement("all that the MCP server tells of its tools", sum(map(_tokens, told)), "tokens")
 
 
-def popping(lab: Lab) -> Iterator[Measurement]:
+def popping(lab: AgentsLab) -> Iterator[Measurement]:
     """Take items of a session of the OpenAI Agents SDK back, the first and those after many others."""
     from holdfast.agents.openai_agents import HoldfastSession  # noqa: PLC0415 - says what is missing, to who measures it
 
@@ -207,7 +189,7 @@ def _tokens(value: object) -> int:
 
 # The whole ------------------------------------------------------------------------------------------------------------
 
-MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
+MEASUREMENTS: dict[str, Callable[[AgentsLab], Iterator[Measurement]]] = {
     "start": starting,
     "recall": recalling,
     "http": calling,
@@ -221,7 +203,7 @@ def run(
     *,
     only: Sequence[str] = (),
     folder: Path | None = None,
-    plan: Plan | None = None,
+    plan: AgentsPlan | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure, in less than a minute.
@@ -238,32 +220,20 @@ def run(
 
     """
     import_module("holdfast.agents.mcp")  # it says what is missing, before anything is measured
-    plan = plan or Plan()
-    done: list[Measurement] = []
+    plan = plan or AgentsPlan()
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
-        lab = Lab(plan, Path(place) / "memory.db", Words(), progress)
+        lab = AgentsLab(plan, Path(place) / "memory.db", Words(), progress)
         progress(f"storing {plan.messages:,} messages")
         with Memory(lab.store, user=USER, durability="normal") as memory:
             fill(memory, lab.words, plan.messages, PER_CHAT)
             memory.recall("index everything now", limit=1)
-        for name, measure in MEASUREMENTS.items():
-            if not only or name in only:
-                done += measure(lab)
-    tables = [table(f"In the hands of an agent: {in_a_line(machine())}", done)]
+        done = run_parts(MEASUREMENTS, lab, only)
+    tables = [table("In the hands of an agent", done)]
     tables += [_each_tool(whose, tools) for whose, tools in lab.tools.items() if len(tools) > 1]
-    return Report(
-        {
-            "machine": machine(),
-            "messages": plan.messages,
-            "measurements": numbers(done),
-            "tools": {
-                whose: {str(tool["name"]): _tokens(tool) for tool in tools}
-                for whose, tools in lab.tools.items()
-            },
-            "missed": [one.name for one in done if one.ok is False],
-        },
-        tuple(tables),
-    )
+    tokens = {
+        whose: {str(tool["name"]): _tokens(tool) for tool in tools} for whose, tools in lab.tools.items()
+    }
+    return Report({"messages": plan.messages, "tools": tokens, **figures(done)}, tuple(tables))
 
 
 def _each_tool(whose: str, tools: Sequence[Mapping[str, object]]) -> Table:

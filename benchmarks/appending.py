@@ -10,7 +10,7 @@ from itertools import count, islice
 from typing import Literal
 
 from benchmarks.clock import Cost, middle, timed
-from benchmarks.measurement import Lab, Measurement, at_least, at_most, measured
+from benchmarks.measurement import Measurement, SpeedLab, at_least, at_most, measured
 from holdfast.memory import Memory
 from holdfast.store.checksums import sealer
 from holdfast.store.tables import tables
@@ -28,14 +28,14 @@ _INSERT = f"INSERT INTO messages ({_NAMES}) VALUES ({', '.join('?' * 15)})"
 _Row = tuple[object, ...]
 
 
-def measure(lab: Lab) -> Iterator[Measurement]:
+def measure(lab: SpeedLab) -> Iterator[Measurement]:
     """Append one message per transaction, at both durabilities, against SQLite without and with FTS5."""
     for durability in ("full", "normal"):
         lab.progress(f"appending one message per transaction, durability {durability}")
         yield from _at(lab, durability)
 
 
-def _at(lab: Lab, durability: Literal["full", "normal"]) -> Iterator[Measurement]:
+def _at(lab: SpeedLab, durability: Literal["full", "normal"]) -> Iterator[Measurement]:
     costs = _race(lab, durability)
     ours, bare, with_fts = (middle(costs[name]) for name in ("holdfast", "bare", "fts5"))
     title = f"append one message, durability {durability}"
@@ -73,7 +73,7 @@ def _at(lab: Lab, durability: Literal["full", "normal"]) -> Iterator[Measurement
     )
 
 
-def _race(lab: Lab, durability: Literal["full", "normal"]) -> dict[str, list[Cost]]:
+def _race(lab: SpeedLab, durability: Literal["full", "normal"]) -> dict[str, list[Cost]]:
     """Let the contenders append the same texts in turns, a block each, and give the cost of one append per block.
 
     What is measured is a database in use. While the write-ahead log of a new one grows to its full size, each commit at

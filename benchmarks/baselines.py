@@ -25,7 +25,7 @@ class Baseline(Protocol):
         """Take in a text."""
 
     def rank(self, question: str, limit: int) -> list[str]:
-        """Give the keys of the best texts, best first; of equal ones the earlier first."""
+        """Return the keys of the best texts, best first; of equal ones the earlier first."""
 
 
 def any_word(question: str) -> str:
@@ -55,7 +55,7 @@ class FullText:
         self._db.execute("COMMIT")
 
     def rank(self, question: str, limit: int) -> list[str]:
-        """Give the keys of the best texts."""
+        """Return the keys of the best texts."""
         query = any_word(question)
         if not query:
             return []
@@ -72,7 +72,7 @@ class Okapi:
 
     @staticmethod
     def installed() -> bool:
-        """Say whether the package is there."""
+        """Return whether the package is installed."""
         return importlib.util.find_spec("rank_bm25") is not None
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Okapi:
         self._ranker = None
 
     def rank(self, question: str, limit: int) -> list[str]:
-        """Give the keys of the best texts."""
+        """Return the keys of the best texts."""
         if self._ranker is None:
             from rank_bm25 import BM25Okapi  # noqa: PLC0415 - an optional dependency
 
@@ -115,7 +115,7 @@ class PlainBM25:
         self._words += counts.total()
 
     def rank(self, question: str, limit: int) -> list[str]:
-        """Give the keys of the best texts."""
+        """Return the keys of the best texts."""
         number = len(self._keys)
         mean = self._words / max(1, number)
         asked = {
@@ -131,6 +131,6 @@ class PlainBM25:
 
 
 def stems(text: str) -> list[str]:
-    """Give the stems of the words of a text that say something."""
+    """Return the stems of the words of a text that say something."""
     words = (word for token in analyze.tokens(text) for word in analyze.split(token))
     return [analyze.normal(word) for word in words if word not in analyze.STOP_WORDS]

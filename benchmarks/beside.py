@@ -38,8 +38,8 @@ Worker = Callable[[Memory, str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Say how much is measured."""
+class LearningPlan:
+    """How much is measured."""
 
     rounds: int = 3  # of blocks
     block: int = 200  # appends back to back
@@ -58,7 +58,7 @@ class Taken:
     calm: list[Cost] = field(default_factory=list)
 
 
-def workers(path: Path, plan: Plan) -> dict[str, Worker]:
+def workers(path: Path, plan: LearningPlan) -> dict[str, Worker]:
     """Name the workers that a file at `path` is appended to beside, the first of which is none."""
     return {
         _ALONE: lambda _, __: nullcontext(),
@@ -69,12 +69,12 @@ def workers(path: Path, plan: Plan) -> dict[str, Worker]:
     }
 
 
-def users(plan: Plan) -> list[str]:
+def users(plan: LearningPlan) -> list[str]:
     """Name the users whose sessions `measure` needs, one for each block."""
     return [f"learner-{number}" for number in range(plan.rounds * len(workers(Path(), plan)))]
 
 
-def measure(path: Path, plan: Plan) -> Iterator[Measurement]:
+def measure(path: Path, plan: LearningPlan) -> Iterator[Measurement]:
     """Measure in the file at `path`, where each of `users` has sessions to learn from."""
     taken = _race(path, plan)
     for pace, name in (("busy", "back to back"), ("calm", f"every {plan.pause:g} s")):
@@ -83,7 +83,7 @@ def measure(path: Path, plan: Plan) -> Iterator[Measurement]:
             yield from _beside(f"append {name}, worker with {worker}", getattr(costs, pace), alone)
 
 
-def _race(path: Path, plan: Plan) -> dict[str, Taken]:
+def _race(path: Path, plan: LearningPlan) -> dict[str, Taken]:
     contenders = workers(path, plan)
     taken = {name: Taken() for name in contenders}
     texts = Words().messages(plan.settling + plan.rounds * len(contenders) * (plan.block + plan.calm))

@@ -41,12 +41,12 @@ def cost_of(work: Callable[[], object]) -> Cost:
 
 
 def middle(costs: Sequence[Cost]) -> Cost:
-    """Give the median of each clock."""
+    """Return the median of each clock."""
     return Cost(median(one.cpu for one in costs), median(one.wall for one in costs))
 
 
 def high(costs: Sequence[Cost], share: float = 0.95) -> Cost:
-    """Give the cost that `share` of all stay within, on each clock."""
+    """Return the cost that `share` of all stay within, on each clock."""
     place = min(len(costs) - 1, int(share * len(costs)))
     return Cost(sorted(one.cpu for one in costs)[place], sorted(one.wall for one in costs)[place])
 

@@ -32,6 +32,9 @@ _APPENDS = 50
 _LEAST = 20_000  # tokens that a session must have to say something about compaction
 
 Sessions = dict[str, list[Message]]
+_COLUMNS = (
+    "session", "messages", "tokens", "budget", "window", "summaries", "covered", "s / 1,000", "window ×",
+)  # fmt: skip
 
 
 def run_compacting(
@@ -64,24 +67,7 @@ def run_compacting(
         progress(f"compacting after each of {turns:,} turns")
         done += _turns(Path(folder) / "turns.db", found, turns)
         done += _beside(Path(folder) / "beside.db", found)
-    shown = [
-        table("Compaction without a model", done),
-        Table(
-            "Each session",
-            (
-                "session",
-                "messages",
-                "tokens",
-                "budget",
-                "window",
-                "summaries",
-                "covered",
-                "s / 1,000",
-                "window ×",
-            ),
-            tuple(rows),
-        ),
-    ]
+    shown = [table("Compaction without a model", done), Table("Each session", _COLUMNS, tuple(rows))]
     return {"compaction": numbers(done), "sessions": sessions}, shown
 
 

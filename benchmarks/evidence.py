@@ -33,7 +33,7 @@ Shown = Callable[[str, int], set[str]]  # a question and a budget: the ids of th
 
 
 class Shares(NamedTuple):
-    """Say of one question how much of its evidence a prompt had."""
+    """How much of the evidence of one question a prompt had."""
 
     category: int
     share: float
@@ -109,7 +109,7 @@ def _prompted(chat: Chat) -> Shown:
 
 
 def shown_whole(prompt: Prompt) -> set[str]:
-    """Give the ids of the messages whose whole text is in a prompt."""
+    """Return the ids of the messages whose whole text is in a prompt."""
     sent = _plain("\n".join(str(message["content"]) for message in prompt.messages))
     recalled = {hit.id for hit in prompt.hits if _squeezed(hit.text) in sent}
     return recalled | {message.id for message in prompt.window.messages}

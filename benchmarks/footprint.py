@@ -14,13 +14,13 @@ from pathlib import Path
 
 from benchmarks import CHECKOUT
 from benchmarks.clock import Cost, middle
-from benchmarks.measurement import Lab, Measurement, at_most, measured
+from benchmarks.measurement import Measurement, SpeedLab, at_most, measured
 from holdfast.memory import Memory
 
 _RESIDENT = "import sys; from benchmarks.footprint import show_resident; show_resident(*sys.argv[1:])"
 
 
-def importing(lab: Lab) -> Iterator[Measurement]:
+def importing(lab: SpeedLab) -> Iterator[Measurement]:
     """Start Python with and without the library, in turns, both with compiled modules as after an installation."""
     lab.progress("importing")
     unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -48,7 +48,7 @@ def _start(code: str, environment: dict[str, str]) -> Cost:
     return Cost(cpu * 1e3, wall * 1e3)
 
 
-def resident(lab: Lab) -> Iterator[Measurement]:
+def resident(lab: SpeedLab) -> Iterator[Measurement]:
     """Open the largest store in a new process, recall, and see how much memory it holds; and how large its index is."""
     size = max(lab.plan.sizes)
     path = lab.store(size)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 from benchmarks.clock import Cost, middle, timed
-from benchmarks.measurement import Lab, Measurement, at_most, measured
+from benchmarks.measurement import Measurement, SpeedLab, at_most, measured
 from holdfast.memory import Memory
 from holdfast.types import Message
 
@@ -125,7 +125,7 @@ def parts() -> dict[str, Callable[[str], object]]:
     }
 
 
-def measure(lab: Lab) -> Iterator[Measurement]:
+def measure(lab: SpeedLab) -> Iterator[Measurement]:
     """Take the worst text for each part, and for an append of so many bytes."""
     once, twice = hostile(lab.plan.hostile // 100), hostile(lab.plan.hostile // 50)
     for part, read in parts().items():
@@ -164,7 +164,7 @@ def _bytes(text: str, length: int) -> str:
     return text.encode()[:length].decode("utf-8", "ignore")
 
 
-def _cost(read: Callable[[str], object], text: str, lab: Lab, times: int = 0) -> Cost:
+def _cost(read: Callable[[str], object], text: str, lab: SpeedLab, times: int = 0) -> Cost:
     costs = []
     for _ in range(times or lab.plan.repeats):
         with timed() as cost:

@@ -48,7 +48,7 @@ Pazartesi günü İzmir’e giden uçak üç saat gecikti, bu yüzden Gülşen t
 
 
 def held_out(kind: str) -> list[Path]:
-    """Give the file of labelled examples for "merge" or "guard" that a checkout has; none where there is none."""
+    """Return the file of labelled examples for "merge" or "guard" that a checkout has; none where there is none."""
     path = _DATA / kind / "held_out.jsonl"
     return [path] if path.exists() else []
 
@@ -84,7 +84,7 @@ def _other() -> list[str]:
 
 
 def _cost_of_each(texts: Sequence[str], repeats: int) -> Cost:
-    """Give the median over the repeats of the mean over the texts: one text alone is too short for the clock."""
+    """Return the median over the repeats of the mean over the texts: one text alone is too short for the clock."""
 
     def scan_all() -> None:
         for text in texts:
@@ -196,21 +196,21 @@ class Confusion:
         return sum(self.counts[label, said] for said in RELATIONS)
 
     def precision(self, relation: str) -> float | None:
-        """Give the share of right ones among those of which a relation was said, in percent."""
+        """Return the share of right ones among those of which a relation was said, in percent."""
         said = sum(self.counts[label, relation] for label in RELATIONS)
         return _percent(self.counts[relation, relation], said)
 
     def recall(self, relation: str) -> float | None:
-        """Give the share of those with a label of which it was said, in percent."""
+        """Return the share of those with a label of which it was said, in percent."""
         return _percent(self.counts[relation, relation], self.labelled(relation))
 
     def wrong(self, relation: str) -> float | None:
-        """Give the share of all pairs of which a relation was said that they do not have, in percent."""
+        """Return the share of all pairs of which a relation was said that they do not have, in percent."""
         wrong = sum(self.counts[label, relation] for label in RELATIONS if label != relation)
         return _percent(wrong, self.counts.total())
 
     def to_json(self) -> dict[str, object]:
-        """Give all numbers."""
+        """Return all numbers."""
         return {
             "confusion": {one: {said: self.counts[one, said] for said in RELATIONS} for one in RELATIONS},
             "precision": {one: self.precision(one) for one in RELATIONS},
@@ -297,7 +297,29 @@ def _by_kind(
     all_: Counter[tuple[bool, str]],
     stopped: Counter[tuple[bool, str]],
 ) -> dict[str, tuple[int, int]]:
-    """Give the number of texts and of stopped ones, of all kinds together and of each."""
+    """Return the number of texts and of stopped ones, of all kinds together and of each."""
     kinds = sorted(kind for side, kind in all_ if side == harmful)
     each = {kind: (all_[harmful, kind], stopped[harmful, kind]) for kind in kinds}
     return {"all": (sum(n for n, _ in each.values()), sum(n for _, n in each.values())), **each}
+
+
+# All examples ---------------------------------------------------------------------------------------------------------
+
+MISSING = {
+    "merge": "the merge on labelled pairs: there is no tests/data/merge/held_out.jsonl of a checkout; give a file with --pairs.",
+    "guard": "the guard on labelled texts: there is no tests/data/guard/held_out.jsonl of a checkout; give a file with --texts.",
+}
+
+
+def judge_examples(name: str, files: Sequence[Path], progress: Callable[[str], None]) -> list[Judged]:
+    """Judge labelled examples for "merge" or "guard": those of the files, or else the held-out ones of a checkout.
+
+    Raises:
+        InvalidInput: a file has something else than labelled examples.
+
+    """
+    judged = []
+    for file in files or held_out(name):
+        progress(f"judging the examples of {file}")
+        judged.append((judge_pairs if name == "merge" else judge_texts)(file))
+    return judged

@@ -121,7 +121,7 @@ def questions(conversation: Mapping[str, object]) -> tuple[list[Asked], int]:
 
 
 def _terms(text: str, *, content: bool = False) -> frozenset[int]:
-    """Give the terms of a text; of `content`, those of its words without stop words."""
+    """Return the terms of a text; of `content`, those of its words without stop words."""
     analysed = map(analyze.analyze, analyze.tokens(text))
     return frozenset(term for one in analysed for term in (one.terms[: one.words] if content else one.terms))
 
@@ -152,7 +152,7 @@ def others(said: Sequence[Passage], target: int) -> dict[str, str]:
 
 
 def installed() -> bool:
-    """Say whether the package is there."""
+    """Return whether the package is installed."""
     return importlib.util.find_spec("sumy") is not None
 
 
@@ -244,7 +244,7 @@ def _report(kept: Kept, without_words: int) -> tuple[dict[str, object], list[Tab
 
 
 def _shares(by_category: Mapping[int, Sequence[bool]]) -> dict[str, float]:
-    """Give the percentage of questions whose answer is still there, of all and of each category."""
+    """Return the percentage of questions whose answer is still there, of all and of each category."""
     held = [one for of_category in by_category.values() for one in of_category]
     shares = {"all": _percent(held)}
     return shares | {CATEGORIES[number]: _percent(by_category[number]) for number in sorted(by_category)}

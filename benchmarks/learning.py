@@ -16,10 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import beside
-from benchmarks.beside import Plan, end_all
+from benchmarks.beside import LearningPlan, end_all
 from benchmarks.clock import Cost, timed
-from benchmarks.machine import in_a_line, machine
-from benchmarks.measurement import Measurement, at_most, numbers, table
+from benchmarks.measurement import Measurement, at_most, figures, run_parts, table
 from benchmarks.report import Report, Table
 from benchmarks.scripted import Scripted
 from holdfast.errors import InvalidInput
@@ -37,12 +36,12 @@ _FIGURES = ("calls", "prompt_tokens", "answer_tokens")
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class LearningLab:
     """What a measurement works with: a file with the sessions, how many messages they have, and where to copy it to."""
 
     sessions: Path
     messages: int
-    plan: Plan
+    plan: LearningPlan
     progress: Callable[[str], None]
     asked: dict[str, dict[str, float]] = field(default_factory=dict)  # per 1,000 messages, by what for
 
@@ -54,7 +53,7 @@ class Lab:
 # Appending ------------------------------------------------------------------------------------------------------------
 
 
-def appending(lab: Lab) -> Iterator[Measurement]:
+def appending(lab: LearningLab) -> Iterator[Measurement]:
     """Append beside workers; see `beside`."""
     lab.progress("appending beside workers")
     path = lab.copy("appending")
@@ -90,7 +89,7 @@ class Learned:
     spend: Spend
 
 
-def learning(lab: Lab) -> Iterator[Measurement]:
+def learning(lab: LearningLab) -> Iterator[Measurement]:
     """Learn from all sessions, and once more as though it had never been done: without a model, and with one."""
     _load()
     for how, model in (("without a model", None), ("with a model", Scripted())):
@@ -179,7 +178,10 @@ def _per_thousand(spend: Spend, messages: int) -> dict[str, dict[str, float]]:
 
 # The whole ------------------------------------------------------------------------------------------------------------
 
-MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {"append": appending, "learn": learning}
+MEASUREMENTS: dict[str, Callable[[LearningLab], Iterator[Measurement]]] = {
+    "append": appending,
+    "learn": learning,
+}
 """All that can be measured, by the names that `only` takes."""
 
 
@@ -188,7 +190,7 @@ def run(
     *,
     only: Sequence[str] = (),
     folder: Path | None = None,
-    plan: Plan | None = None,
+    plan: LearningPlan | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure, in some minutes.
@@ -204,7 +206,6 @@ def run(
         InvalidInput: there is no such file, or no message in any of them.
 
     """
-    done: list[Measurement] = []
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
         sessions = Path(place) / "sessions.db"
         progress("importing the sessions")
@@ -213,24 +214,13 @@ def run(
             chats = memory.chats()
         if not chats:
             raise InvalidInput("None of these files has messages.", "Give logs of the sessions of agents.")
-        lab = Lab(sessions, sum(chat.messages for chat in chats), plan or Plan(), progress)
-        for name, measure in MEASUREMENTS.items():
-            if not only or name in only:
-                done += measure(lab)
+        lab = LearningLab(sessions, sum(chat.messages for chat in chats), plan or LearningPlan(), progress)
+        done = run_parts(MEASUREMENTS, lab, only)
     of = f"{len(chats)} sessions with {lab.messages:,} messages"
-    tables = [table(f"Learning from {of}: {in_a_line(machine())}", done)]
+    tables = [table(f"Learning from {of}", done)]
     tables += [_asked(lab.asked)] if lab.asked else []
-    return Report(
-        {
-            "machine": machine(),
-            "sessions": len(chats),
-            "messages": lab.messages,
-            "measurements": numbers(done),
-            "asked_per_1000_messages": lab.asked,
-            "missed": [one.name for one in done if one.ok is False],
-        },
-        tuple(tables),
-    )
+    counts = {"sessions": len(chats), "messages": lab.messages, "asked_per_1000_messages": lab.asked}
+    return Report({**counts, **figures(done)}, tuple(tables))
 
 
 def _asked(asked: dict[str, dict[str, float]]) -> Table:

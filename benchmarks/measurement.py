@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.clock import Cost
+from benchmarks.machine import in_a_line, machine
 from benchmarks.report import Table
 from benchmarks.words import Words
 from holdfast.memory import Memory
@@ -21,9 +23,12 @@ _BETWEEN_CHATS = timedelta(hours=8)
 COLUMNS = ("measured", "", "CPU", "wall", "beside", "CPU", "wall", "ratio", "asked for", "")
 
 
+_Lab = TypeVar("_Lab")
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Say what was asked for, and whether it was reached."""
+    """What was asked for, and whether it was reached."""
 
     text: str
     ok: bool
@@ -109,19 +114,35 @@ def _short(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def table(title: str, measurements: list[Measurement]) -> Table:
-    """Put measurements under each other."""
-    return Table(title, COLUMNS, tuple(one.row() for one in measurements))
+def run_parts(
+    parts: Mapping[str, Callable[[_Lab], Iterable[Measurement]]], lab: _Lab, only: Sequence[str]
+) -> list[Measurement]:
+    """Measure the parts that `only` names; all of them when it is empty."""
+    return [one for name, measure in parts.items() if not only or name in only for one in measure(lab)]
 
 
-def numbers(measurements: list[Measurement]) -> list[dict[str, object]]:
-    """Give measurements as JSON-compatible data."""
+def table(title: str, measurements: Iterable[Measurement]) -> Table:
+    """Put measurements under each other, below what they were made on."""
+    return Table(f"{title}: {in_a_line(machine())}", COLUMNS, tuple(one.row() for one in measurements))
+
+
+def numbers(measurements: Iterable[Measurement]) -> list[dict[str, object]]:
+    """Return measurements as JSON-compatible data."""
     return [asdict(one) for one in measurements]
 
 
+def figures(measurements: Sequence[Measurement]) -> dict[str, object]:
+    """Return measurements as JSON-compatible data, what they were made on, and which missed their bars."""
+    return {
+        "machine": machine(),
+        "measurements": numbers(measurements),
+        "missed": [one.name for one in measurements if one.ok is False],
+    }
+
+
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Say how much is measured; the numbers of messages decide which bars apply."""
+class SpeedPlan:
+    """How much is measured; the numbers of messages decide which bars apply."""
 
     sizes: tuple[int, ...] = (10_000, 100_000)  # of one space
     spaces: int = 50  # many small ones
@@ -142,21 +163,21 @@ class Plan:
     hostile: int = 1_000_000  # bytes of a text that is appended
 
 
-QUICK = Plan()
-FULL = Plan(sizes=(10_000, 100_000, 1_000_000), spaces=1_000)
+QUICK = SpeedPlan()
+FULL = SpeedPlan(sizes=(10_000, 100_000, 1_000_000), spaces=1_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class SpeedLab:
     """What a measurement works with: how much, on what text, in which folder, and whom to tell how far it is."""
 
-    plan: Plan
+    plan: SpeedPlan
     words: Words
     folder: Path
     progress: Callable[[str], None]
 
     def store(self, size: int) -> Path:
-        """Give a file with `size` messages in the space of the user "all", indexed; made when it is first asked for."""
+        """Return a file with `size` messages in the space of the user "all", indexed; made when it is first asked for."""
         path = self.folder / f"store-{size}.db"
         if not path.exists():
             self.progress(f"storing and indexing {size:,} messages")

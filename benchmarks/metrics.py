@@ -9,24 +9,24 @@ from statistics import fmean, median
 
 
 def recall_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Give the share of what should have been found that is among the first `k`."""
+    """Return the share of what should have been found that is among the first `k`."""
     return len(set(ranked[:k]) & set(gold)) / len(set(gold))
 
 
 def hit_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Give 1 when anything that should have been found is among the first `k`, else 0."""
+    """Return 1 when anything that should have been found is among the first `k`, else 0."""
     return float(not set(gold).isdisjoint(ranked[:k]))
 
 
 def ndcg_at(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Give the discounted gain, 1/log2(rank + 1) for each find, over that of the ideal ranking."""
+    """Return the discounted gain, 1/log2(rank + 1) for each find, over that of the ideal ranking."""
     wanted = set(gold)
     gain = sum(1 / math.log2(rank + 1) for rank, one in enumerate(ranked[:k], 1) if one in wanted)
     return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(wanted)) + 1))
 
 
 def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
-    """Give 1 over the rank of the first find, 0 when there is none."""
+    """Return 1 over the rank of the first find, 0 when there is none."""
     wanted = set(gold)
     return next((1 / rank for rank, one in enumerate(ranked, 1) if one in wanted), 0.0)
 

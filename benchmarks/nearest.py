@@ -96,7 +96,7 @@ def agreeing(files: Sequence[Path]) -> Iterator[Measurement]:
 
 
 def _judged(some: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bool]]:
-    """Say of each new text what it is beside all old ones, and whether it is so beside the nearest."""
+    """Return what each new text is beside all old ones, and whether it is so beside the nearest."""
     with Memory(":memory:", user=_USER) as memory:
         olds = list(dict.fromkeys(old for old, _ in some))
         memory.remember_fil(findings=olds)

@@ -23,9 +23,9 @@ class Report:
     shown: tuple[Table, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Give everything that was measured as JSON-compatible data."""
+        """Return everything that was measured as JSON-compatible data."""
         return dict(self.numbers)
 
     def tables(self) -> list[Table]:
-        """Give the tables in the order in which they are read."""
+        """Return the tables in the order in which they are read."""
         return list(self.shown)

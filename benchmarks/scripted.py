@@ -80,7 +80,7 @@ class Scripted:
     hurry: Event = field(default_factory=Event, repr=False, compare=False)
 
     def __call__(self, prompt: str) -> str:
-        """Give the JSON that a prompt asks for.
+        """Return the JSON that a prompt asks for.
 
         Raises:
             LookupError: it asks for something else than learning does.
@@ -95,7 +95,7 @@ class Scripted:
         raise LookupError("The prompt asks for nothing that the script knows.")
 
     def worded(self, sentence: str) -> str:
-        """Say a sentence, in other words if it is to be so."""
+        """Return a sentence, in other words if it is to be so."""
         if not self.otherwise:
             return sentence
         return _OTHERWISE.sub(lambda word: _OTHER_WORDS[word[0]], sentence)
@@ -123,7 +123,7 @@ def _unescaped(text: str) -> str:
 
 
 def _said(framed: Mapping[str, str]) -> list[tuple[Line, str]]:
-    """Give the sentences of people and assistants that are worth repeating, each with its message."""
+    """Return the sentences of people and assistants that are worth repeating, each with its message."""
     return [
         (line, sentence)
         for line in lines(framed.get("conversation", ""))
@@ -193,7 +193,7 @@ def _range(line: Line) -> list[int]:
 
 
 def _told(model: Scripted, framed: Mapping[str, str]) -> object:
-    """Tell a session by what the user said first and what was said last."""
+    """Return the account of a session: what the user said first and what was said last."""
     said = [sentence for _, sentence in _said(framed)]
     ends = list(dict.fromkeys((*said[:1], *said[-1:])))
     return {

@@ -7,7 +7,7 @@ from itertools import cycle, islice
 
 from benchmarks.baselines import FullText
 from benchmarks.clock import Cost, cost_of, each, high, middle, timed
-from benchmarks.measurement import PER_CHAT, Bar, Lab, Measurement, at_least, at_most, fill, measured
+from benchmarks.measurement import PER_CHAT, Bar, Measurement, SpeedLab, at_least, at_most, fill, measured
 from holdfast.memory import Memory
 
 _BARS = {100_000: 5.0, 1_000_000: 60.0}  # ms of CPU time at the median
@@ -15,7 +15,7 @@ _SAMPLE = 50  # spaces of the many that are measured
 _SLOW = 500_000  # messages from which on FTS5 takes a second for each question
 
 
-def large(lab: Lab) -> Iterator[Measurement]:
+def large(lab: SpeedLab) -> Iterator[Measurement]:
     """Recall in one space of each size, against SQLite FTS5 over the same texts and questions."""
     for size in lab.plan.sizes:
         lab.store(size)
@@ -23,7 +23,7 @@ def large(lab: Lab) -> Iterator[Measurement]:
         yield from _compared(size, *_ask(lab, size))
 
 
-def _ask(lab: Lab, size: int) -> tuple[list[Cost], list[Cost]]:
+def _ask(lab: SpeedLab, size: int) -> tuple[list[Cost], list[Cost]]:
     """Ask both, taking turns; where FTS5 needs a second for a question it gets but a few."""
     full_text = FullText("unicode61", lab.folder / f"fts5-{size}.db")
     full_text.add_all(lab.words.messages(size))
@@ -58,7 +58,7 @@ def _compared(size: int, ours: list[Cost], theirs: list[Cost]) -> Iterator[Measu
     )
 
 
-def small(lab: Lab) -> Iterator[Measurement]:
+def small(lab: SpeedLab) -> Iterator[Measurement]:
     """Recall in one of many small spaces: the first time ever, in a newly opened memory, and again."""
     spaces, size = lab.plan.spaces, lab.plan.per_space
     lab.progress(f"storing {size:,} messages in each of {spaces:,} spaces")
@@ -84,7 +84,7 @@ def small(lab: Lab) -> Iterator[Measurement]:
         yield measured(f"{title}, {name}, p50", middle(costs), bar=bar)
 
 
-def _ask_each(memory: Memory, users: list[str], lab: Lab) -> list[Cost]:
+def _ask_each(memory: Memory, users: list[str], lab: SpeedLab) -> list[Cost]:
     questions = islice(cycle(lab.words.questions(lab.plan.queries)), len(users))
     handles = [memory.scoped(user=user) for user in users]
     return [
@@ -93,7 +93,7 @@ def _ask_each(memory: Memory, users: list[str], lab: Lab) -> list[Cost]:
     ]
 
 
-def added(lab: Lab) -> Iterator[Measurement]:
+def added(lab: SpeedLab) -> Iterator[Measurement]:
     """Append a message and recall at once, in the largest store up to 100,000 messages, with a segment frozen on the way."""
     size = max((size for size in lab.plan.sizes if size <= 100_000), default=min(lab.plan.sizes))
     path = lab.store(size)

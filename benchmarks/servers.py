@@ -6,12 +6,16 @@ They are asked in plain JSON, so that none of what is measured is a client's.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Self, cast
+from typing import Self, cast
 
+from benchmarks.words import Words
 from holdfast.errors import MissingExtra, Unavailable
 
 try:
@@ -20,9 +24,6 @@ except ImportError as error:
     raise MissingExtra(
         "The MCP server needs the MCP SDK.", "Run in a checkout of Holdfast: pip install '.[mcp]'."
     ) from error
-
-if TYPE_CHECKING:
-    from benchmarks.agents import Lab
 
 USER = "all"
 LIMIT = 10  # hits
@@ -33,10 +34,37 @@ WITH_SESSION, WITHOUT = (
 _CLIENT = {"name": "holdfast-bench", "version": "1"}
 
 
+@dataclass(frozen=True, slots=True)
+class AgentsPlan:
+    """How much is measured."""
+
+    messages: int = 5_000
+    starts: int = 7
+    questions: int = 20
+    repeats: int = 5
+    popped: int = 2_000  # items that a session has taken back
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsLab:
+    """What a measurement works with: how much, a file with messages, and where what was compiled is kept."""
+
+    plan: AgentsPlan
+    store: Path
+    words: Words
+    progress: Callable[[str], None]
+    tools: dict[str, list[Mapping[str, object]]] = field(default_factory=dict)  # as they are given to models
+
+    def environment(self) -> dict[str, str]:
+        """Have modules compiled, as after an installation; where the environment says, if it does."""
+        unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return {"PYTHONPYCACHEPREFIX": str(self.store.with_name("compiled")), **unset}
+
+
 class Server:
     """A `holdfast mcp` of its own, and the client that asks it through standard input and output."""
 
-    def __init__(self, lab: Lab, *options: str, secret: str = "", stderr: int | None = None) -> None:
+    def __init__(self, lab: AgentsLab, *options: str, secret: str = "", stderr: int | None = None) -> None:
         command = [sys.executable, "-m", "holdfast", "mcp", "--db", str(lab.store), "--user", USER, *options]
         given = {**lab.environment(), "HOLDFAST_MCP_TOKEN": secret} if secret else lab.environment()
         pipe = subprocess.PIPE
@@ -46,7 +74,7 @@ class Server:
         self._asked = 0
 
     def begin(self) -> list[Mapping[str, object]]:
-        """Say hello as clients do, and give its tools.
+        """Initialize as clients do, and return the tools.
 
         Raises:
             Unavailable: it has ended.
@@ -57,7 +85,7 @@ class Server:
         return self.tools()
 
     def tools(self) -> list[Mapping[str, object]]:
-        """Give its tools.
+        """Return the tools.
 
         Raises:
             Unavailable: it has ended.
@@ -119,7 +147,7 @@ class Server:
 class HttpServer(Server):
     """A `holdfast mcp --http` of its own, asked over one connection: in a session, or each time with all there is to know."""
 
-    def __init__(self, lab: Lab, version: str) -> None:
+    def __init__(self, lab: AgentsLab, version: str) -> None:
         secret = token_urlsafe()
         super().__init__(lab, "--http", "--port", "0", secret=secret, stderr=subprocess.PIPE)
         said, _, url = next(iter(self._process.stderr or ()), "").strip().partition(" ")

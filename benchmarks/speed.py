@@ -12,12 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import appending, footprint, hostile, searching, windows
-from benchmarks.machine import in_a_line, machine
-from benchmarks.measurement import FULL, QUICK, Lab, Measurement, Plan, numbers, table
+from benchmarks.measurement import FULL, QUICK, Measurement, SpeedLab, SpeedPlan, figures, run_parts, table
 from benchmarks.report import Report
 from benchmarks.words import Words
 
-MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
+MEASUREMENTS: dict[str, Callable[[SpeedLab], Iterator[Measurement]]] = {
     "append": appending.measure,
     "recall": searching.large,
     "spaces": searching.small,
@@ -38,7 +37,7 @@ def run(
     text: Path | None = None,
     folder: Path | None = None,
     only: Sequence[str] = (),
-    plan: Plan | None = None,
+    plan: SpeedPlan | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure, in some minutes; with `full` also a million messages and a thousand spaces, which takes longer.
@@ -56,14 +55,6 @@ def run(
     plan = plan or (FULL if full else QUICK)
     if sizes:
         plan = replace(plan, sizes=tuple(sizes))
-    done: list[Measurement] = []
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
-        lab = Lab(plan, Words(text), Path(place), progress)
-        for name, measure in MEASUREMENTS.items():
-            if not only or name in only:
-                done += measure(lab)
-    missed = [one.name for one in done if one.ok is False]
-    return Report(
-        {"machine": machine(), "text": str(text or "demo"), "measurements": numbers(done), "missed": missed},
-        (table(f"Speed: {in_a_line(machine())}", done),),
-    )
+        done = run_parts(MEASUREMENTS, SpeedLab(plan, Words(text), Path(place), progress), only)
+    return Report({"text": str(text or "demo"), **figures(done)}, (table("Speed", done),))

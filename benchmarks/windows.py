@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.clock import each, middle
-from benchmarks.measurement import Lab, Measurement, at_most, fill, measured
+from benchmarks.measurement import Measurement, SpeedLab, at_most, fill, measured
 from holdfast.chat import Chat
 from holdfast.memory import Memory
 from holdfast.types import Message
@@ -23,7 +23,7 @@ _BACKWARD = """
     FROM messages WHERE space = :space AND chat = :chat ORDER BY seq DESC"""
 
 
-def measure(lab: Lab) -> Iterator[Measurement]:
+def measure(lab: SpeedLab) -> Iterator[Measurement]:
     """Make the window of a long session and of a short one, and read the long one backward with nothing but SQL."""
     lab.progress("making windows")
     path = lab.folder / "sessions.db"
@@ -52,7 +52,7 @@ def measure(lab: Lab) -> Iterator[Measurement]:
         )
 
 
-def compacted(lab: Lab) -> Iterator[Measurement]:
+def compacted(lab: SpeedLab) -> Iterator[Measurement]:
     """Do what each turn does in a long compacted session and in a short one: whatever there is behind it, it costs the same."""
     lab.progress("compacting sessions as they grow")
     path, sizes = lab.folder / "compacted.db", lab.plan.compacted

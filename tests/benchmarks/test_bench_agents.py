@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 
 from benchmarks import agents
 from benchmarks.__main__ import app
-from benchmarks.agents import Lab, Plan
 from benchmarks.measurement import COLUMNS
 from benchmarks.report import Report, Table
-from benchmarks.servers import WITH_SESSION, WITHOUT, HttpServer, Server
+from benchmarks.servers import WITH_SESSION, WITHOUT, AgentsLab, AgentsPlan, HttpServer, Server
 from benchmarks.words import Words
 from holdfast.errors import Unavailable
 
-TINY = Plan(messages=20, starts=1, questions=2, repeats=1, popped=4)
+TINY = AgentsPlan(messages=20, starts=1, questions=2, repeats=1, popped=4)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -76,7 +75,7 @@ def test_a_part_can_be_left_out(tmp_path: Path) -> None:
 def test_a_server_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
     nowhere = tmp_path / "there is no such folder" / "memory.db"
     nowhere.parent.write_text("a file")
-    lab = Lab(TINY, nowhere, Words(), lambda _: None)
+    lab = AgentsLab(TINY, nowhere, Words(), lambda _: None)
     with Server(lab) as server, pytest.raises(Unavailable, match="has ended"):
         server.begin()
     with pytest.raises(Unavailable, match="has ended"):
@@ -88,8 +87,8 @@ def test_a_server_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
     [Server, partial(HttpServer, version=WITH_SESSION), partial(HttpServer, version=WITHOUT)],
     ids=["stdio", "with a session", "without"],
 )
-def test_what_a_server_refuses_is_an_error(tmp_path: Path, serve: Callable[[Lab], Server]) -> None:
-    lab = Lab(TINY, tmp_path / "memory.db", Words(), lambda _: None)
+def test_what_a_server_refuses_is_an_error(tmp_path: Path, serve: Callable[[AgentsLab], Server]) -> None:
+    lab = AgentsLab(TINY, tmp_path / "memory.db", Words(), lambda _: None)
     with serve(lab) as server:
         assert "recall" in [tool["name"] for tool in server.begin()]
         assert server.recall("marathon")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from benchmarks import beside, learning
 from benchmarks.__main__ import app
-from benchmarks.beside import Plan
+from benchmarks.beside import LearningPlan
 from benchmarks.measurement import COLUMNS
 from benchmarks.scripted import OBSERVATIONS, Line, Scripted, lines
 from holdfast import Memory, Message, Record
@@ -22,7 +22,7 @@ from holdfast.learn import observe, ranking
 from holdfast.learn.prompting import load
 from holdfast.text.tokens import estimate_tokens
 
-TINY = Plan(rounds=1, block=2, calm=1, pause=0.001, wait=0.01, settling=2)
+TINY = LearningPlan(rounds=1, block=2, calm=1, pause=0.001, wait=0.01, settling=2)
 SAID = [
     ("user", "We decided to keep the settings of the billing worker in deploy/billing.toml."),
     ("assistant", "The migration failed because the lock table had no index on its second column."),

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import judging, knowing
+from benchmarks import judging, records
 from benchmarks.__main__ import app
 from benchmarks.judging import Confusion, judge_pairs, judge_texts
-from benchmarks.knowing import Lab, Plan
 from benchmarks.measurement import COLUMNS
+from benchmarks.records import RecordsLab, RecordsPlan
 from benchmarks.sentences import Sentences
 from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.text import guard
 
-TINY = Plan(
+TINY = RecordsPlan(
     records=60,
     rounds=2,
     block=3,
@@ -60,15 +60,15 @@ def texts(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(TINY, Sentences(), tmp_path, lambda _: None)
+def lab(tmp_path: Path) -> RecordsLab:
+    return RecordsLab(TINY, Sentences(), tmp_path, lambda _: None)
 
 
 def test_report_names_everything_that_was_asked_for(tmp_path: Path, pairs: Path, texts: Path) -> None:
     told: list[str] = []
     folder = tmp_path / "measured"
     folder.mkdir()
-    report = knowing.run(plan=TINY, pairs=[pairs], texts=[texts], folder=folder, progress=told.append)
+    report = records.run(plan=TINY, pairs=[pairs], texts=[texts], folder=folder, progress=told.append)
     numbers: Any = report.to_json()
     bars = {one["name"]: one["bar"] for one in numbers["measurements"]}
     for part, bar in {
@@ -103,8 +103,8 @@ def test_report_names_everything_that_was_asked_for(tmp_path: Path, pairs: Path,
     assert list(folder.iterdir()) == []
 
 
-def test_what_is_remembered_is_in_the_database(lab: Lab) -> None:
-    counted = [one.against for one in knowing.remembering(lab) if one.name.endswith("merge, p50")]
+def test_what_is_remembered_is_in_the_database(lab: RecordsLab) -> None:
+    counted = [one.against for one in records.remembering(lab) if one.name.endswith("merge, p50")]
     with Memory(lab.path("remember"), user="ada") as memory:
         findings, changes = memory.records(kind="finding"), memory.changes(kind="finding")
         facts = memory.records(kind="fact")
@@ -118,10 +118,10 @@ def test_what_is_remembered_is_in_the_database(lab: Lab) -> None:
     assert 7_500 < characters["env"] <= 8_000
 
 
-def test_the_history_has_as_many_records_as_were_asked_for_and_more_versions(lab: Lab) -> None:
+def test_the_history_has_as_many_records_as_were_asked_for_and_more_versions(lab: RecordsLab) -> None:
     path = lab.path("history")
     with Memory(path, user="ada") as memory:
-        marks = knowing._store_history(lab, memory, path)
+        marks = records._store_history(lab, memory, path)
         actions = [change.action for change in memory.changes()]
         assert TINY.records <= len(memory.records()) < TINY.records + 6
         assert len(memory.at(marks["half-way"]).records()) in range(TINY.records // 2, TINY.records // 2 + 6)
@@ -132,22 +132,22 @@ def test_the_history_has_as_many_records_as_were_asked_for_and_more_versions(lab
 
 
 def test_parts_can_be_chosen(pairs: Path) -> None:
-    numbers: Any = knowing.run(plan=TINY, only=["guard"]).to_json()
+    numbers: Any = records.run(plan=TINY, only=["guard"]).to_json()
     assert {one["name"].split(",")[0] for one in numbers["measurements"]} == {"guard"}
-    numbers = knowing.run(plan=TINY, only=["examples"], pairs=[pairs]).to_json()
+    numbers = records.run(plan=TINY, only=["examples"], pairs=[pairs]).to_json()
     assert {one["name"].split(":")[0] for one in numbers["measurements"]} >= {"merge, pairs"}
 
 
 def test_without_examples_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "_DATA", tmp_path)
-    report = knowing.run(plan=TINY, only=["examples"])
+    report = records.run(plan=TINY, only=["examples"])
     numbers: Any = report.to_json()
     assert numbers["left_out"] == ["merge", "guard"]
     assert numbers["measurements"] == []
     assert ["--pairs" in table.title for table in report.tables()] == [True, False]
     (tmp_path / "merge").mkdir()
     written(tmp_path / "merge" / "held_out.jsonl", PAIRS)
-    numbers = knowing.run(plan=TINY, only=["examples"]).to_json()
+    numbers = records.run(plan=TINY, only=["examples"]).to_json()
     assert numbers["left_out"] == ["guard"]
     assert numbers["merge"][0]["pairs"] == 3
 
@@ -212,7 +212,7 @@ def test_a_file_of_one_sort_has_no_share_of_the_other(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path, rows: list[Any], message: str) -> None:
     path = written(tmp_path / "pairs.jsonl", rows)
     with pytest.raises(InvalidInput, match=message):
-        knowing.run(plan=TINY, pairs=[path])
+        records.run(plan=TINY, pairs=[path])
 
 
 def test_text_that_is_no_json_is_refused(tmp_path: Path) -> None:

@@ -10,11 +10,20 @@ import pytest
 
 from benchmarks import speed
 from benchmarks.clock import Cost, each, high, middle
-from benchmarks.measurement import COLUMNS, Lab, Measurement, Plan, at_least, at_most, fill, measured
+from benchmarks.measurement import (
+    COLUMNS,
+    Measurement,
+    SpeedLab,
+    SpeedPlan,
+    at_least,
+    at_most,
+    fill,
+    measured,
+)
 from benchmarks.words import MAX_QUESTION, Words, made_up_name
 from holdfast import Memory
 
-TINY = Plan(
+TINY = SpeedPlan(
     sizes=(50,),
     spaces=2,
     per_space=20,
@@ -148,7 +157,7 @@ def test_stores_are_filled_chat_by_chat(tmp_path: Path) -> None:
     with Memory(":memory:", user="all") as memory:
         fill(memory, Words(), 25, 10)
         assert sorted(chat.messages for chat in memory.chats()) == [5, 10, 10]
-    lab = Lab(TINY, Words(), tmp_path, lambda _: None)
+    lab = SpeedLab(TINY, Words(), tmp_path, lambda _: None)
     assert lab.store(30) == lab.store(30)
 
 

@@ -17,9 +17,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import nearest
 from benchmarks.clock import Cost, each, high, middle, timed
-from benchmarks.judging import Judged, guard_costs, held_out, judge_pairs, judge_texts
-from benchmarks.machine import in_a_line, machine
-from benchmarks.measurement import Measurement, at_least, at_most, fill, measured, numbers, table
+from benchmarks.judging import MISSING, guard_costs, judge_examples
+from benchmarks.measurement import Measurement, at_least, at_most, figures, fill, measured, run_parts, table
 from benchmarks.report import Report, Table
 from benchmarks.sentences import Sentences
 from benchmarks.words import Words
@@ -42,8 +41,8 @@ _INSERT = "INSERT INTO known (id, kind, at, text) VALUES (?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Say how much is measured."""
+class RecordsPlan:
+    """How much is measured."""
 
     records: int = 10_000
     rounds: int = 8  # of remembering without merge, with so many in each
@@ -58,8 +57,8 @@ class Plan:
     guarded: int = 40  # times that all texts are scanned
 
 
-FULL = Plan()
-QUICK = Plan(
+FULL = RecordsPlan()
+QUICK = RecordsPlan(
     records=1_000,
     rounds=3,
     block=50,
@@ -75,24 +74,24 @@ QUICK = Plan(
 
 
 @dataclass(frozen=True, slots=True)
-class Lab:
+class RecordsLab:
     """What a measurement works with."""
 
-    plan: Plan
+    plan: RecordsPlan
     sentences: Sentences
     folder: Path
     progress: Callable[[str], None]
     pairs: Sequence[Path] = ()
 
     def path(self, name: str) -> Path:
-        """Say where a database is."""
+        """Return where a database is."""
         return self.folder / f"{name}.db"
 
 
 # Remembering ----------------------------------------------------------------------------------------------------------
 
 
-def remembering(lab: Lab) -> Iterator[Measurement]:
+def remembering(lab: RecordsLab) -> Iterator[Measurement]:
     """Remember findings one by one, without and with merge, and then facts, in a space with many findings."""
     size = f"{lab.plan.records:,} records"
     with Memory(lab.path("remember"), user=_USER) as memory:
@@ -108,7 +107,7 @@ def remembering(lab: Lab) -> Iterator[Measurement]:
         yield from _each_call(f"remember a fact, {used:,} characters of facts beside {size}", said, costs)
 
 
-def _against_bare(lab: Lab, memory: Memory) -> Iterator[Measurement]:
+def _against_bare(lab: RecordsLab, memory: Memory) -> Iterator[Measurement]:
     """Remember without merge, in turns with a bare insert of the same text into a plain table of its own file.
 
     What is measured are files in use, as `appending` explains; by then both have as many records as the plan says.
@@ -218,7 +217,7 @@ def _each_call(title: str, said: Counter[str], costs: list[Cost]) -> Iterator[Me
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def reading(lab: Lab) -> Iterator[Measurement]:
+def reading(lab: RecordsLab) -> Iterator[Measurement]:
     """Assemble prompts, and recall as of earlier versions, where all that a prompt shows is full."""
     lab.progress(f"storing {lab.plan.records:,} records with a history")
     path = lab.path("read")
@@ -231,7 +230,7 @@ def reading(lab: Lab) -> Iterator[Measurement]:
         yield from _recalls(lab, memory, versions)
 
 
-def _store_history(lab: Lab, memory: Memory, path: Path) -> dict[str, int]:
+def _store_history(lab: RecordsLab, memory: Memory, path: Path) -> dict[str, int]:
     """Store as many findings as the plan says, and on the way replace or retract a third as many as are added.
 
     Give a version near the start and one half-way.
@@ -275,7 +274,7 @@ def _store_known(memory: Memory, sentences: Sentences) -> None:
     _fill_facts(memory, sentences)
 
 
-def _prompts(lab: Lab, memory: Memory) -> Iterator[Measurement]:
+def _prompts(lab: RecordsLab, memory: Memory) -> Iterator[Measurement]:
     """Make prompts of a chat after its first one, which takes the snapshot."""
     lab.progress("assembling prompts")
     chat = memory.chat("chat-0")
@@ -291,7 +290,7 @@ def _prompts(lab: Lab, memory: Memory) -> Iterator[Measurement]:
         yield measured(f"{title}, {name}, p95", high(costs))
 
 
-def _recalls(lab: Lab, memory: Memory, versions: Mapping[str, int]) -> Iterator[Measurement]:
+def _recalls(lab: RecordsLab, memory: Memory, versions: Mapping[str, int]) -> Iterator[Measurement]:
     """Recall now and as of versions, in turns: with a view that is there, and with one made for each question."""
     lab.progress("recalling as of earlier versions")
     newest = memory.version()
@@ -324,7 +323,7 @@ def _viewing(memory: Memory, version: int) -> Callable[[str], object]:
 # The whole ------------------------------------------------------------------------------------------------------------
 
 
-def comparing(lab: Lab) -> Iterator[Measurement]:
+def comparing(lab: RecordsLab) -> Iterator[Measurement]:
     """Remember facts beside ever more of them, and judge pairs among many texts."""
     lab.progress("remembering beside up to 20,000 facts")
     yield from nearest.growing(lab.folder, lab.sentences, lab.plan.grown, lab.plan.facts)
@@ -332,13 +331,13 @@ def comparing(lab: Lab) -> Iterator[Measurement]:
     yield from nearest.agreeing(lab.pairs)
 
 
-def guarding(lab: Lab) -> Iterator[Measurement]:
+def guarding(lab: RecordsLab) -> Iterator[Measurement]:
     """Scan clean messages."""
     lab.progress("scanning messages")
     yield from guard_costs(lab.plan.guarded)
 
 
-MEASUREMENTS: dict[str, Callable[[Lab], Iterator[Measurement]]] = {
+MEASUREMENTS: dict[str, Callable[[RecordsLab], Iterator[Measurement]]] = {
     "remember": remembering,
     "read": reading,
     "compare": comparing,
@@ -355,7 +354,7 @@ def run(
     texts: Sequence[Path] = (),
     folder: Path | None = None,
     only: Sequence[str] = (),
-    plan: Plan | None = None,
+    plan: RecordsPlan | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Measure, in about a minute.
@@ -374,38 +373,14 @@ def run(
 
     """
     plan = plan or (QUICK if quick else FULL)
-    judged = {"merge": list[Judged](), "guard": list[Judged]()}
-    left_out = []
-    if not only or "examples" in only:
-        for name, files, judge in (("merge", pairs, judge_pairs), ("guard", texts, judge_texts)):
-            for file in files or held_out(name):
-                progress(f"judging the examples of {file}")
-                judged[name].append(judge(file))
-            if not judged[name]:
-                left_out.append(name)
-    done: list[Measurement] = []
+    given = {"merge": pairs, "guard": texts} if not only or "examples" in only else {}
+    judged = {name: judge_examples(name, files, progress) for name, files in given.items()}
+    left_out = [name for name, files in judged.items() if not files]
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
-        lab = Lab(plan, Sentences(), Path(place), progress, pairs)
-        for name, measure in MEASUREMENTS.items():
-            if not only or name in only:
-                done += measure(lab)
+        done = run_parts(MEASUREMENTS, RecordsLab(plan, Sentences(), Path(place), progress, pairs), only)
     done += [one for several in judged.values() for file in several for one in file.asked]
-    tables = [table(f"Records: {in_a_line(machine())}", done)] if done else []
+    tables = [table("Records", done)] if done else []
     tables += [file.table for several in judged.values() for file in several]
-    tables += [Table(f"Left out: {_MISSING[name]}", (), ()) for name in left_out]
-    return Report(
-        {
-            "machine": machine(),
-            "measurements": numbers(done),
-            **{name: [file.numbers for file in several] for name, several in judged.items()},
-            "left_out": left_out,
-            "missed": [one.name for one in done if one.ok is False],
-        },
-        tuple(tables),
-    )
-
-
-_MISSING = {
-    "merge": "the merge on labelled pairs: there is no tests/data/merge/held_out.jsonl of a checkout; give a file with --pairs.",
-    "guard": "the guard on labelled texts: there is no tests/data/guard/held_out.jsonl of a checkout; give a file with --texts.",
-}
+    tables += [Table(f"Left out: {MISSING[name]}", (), ()) for name in left_out]
+    examples = {name: [file.numbers for file in several] for name, several in judged.items()}
+    return Report({**figures(done), **examples, "left_out": left_out}, tuple(tables))
