@@ -3,34 +3,45 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format bench reference clean
+.PHONY: help demo test check format bench reference dist clean
+
+help:                           ## list the targets, as `make` alone does
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed        ## see what Holdfast does, on a sample of conversations
 	@$(BIN)/holdfast demo
 
-test: $(VENV)/.installed-dev    ## the fast tests, on SQLite and PostgreSQL
+test: $(VENV)/.installed-dev    ## run the fast tests, on SQLite and PostgreSQL
 	$(BIN)/pytest -q -n 2 -m "not slow"
 
-check: $(VENV)/.installed-dev   ## lint, types, structure, and all tests; TESTS="-m slow" for those that `test` leaves out
+check: $(VENV)/.installed-dev   ## run lint, types, structure, and all tests; TESTS="-m slow" for those that `test` leaves out
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 $(TESTS)
 
-format: $(VENV)/.installed-dev
+format: $(VENV)/.installed-dev  ## mend what lint can, and the layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed-dev   ## the numbers of the README and the how-tos; DATA=folder adds recall
-	$(BIN)/holdfast bench speed --full
-	$(BIN)/holdfast bench records
-	$(BIN)/holdfast bench agents
-	$(if $(DATA),$(BIN)/holdfast bench recall $(DATA),)
+bench: $(VENV)/.installed-dev   ## measure the numbers of the README and the how-tos; DATA=folder adds recall
+	$(BIN)/python -m benchmarks speed --full
+	$(BIN)/python -m benchmarks records
+	$(BIN)/python -m benchmarks agents
+	$(if $(DATA),$(BIN)/python -m benchmarks recall $(DATA),)
 
-reference: $(VENV)/.installed-dev  ## the pages of docs/reference, from the docstrings
+reference: $(VENV)/.installed-dev  ## write the pages of docs/reference, from the docstrings
 	$(BIN)/python scripts/reference.py
 
-clean:
+dist: $(VENV)/bin/python        ## build what is published into dist/, and run the demo from it in an empty environment
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check hatchling
+	$(BIN)/python -m hatchling build
+	$(PYTHON) -m venv --clear build/installed
+	build/installed/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && installed/bin/holdfast demo >demo.txt
+
+clean:                          ## remove the environment and what was built
 	rm -rf $(VENV) build dist
 
 $(VENV)/bin/python:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from benchmarks.scripted import Line, Scripted, lines
 from holdfast import Memory, Message, Record
-from holdfast.bench.scripted import Line, Scripted, lines
 from holdfast.chat import Chat
 from holdfast.context.sentences import sentences
 

@@ -14,12 +14,17 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from benchmarks.__main__ import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 DOCUMENTS = [
     README,
-    *(path.read_text("utf-8") for path in [ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/*.md")]),
+    *(
+        path.read_text("utf-8")
+        for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md")
+        for path in ROOT.glob(name)
+    ),
 ]
 
 
@@ -122,15 +127,40 @@ def test_the_commands_that_the_documents_name_are_there() -> None:
         name for text in DOCUMENTS for name in re.findall(r"holdfast ([a-z]+)", text) if name != "import"
     }
     named = {name for name in named if re.search(rf"`?holdfast {name}[ `\n]", "".join(DOCUMENTS))}
-    assert {"recall", "bench"} <= named
+    assert {"recall", "compact"} <= named
     assert {name for name in named if name not in help_text} == set()
 
 
-def test_the_targets_that_the_readme_names_are_in_the_makefile() -> None:
+def test_the_measurements_that_the_documents_name_are_there() -> None:
+    named = {name for text in DOCUMENTS for name in re.findall(r"python -m benchmarks\s+([a-z]+)", text)}
+    assert {command.callback.__name__ for command in app.registered_commands if command.callback} == named
+
+
+def test_make_lists_its_targets_and_among_them_those_that_the_documents_name() -> None:
+    told = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = re.findall(r"^make ([a-z]+) +\S", told, re.MULTILINE)
+    phony = re.search(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert phony is not None
+    assert listed == phony[1].split()
+    named = {
+        name
+        for text in DOCUMENTS
+        for name in re.findall(r"^make ([a-z]+)|`make ([a-z]+)", text, re.MULTILINE)
+    }
+    assert {"demo", "test", "bench", "dist"} <= set(map("".join, named)) <= set(listed)
+
+
+def test_a_commit_is_checked_with_what_make_check_runs() -> None:
+    hooks = re.findall(r"entry: \.venv/bin/(.*)", (ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    targets = set(re.findall(r"make ([a-z]+)", README))
-    assert {"demo", "test"} <= targets
-    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+    assert len(hooks) == 3
+    assert [
+        hook for hook in hooks if not re.search(rf"^\t\$\(BIN\)/{hook}(?: \.)?$", makefile, re.MULTILINE)
+    ] == []
+
+
+def test_how_to_contribute_fits_a_page() -> None:
+    assert len((ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()) <= 60
 
 
 def test_files_that_the_documents_name_exist() -> None:

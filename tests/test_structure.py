@@ -16,7 +16,11 @@ from holdfast import HoldfastError, MissingExtra, errors
 from programs import run
 
 ROOT = Path(holdfast.__file__).parent
+CHECKOUT = Path(__file__).parents[1]
 FILES = [pytest.param(file, id=str(file.relative_to(ROOT))) for file in sorted(ROOT.rglob("*.py"))]
+BENCHMARKS = [
+    pytest.param(file, id=f"benchmarks/{file.name}") for file in sorted(CHECKOUT.glob("benchmarks/*.py"))
+]
 
 # Each part may import from its own layer and from those above it in this list.
 LAYERS = (
@@ -25,7 +29,7 @@ LAYERS = (
     "recall context learn llm failures loop meter",
     "memory chat digest incoming knowledge standing learner view opened pad run",
     "holdfast",
-    "aio contract agents io web bench cli demo testing null tracing __main__",
+    "aio contract agents io web cli demo testing null tracing __main__",
 )
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts.split()}
 # What is imported the other way, within a function, so that it is loaded only by those who use it.
@@ -84,8 +88,8 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 
 
 HOMES = {
-    "numpy": {"text", "recall", "learn", "bench"},
-    "Stemmer": {"text", "bench"},
+    "numpy": {"text", "recall", "learn"},
+    "Stemmer": {"text"},
     "typer": {"cli"},
     "rich": {"cli"},
     "platformdirs": {"cli"},
@@ -97,12 +101,13 @@ HOMES = {
     "starlette": {"agents", "web"},
     "uvicorn": {"agents", "web"},
     "opentelemetry": {"tracing"},
-    "sumy": {"bench"},
-    "sqlite3": {"store", "bench"},
-    "psycopg": {"store", "bench"},
+    "sumy": set(),
+    "sqlite3": {"store"},
+    "psycopg": {"store"},
     "psycopg_pool": {"store"},
-    "psutil": {"bench"},
-    "rank_bm25": {"bench"},
+    "psutil": set(),
+    "rank_bm25": set(),
+    "benchmarks": set(),  # beside the package, not in it
     "socket": set(),
     "urllib": set(),
     "http": set(),
@@ -150,11 +155,16 @@ def public_parts(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
                 yield from public_parts(node)
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", FILES + BENCHMARKS)
 def test_everything_public_is_documented(file: Path) -> None:
     tree = ast.parse(file.read_text("utf-8"))
     assert ast.get_docstring(tree)
     assert [part.name for part in public_parts(tree) if not ast.get_docstring(part)] == []
+
+
+def test_an_installation_has_the_package_and_nothing_beside_it() -> None:
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/holdfast"]}
 
 
 def test_the_package_has_a_version() -> None:
@@ -236,7 +246,7 @@ def ends_as_a_sentence(text: ast.expr) -> bool:
     return not isinstance(text, ast.Constant) or str(text.value).endswith((".", "!"))
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", FILES + BENCHMARKS)
 def test_what_is_raised_says_what_happened_and_what_to_do(file: Path) -> None:
     raised = [
         node

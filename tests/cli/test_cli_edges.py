@@ -104,16 +104,15 @@ def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
         "demo import export chats show recall window compact tree expand describe remember records replace retract profile soul constraints notes pad "
-        "work jobs end extract episodes reflect consolidate relearn spend changes diff undo rollback quarantine erase stats verify rebuild bench"
+        "work jobs end extract episodes reflect consolidate relearn spend changes diff undo rollback quarantine erase stats verify rebuild"
     ).split()
     text = cli.text("--help")
     places = [text.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
-    for name in names[:-1]:
+    for name in names:
         usage = cli.text(name, "--help")
         for option in ("--db", "--tenant", "--user", "--agent", "--json"):
             assert option in usage
-    assert "--json" in cli.text("bench", "recall", "--help")
 
 
 def test_python_m_holdfast(cli: Cli) -> None:

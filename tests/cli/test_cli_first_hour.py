@@ -130,11 +130,11 @@ def test_options_may_stand_before_the_command(ada: Cli) -> None:
     assert json.loads(ada.text("--db", db, "--user", "ada", "--json", "chats")) == ada.json(
         "chats", "--db", db, "--user", "ada"
     )
-    assert "--db" in usage(ada.run("--db", db, "bench", "agents", code=2).stderr)
+    assert "--user" in usage(ada.run("--user", "ada", "salvage", db, f"{db}.new", code=2).stderr)
 
 
 def test_help_is_h_too(cli: Cli) -> None:
-    for words in ((), ("chats",), ("bench",), ("bench", "recall")):
+    for words in ((), ("chats",)):
         assert cli.text(*words, "-h") == cli.text(*words, "--help")
 
 
@@ -219,7 +219,7 @@ def test_no_error_names_a_call_of_python(text: str) -> None:
 # Narrow terminals
 
 LONG = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
-# An answer of each command: where that takes a model it says so. Benchmarks, which take their time, have their help alone.
+# An answer of each command: where that takes a model it says so.
 NARROW = [
     ("chats",), ("users",), ("records",), ("show", "monday"), ("recall", "internationalization"), ("pad",), ("changes",),
     ("tree", "monday"), ("jobs",), ("window", "monday", "--query", "runs"), ("verify",), ("notes", LONG), ("stats",),
@@ -243,7 +243,7 @@ COMMANDS = list(commands(get_command(app)))
 
 
 def test_of_each_command_an_answer_is_looked_at() -> None:
-    assert {words[0] for words in NARROW} == {words[0] for words in COMMANDS if words} - {"bench"}
+    assert {words[0] for words in NARROW} == {words[0] for words in COMMANDS if words}
 
 
 @pytest.fixture

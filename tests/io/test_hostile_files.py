@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from transcripts import chatgpt, claude, said
 
+from benchmarks.locomo import questions
+from benchmarks.realmem import queries
 from holdfast import Memory
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
-from holdfast.io.locomo import questions
-from holdfast.io.realmem import queries
 
 KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role content timestamp customTitle messages
     id session_id chat title agent archived answers raw meta calls tool_calls function name arguments call_id

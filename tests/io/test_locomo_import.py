@@ -4,8 +4,8 @@ from pathlib import Path
 
 from transcripts import messages, read, skips, write_json
 
+from benchmarks.locomo import Question, QuestionSet, questions
 from holdfast.io.found import Found
-from holdfast.io.locomo import Question, QuestionSet, questions
 
 CONVERSATION = {
     "sample_id": "conv-1",

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from transcripts import Json
 
+from benchmarks.locomo import questions
+from benchmarks.realmem import queries
 from holdfast import Memory, Message
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
-from holdfast.io.locomo import questions
-from holdfast.io.realmem import queries
 
 pytestmark = pytest.mark.slow
 

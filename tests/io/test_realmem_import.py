@@ -4,8 +4,8 @@ from pathlib import Path
 
 from transcripts import messages, read, write_json
 
+from benchmarks.realmem import Query, QuerySet, queries
 from holdfast.io.found import Found
-from holdfast.io.realmem import Query, QuerySet, queries
 
 
 def turn(speaker: str, content: str, **more: object) -> dict[str, object]:

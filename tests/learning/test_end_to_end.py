@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from benchmarks.scripted import Scripted, lines
 from holdfast import Event, Learning, Memory, Record, WorkResult
-from holdfast.bench.scripted import Scripted, lines
 from holdfast.context.review import Extent, review
 from holdfast.context.sentences import sentences
 from holdfast.io.importing import import_paths

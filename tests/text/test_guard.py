@@ -305,7 +305,7 @@ def test_long_base64_is_clean() -> None:
 
 
 # What is reached, so that nothing gets worse unseen. Wanted are 95 % caught and 1 % stopped, on the half that the rules
-# were not tuned on; `holdfast bench records` says how far that is away.
+# were not tuned on; `python -m benchmarks records` says how far that is away.
 REACHED = {"tune": (0.87, 0.003), "held_out": (0.925, 0.01)}
 
 

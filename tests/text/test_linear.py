@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.hostile import hostile, parts
 from holdfast import Memory
-from holdfast.bench.hostile import hostile, parts
 from holdfast.context import concepts, extract, passages, sentences
 from holdfast.text import (
     alphabets,

@@ -13,7 +13,6 @@ import typer
 
 from holdfast import __version__
 from holdfast.cli import (
-    bench,
     compacting,
     demo,
     finding,
@@ -82,15 +81,6 @@ _commands: dict[str, Callable[..., None]] = {
 }
 for _name, _function in _commands.items():
     app.command(_name)(command(_function))
-
-_bench = typer.Typer(no_args_is_help=True, help="Measure quality and speed on this machine.")
-_bench.command("recall")(command(bench.recall))
-_bench.command("speed")(command(bench.speed))
-_bench.command("context")(command(bench.context))
-_bench.command("records")(command(bench.records))
-_bench.command("learn")(command(bench.learn))
-_bench.command("agents")(command(bench.agents))
-app.add_typer(_bench, name="bench")
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so

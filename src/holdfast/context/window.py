@@ -347,7 +347,7 @@ def with_tail(policy: Policy, tail: int | None) -> Policy:
     if not isinstance(policy, Lossless | TokenBudget):
         raise InvalidInput(
             f"A tail is given, and the policy of this memory, {type(policy).__name__}, keeps its own.",
-            "Pass a policy that keeps as many, such as Lossless(8_000, keep=10).",
+            "Pass a policy that keeps as many messages.",
         )
     return replace(policy, keep=tail)
 

@@ -69,3 +69,8 @@ def stable_id(position: int, payload: object) -> str:
 def text_of(value: object) -> str:
     """Return the value if it is text, else no text."""
     return value if isinstance(value, str) else ""
+
+
+def dicts_of(value: object) -> list[dict[str, object]]:
+    """Return the items of a list, each that is no dict as an empty one; none of what is no list."""
+    return [entry if isinstance(entry, dict) else {} for entry in value] if isinstance(value, list) else []

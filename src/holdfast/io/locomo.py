@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.io.files import File, values
-from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.io.found import Found, Session, Skip, dicts_of, found, stable_id, text_of
 from holdfast.text.clean import clean
 from holdfast.types import Message
 
@@ -18,25 +17,7 @@ if TYPE_CHECKING:
 _SESSION = re.compile(r"session_(\d{1,6})")
 _TIME = re.compile(r"(\d{1,2}):(\d\d) ([ap])m on (\d{1,2}) (\w{3})\w*,? ([12]\d{3})", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_EVIDENCE = re.compile(r"D:?(\d{1,6}):(\d{1,6})")
 _TURN = timedelta(seconds=10)  # the file dates sessions; turns need an order in time as well
-
-
-class Question(NamedTuple):
-    """Hold a question, its category (1 to 5), and the ids of the turns that answer it."""
-
-    text: str
-    category: int
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSet:
-    """Hold the questions about one conversation, and how many more had no usable evidence."""
-
-    conversation: str
-    questions: tuple[Question, ...]
-    unusable: int
 
 
 def is_conversation(value: Mapping[str, object]) -> bool:
@@ -57,20 +38,21 @@ def read(file: File) -> Iterator[Found | Skip]:
 
 
 def _conversation(position: int, value: Mapping[str, object], name: str) -> Iterator[Found | Skip]:
-    identity = _identity(value, f"{name}:{position}")
-    for session, start, turns in _sessions(value):
+    chats = identity(value, f"{name}:{position}")
+    for session, start, turns in sessions(value):
         for index, turn in enumerate(turns):
             at = start + index * _TURN if start else None
-            yield found(Session(f"{identity}/{session}"), position, _message, turn, at, index + 1)
+            yield found(Session(f"{chats}/{session}"), position, _message, turn, at, index + 1)
 
 
-def _identity(value: Mapping[str, object], otherwise: str) -> str:
+def identity(value: Mapping[str, object], otherwise: str) -> str:
+    """Return what a conversation is called."""
     return text_of(value.get("sample_id")) or otherwise
 
 
-def _sessions(
+def sessions(
     value: Mapping[str, object],
-) -> Iterator[tuple[str, datetime | None, list[Mapping[str, object]]]]:
+) -> Iterator[tuple[str, datetime | None, list[dict[str, object]]]]:
     """List the sessions of a conversation in order: name, time, turns."""
     conversation = value.get("conversation")
     if not isinstance(conversation, dict):
@@ -80,7 +62,7 @@ def _sessions(
         turns = conversation[name]
         if isinstance(turns, list):
             start = _time(text_of(conversation.get(f"{name}_date_time")))
-            yield name, start, [turn if isinstance(turn, dict) else {} for turn in turns]
+            yield name, start, dicts_of(turns)
 
 
 def _time(text: str) -> datetime | None:
@@ -109,36 +91,3 @@ def _message(turn: Mapping[str, object], at: datetime | None, position: int) -> 
         at=at,
         raw=turn,
     )
-
-
-def questions(data: object) -> list[QuestionSet]:
-    """List the questions of a parsed LoCoMo file with their evidence mended, one set per conversation.
-
-    `D8:6; D9:17` becomes two turns, `D:11:26` becomes `D11:26`, `D30:05` becomes `D30:5`; turns that are not in the
-    conversation are dropped, and a question whose evidence is all dropped is counted as unusable.
-    """
-    conversations = data if isinstance(data, list) else [data]
-    return [
-        _question_set(value, _identity(value, str(position)))
-        for position, value in enumerate(conversations, start=1)
-        if isinstance(value, dict)
-    ]
-
-
-def _question_set(value: Mapping[str, object], identity: str) -> QuestionSet:
-    known = {text_of(turn.get("dia_id")) for _, _, turns in _sessions(value) for turn in turns}
-    asked = value.get("qa")
-    items = [item for item in asked if isinstance(item, dict)] if isinstance(asked, list) else []
-    usable = []
-    for item in items:
-        evidence = tuple(turn for turn in _mend(item.get("evidence")) if turn in known)
-        category = item.get("category")
-        if evidence and isinstance(item.get("question"), str) and isinstance(category, int):
-            usable.append(Question(item["question"], category, evidence))
-    return QuestionSet(identity, tuple(usable), len(items) - len(usable))
-
-
-def _mend(evidence: object) -> list[str]:
-    texts = [text_of(entry) for entry in evidence] if isinstance(evidence, list) else []
-    turns = [f"D{int(session)}:{int(turn)}" for text in texts for session, turn in _EVIDENCE.findall(text)]
-    return list(dict.fromkeys(turns))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.io.files import File, values
-from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.io.found import Found, Session, Skip, dicts_of, found, stable_id, text_of
 from holdfast.text.clean import clean
 from holdfast.types import Message, Role
 
@@ -23,27 +22,12 @@ _TURN = timedelta(
 _PAUSE = timedelta(minutes=10)
 
 
-class Query(NamedTuple):
-    """Hold a query: its place (indices of session and turn), its text, and the earlier sessions that its answer needs."""
-
-    session: int
-    turn: int
-    text: str
-    gold: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class QuerySet:
-    """Hold the queries of one person, and how many more name no session that came before them."""
-
-    queries: tuple[Query, ...]
-    unusable: int
-
-
 def is_person(value: Mapping[str, object]) -> bool:
     """Tell a RealMem file from other JSON objects."""
     dialogues = value.get("dialogues")
-    return isinstance(dialogues, list) and any("dialogue_turns" in dialogue for dialogue in _dicts(dialogues))
+    return isinstance(dialogues, list) and any(
+        "dialogue_turns" in dialogue for dialogue in dicts_of(dialogues)
+    )
 
 
 def read(file: File) -> Iterator[Found | Skip]:
@@ -59,20 +43,16 @@ def read(file: File) -> Iterator[Found | Skip]:
 
 def _person(value: Mapping[str, object], name: str) -> Iterator[Found | Skip]:
     free = datetime.min.replace(tzinfo=UTC)  # the first moment after the session before
-    for number, dialogue in enumerate(_dicts(value.get("dialogues")), start=1):
+    for number, dialogue in enumerate(dicts_of(value.get("dialogues")), start=1):
         identity = text_of(dialogue.get("session_uuid")) or f"{name}:{number}"
         session = Session(identity, text_of(dialogue.get("session_identifier")))
-        turns = _dicts(dialogue.get("dialogue_turns"))
+        turns = dicts_of(dialogue.get("dialogue_turns"))
         day = _day(text_of(dialogue.get("current_time")))
         start = max(day, free) if day and day.date() == free.date() else day
         if start:
             free = start + len(turns) * _TURN + _PAUSE
         for index, turn in enumerate(turns):
             yield found(session, number, _message, turn, start + index * _TURN if start else None, index + 1)
-
-
-def _dicts(value: object) -> list[dict[str, object]]:
-    return [entry if isinstance(entry, dict) else {} for entry in value] if isinstance(value, list) else []
 
 
 def _day(text: str) -> datetime | None:
@@ -92,28 +72,3 @@ def _message(turn: Mapping[str, object], at: datetime | None, position: int) -> 
     name = None if speaker in _ROLES else clean(speaker) or None
     content = clean(text_of(turn.get("content")))
     return Message(role, content, id=stable_id(position, turn), name=name, at=at, raw=turn)
-
-
-def queries(data: object) -> QuerySet:
-    """List the queries of a parsed RealMem file with the earlier sessions that their answers need.
-
-    These are the `memory_session_uuids` on the reply, the turn after the query, that belong to earlier sessions of
-    the file; a query without any is counted as unusable.
-    """
-    dialogues = _dicts(data.get("dialogues")) if isinstance(data, dict) else []
-    usable: list[Query] = []
-    asked = 0
-    earlier: set[str] = set()
-    for session, dialogue in enumerate(dialogues):
-        turns = _dicts(dialogue.get("dialogue_turns"))
-        for index, turn in enumerate(turns):
-            if turn.get("is_query") is not True:
-                continue
-            asked += 1
-            named = turns[index + 1].get("memory_session_uuids") if index + 1 < len(turns) else None
-            gold = [text_of(uuid) for uuid in named] if isinstance(named, list) else []
-            gold = [uuid for uuid in dict.fromkeys(gold) if uuid in earlier]
-            if gold and text_of(turn.get("content")):
-                usable.append(Query(session, index, text_of(turn.get("content")), tuple(gold)))
-        earlier.add(text_of(dialogue.get("session_uuid")))
-    return QuerySet(tuple(usable), asked - len(usable))

@@ -1,0 +1,197 @@
+"""`python -m benchmarks`: how well recall finds and how fast everything is, on this machine."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.report import Report
+from holdfast.cli.options import Output, command
+from holdfast.cli.screen import Screen, answer
+
+Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
+Folder = Annotated[
+    Path | None, typer.Option(exists=True, file_okay=False, help="Where to measure; its disk counts.")
+]
+
+
+def recall(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", exists=True, help="LoCoMo or RealMem files, or folders of them."),
+    ],
+) -> None:
+    """Measure how well recall finds, beside other searches.
+
+    Example: `python -m benchmarks recall locomo.json realmem/`
+    """
+    from benchmarks.recall import run  # noqa: PLC0415 - no other part is loaded
+
+    _show(run(data, progress=_progress), options)
+
+
+def speed(
+    options: Output,
+    *,
+    full: Annotated[
+        bool, typer.Option("--full", help="At full size: a million messages, a thousand users.")
+    ] = False,
+    size: Annotated[
+        list[int] | None, typer.Option(min=1, help="Measure recall among so many messages; may be repeated.")
+    ] = None,
+    only: Only = None,
+    text: Annotated[
+        Path | None, typer.Option(exists=True, metavar="FILE", help="A LoCoMo file to take words from.")
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Measure the time and space that everything takes.
+
+    Example: `python -m benchmarks speed --only append`
+    """
+    from benchmarks.speed import MEASUREMENTS, run  # noqa: PLC0415 - no other part is loaded
+
+    _check_parts(only, MEASUREMENTS)
+    report = run(sizes=size or None, full=full, text=text, folder=folder, only=only or (), progress=_progress)
+    _show(report, options)
+
+
+def context(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA", exists=True, help="Logs of agent sessions and LoCoMo files, or folders of them."
+        ),
+    ],
+    only: Only = None,
+) -> None:
+    """Measure what compaction takes, what prompts hold, and what summaries keep.
+
+    Example: `python -m benchmarks context ~/.claude/projects locomo.json`
+    """
+    from benchmarks.context import PARTS, run  # noqa: PLC0415 - no other part is loaded
+
+    _check_parts(only, PARTS)
+    _show(run(data, only=only or (), progress=_progress), options)
+
+
+def records(
+    options: Output,
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At small size, to see that it works; the bars are for full size.")
+    ] = False,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            metavar="FILE",
+            help="Labelled pairs of texts for the merge; may be repeated.",
+        ),
+    ] = None,
+    texts: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True, dir_okay=False, metavar="FILE", help="Labelled texts for the guard; may be repeated."
+        ),
+    ] = None,
+    only: Only = None,
+    folder: Folder = None,
+) -> None:
+    """Measure what it takes to keep what is known, and how well texts are merged and guarded.
+
+    Example: `python -m benchmarks records --quick`
+    """
+    from benchmarks.records import PARTS, run  # noqa: PLC0415 - no other part is loaded
+
+    _check_parts(only, PARTS)
+    report = run(
+        quick=quick, pairs=pairs or (), texts=texts or (), only=only or (), folder=folder, progress=_progress
+    )
+    _show(report, options)
+
+
+def learn(
+    options: Output,
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA", exists=True, help="Logs of agent sessions, or folders of them."),
+    ],
+    only: Only = None,
+    folder: Folder = None,
+) -> None:
+    """Measure what learning costs those who append, how fast it goes, and what it asks of models.
+
+    Example: `python -m benchmarks learn ~/.claude/projects --only learn`
+    """
+    from benchmarks.learning import MEASUREMENTS, run  # noqa: PLC0415 - no other part is loaded
+
+    _check_parts(only, MEASUREMENTS)
+    _show(run(data, only=only or (), folder=folder, progress=_progress), options)
+
+
+def agents(
+    options: Output,
+    *,
+    only: Only = None,
+    folder: Folder = None,
+) -> None:
+    """Measure how soon the MCP server is there, what a recall through it takes, and the tokens of the tools.
+
+    Example: `python -m benchmarks agents --only start`
+    """
+    from benchmarks.agents import MEASUREMENTS, run  # noqa: PLC0415 - no other part is loaded
+
+    _check_parts(only, MEASUREMENTS)
+    _show(run(only=only or (), folder=folder, progress=_progress), options)
+
+
+def _check_parts(only: Iterable[str] | None, known: Iterable[str]) -> None:
+    unknown = [name for name in only or () if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}.", param_hint="--only")
+
+
+def _progress(what: str) -> None:
+    Screen(sys.stderr).say((what, "dim"))
+
+
+def _show(report: Report, options: Output) -> None:
+    if options.json:
+        answer(report.to_json())
+        return
+    screen = Screen()
+    for table in report.tables():
+        screen.say((table.title, "bold"))
+        screen.table(table.columns, table.rows)
+        screen.say("")
+
+
+def _about() -> None:
+    """Measure on this machine what the README and the documentation state: each number names its command there.
+
+    Run it in a checkout with the development extra (`make bench` installs it and measures all that needs no data).
+    What is wanted of a number stands beside it; CPU time beside wall time, because other programs share the machine.
+    """
+
+
+app = typer.Typer(
+    callback=_about,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _function in (recall, speed, context, records, learn, agents):
+    app.command()(command(_function))
+
+if __name__ == "__main__":
+    app(prog_name="python -m benchmarks")

@@ -1,0 +1,220 @@
+"""Part of `python -m benchmarks context`: what compaction takes without a model, and whether what it leaves fits.
+
+Each session is stored in a file and compacted for each budget; the window before and after is timed in turns, the plain
+one being that of `FreshTail`, which knows no summaries. Then the turns of all sessions follow each other in one long chat
+that is compacted after each. CPU times; on a machine that others use, wall times say little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+
+from benchmarks.clock import Cost, each, high, middle, timed
+from benchmarks.measurement import Measurement, at_most, measured, numbers, table
+from benchmarks.report import Table
+from holdfast.chat import Chat
+from holdfast.context.window import FreshTail
+from holdfast.errors import InvalidInput
+from holdfast.io.found import Found
+from holdfast.io.sources import Source, sources
+from holdfast.memory import Memory
+from holdfast.types import Message
+
+BUDGETS = (4_000, 8_000, 32_000, 128_000)
+TURNS = 1_000
+_REPEATS = 20
+_WINDOWS = 10  # that are timed together, since one takes a fraction of a millisecond
+_APPENDS = 50
+_LEAST = 20_000  # tokens that a session must have to say something about compaction
+
+Sessions = dict[str, list[Message]]
+_COLUMNS = (
+    "session", "messages", "tokens", "budget", "window", "summaries", "covered", "s / 1,000", "window ×",
+)  # fmt: skip
+
+
+def run_compacting(
+    paths: Sequence[Path], progress: Callable[[str], None] = lambda _: None, *, turns: int = TURNS
+) -> tuple[dict[str, object], list[Table]]:
+    """Measure on session logs, or folders of them; files with questions and answers are passed over.
+
+    Raises:
+        InvalidInput: there is no such file, or none of them is a session that is long enough.
+
+    """
+    found = _sessions(paths)
+    if not found:
+        raise InvalidInput(
+            f"None of these files is a session of {_LEAST:,} tokens or more.", "Give logs of agent sessions."
+        )
+    with TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        rows: list[tuple[str, ...]] = []
+        sessions: list[dict[str, object]] = []
+        done: list[Measurement] = []
+        for budget in BUDGETS:
+            progress(f"compacting {len(found)} sessions for {budget:,} tokens")
+            some = [
+                _compacted(Path(folder) / f"{budget}-{number}.db", name, messages, budget)
+                for number, (name, messages) in enumerate(found.items())
+            ]
+            sessions += some
+            rows += [_row(one) for one in some]
+            done += _in_all(budget, some)
+        progress(f"compacting after each of {turns:,} turns")
+        done += _turns(Path(folder) / "turns.db", found, turns)
+        done += _beside(Path(folder) / "beside.db", found)
+    shown = [table("Compaction without a model", done), Table("Each session", _COLUMNS, tuple(rows))]
+    return {"compaction": numbers(done), "sessions": sessions}, shown
+
+
+def _sessions(paths: Sequence[Path]) -> Sessions:
+    """Read the session logs among some files, each as one list of messages."""
+    found: Sessions = {}
+    for source in (source for path in paths for source in sources(path)):
+        if isinstance(source, Source) and source.format not in ("LoCoMo", "RealMem"):
+            said = [item.message for item in source.read() if isinstance(item, Found)]
+            if sum(len(message.content) for message in said) > 4 * _LEAST:
+                found[Path(source.file.path).name] = said
+    return found
+
+
+def _compacted(path: Path, name: str, messages: Sequence[Message], budget: int) -> dict[str, object]:
+    """Compact a session for a budget, and time its window before and after."""
+    with Memory(path, durability="normal") as memory:
+        chat = memory.chat(name)
+        chat.append(messages)
+        stats = chat.stats()
+        with timed() as cost:
+            result = chat.compact("full", budget=budget)
+        window = chat.window(budget)
+        plain = FreshTail(budget)
+        contenders = [
+            lambda _: [chat.window(budget) for _ in range(_WINDOWS)],
+            lambda _: [chat.window(policy=plain) for _ in range(_WINDOWS)],
+        ]
+        ours, theirs = (middle(taken) / _WINDOWS for taken in each(contenders, [""], _REPEATS))
+        return {
+            "session": name,
+            "messages": stats.messages,
+            "tokens": stats.stored_tokens,
+            "budget": budget,
+            "window_tokens": window.tokens,
+            "summaries": len(window.summaries),
+            "leaves": result.leaves,
+            "nodes": result.nodes,
+            "covered": result.messages,
+            "compaction_ms": cost.cpu,
+            "window_ms": ours.cpu,
+            "plain_window_ms": theirs.cpu,
+        }
+
+
+def _number(one: dict[str, object], name: str) -> float:
+    value = one[name]
+    assert isinstance(value, int | float)  # noqa: S101 - for the type checker
+    return float(value)
+
+
+def _row(one: dict[str, object]) -> tuple[str, ...]:
+    covered = _number(one, "covered")
+    speed = f"{_number(one, 'compaction_ms') / covered:.2f}" if covered else ""
+    ratio = f"{_number(one, 'window_ms') / _number(one, 'plain_window_ms'):.2f}"
+    counts = [
+        f"{_number(one, name):,.0f}"
+        for name in ("messages", "tokens", "budget", "window_tokens", "summaries")
+    ]
+    return (str(one["session"]), *counts, f"{covered:,.0f}", speed, ratio)
+
+
+def _in_all(budget: int, some: Sequence[dict[str, object]]) -> Iterator[Measurement]:
+    """Sum up all sessions at a budget; of windows the fullest, of times that of all messages together."""
+    fullest = max(_number(one, "window_tokens") for one in some)
+    bar = at_most(fullest, budget, "tokens")
+    yield Measurement(f"fullest window of {budget:,} tokens", fullest, "tokens", bar=bar.text, ok=bar.ok)
+    covered = sum(_number(one, "covered") for one in some)
+    if not covered:
+        return
+    took = sum(_number(one, "compaction_ms") for one in some) / covered
+    bar = at_most(took, 1.5, "s")
+    yield Measurement(f"1,000 messages compacted for {budget:,} tokens", took, "s", bar=bar.text, ok=bar.ok)
+    made = [one for one in some if _number(one, "summaries")]
+    ours, theirs = (sum(_number(one, name) for one in made) for name in ("window_ms", "plain_window_ms"))
+    bar = at_most(ours / theirs, 1.5, "× the time")
+    yield measured(
+        f"windows of {budget:,} tokens after it",
+        Cost(ours / len(made), ours / len(made)),
+        against="plain windows",
+        theirs=Cost(theirs / len(made), theirs / len(made)),
+        ratio=ours / theirs,
+        ratio_of="× the time",
+        bar=bar,
+    )
+
+
+def _turns(path: Path, found: Sessions, turns: int) -> Iterator[Measurement]:
+    """Compact a chat after each of many turns, and time that."""
+    said = cycle(chain.from_iterable(found.values()))
+    costs: list[Cost] = []
+    with Memory(path, durability="normal") as memory:
+        chat = memory.chat("long")
+        for _ in range(turns):
+            chat.append([_unlinked(message) for message in islice(said, 2)])
+            with timed() as cost:
+                chat.compact()
+            costs.append(cost)
+    slow = high(costs, 0.99)
+    yield measured(f"compact after each of {turns:,} turns, p99", slow, bar=at_most(slow.cpu, 150, "ms"))
+    yield measured("the same, median", middle(costs))
+
+
+def _unlinked(message: Message) -> Message:
+    """Make a message that can come again: ids are those of one chat."""
+    return (
+        Message(message.role, message.content or "…", name=message.name)
+        if message.role != "tool"
+        else Message("user", message.content or "…")
+    )
+
+
+def _beside(path: Path, found: Sessions) -> Iterator[Measurement]:
+    """Append while a compaction waits for its model, and before; the wall times must be alike."""
+    said = [_unlinked(message) for message in max(found.values(), key=len)]
+    waiting, go_on = Event(), Event()
+
+    def model(_: str) -> str:
+        waiting.set()
+        go_on.wait()
+        return "They went on with the work."
+
+    with Memory(path, durability="normal") as memory:
+        chat = memory.chat("beside")
+        chat.append(said)
+        alone = _append(chat, said)
+        worker = Thread(target=chat.compact, args=("full",), kwargs={"llm": model})
+        worker.start()
+        waiting.wait()
+        meanwhile = _append(chat, said)
+        go_on.set()
+        worker.join()
+    yield measured(
+        "append while a compaction waits for its model",
+        middle(meanwhile),
+        "µs",
+        against="append alone",
+        theirs=middle(alone),
+        ratio=middle(meanwhile).cpu / middle(alone).cpu,
+        ratio_of="× the time",
+    )
+
+
+def _append(chat: Chat, said: Sequence[Message]) -> list[Cost]:
+    costs = []
+    for message in islice(cycle(said), _APPENDS):
+        with timed() as cost:
+            chat.append(message)
+        costs.append(cost)
+    return costs

@@ -1,0 +1,186 @@
+"""How much of what answers a question is in the prompt that a model gets for it, word for word, within a budget.
+
+LoCoMo, each conversation as one chat with the times and names of its messages, far longer than the budgets. The prompt
+of `Chat.prompt`, of the chat as it is and of one that was compacted for the budget after each message, is beside the newest messages that fit the same budget, and beside the hits of `Memory.recall` written
+as lines until the budget is full. There is no randomness in it, and no time is measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC
+from html import unescape
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import locomo
+from benchmarks.report import Table
+from holdfast.chat import Chat
+from holdfast.errors import InvalidInput
+from holdfast.io.found import Found
+from holdfast.io.sources import Source, sources
+from holdfast.memory import Memory
+from holdfast.text.tokens import estimate_tokens
+from holdfast.types import Hit, Message, Prompt
+
+BUDGETS = (2_000, 4_000, 8_000)
+_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+_SMALLEST = 10  # tokens of a line of a hit at least: so many hits are recalled as could fill a budget
+
+Shown = Callable[[str, int], set[str]]  # a question and a budget: the ids of the turns that are there whole
+
+
+class Shares(NamedTuple):
+    """How much of the evidence of one question a prompt had."""
+
+    category: int
+    share: float
+    whole: bool
+
+
+Answers = dict[tuple[int, str], list[Shares]]  # by budget and system
+
+
+def run_evidence(
+    paths: Sequence[Path], progress: Callable[[str], None] = lambda _: None
+) -> tuple[dict[str, object], list[Table]]:
+    """Measure on LoCoMo files, or folders of them; files of other kinds are passed over.
+
+    Raises:
+        InvalidInput: there is no such file, or none of them is a LoCoMo file.
+
+    """
+    found = [source for path in paths for source in sources(path) if isinstance(source, Source)]
+    files = [source for source in found if source.format == "LoCoMo"]
+    if not files:
+        raise InvalidInput("None of these files is a LoCoMo file.", "Give LoCoMo files, or a folder of them.")
+    answers: Answers = {}
+    unusable = 0
+    for file in files:
+        items = (item for item in file.read() if isinstance(item, Found))
+        said = {place: list(some) for place, some in groupby(items, lambda item: item.line)}
+        with file.file.open() as stream:
+            data = json.load(stream)
+        for place, group in enumerate(locomo.questions(data), 1 if isinstance(data, list) else 0):
+            progress(f"LoCoMo: prompts for {len(group.questions)} questions about {group.conversation}")
+            unusable += group.unusable
+            _ask(said.get(place, []), group, answers)
+    return _numbers(answers, unusable), [_table(answers, budget) for budget in BUDGETS]
+
+
+def _ask(said: Iterable[Found], group: locomo.QuestionSet, answers: Answers) -> None:
+    """Append a conversation to one chat, and ask every question about it within every budget."""
+    messages = [item.message for item in said]
+    with Memory(":memory:", user="person", admin=True) as memory:
+        chat = memory.chat(group.conversation)
+        chat.append(messages)
+        compacted = {budget: _compacted(memory, group.conversation, messages, budget) for budget in BUDGETS}
+        systems = {
+            "Holdfast": _prompted(chat),
+            "Holdfast, compacted": lambda question, budget: _prompted(compacted[budget])(question, budget),
+            "recall, top hits": _recalled(memory),
+            "newest": _newest(chat),
+        }
+        for question in group.questions:
+            if question.category not in _CATEGORIES:
+                continue
+            for budget in BUDGETS:
+                for name, shown in systems.items():
+                    there = shown(question.text, budget)
+                    hit = sum(turn in there for turn in question.evidence)
+                    answers.setdefault((budget, name), []).append(
+                        Shares(question.category, hit / len(question.evidence), hit == len(question.evidence))
+                    )
+
+
+def _compacted(memory: Memory, name: str, messages: Iterable[Message], budget: int) -> Chat:
+    """Append to a chat of another user, and compact after each message, as an agent does."""
+    chat = memory.scoped(user=f"compacted for {budget}").chat(name)
+    for message in messages:
+        chat.append(message)
+        chat.compact(budget=budget)
+    return chat
+
+
+def _prompted(chat: Chat) -> Shown:
+    return lambda question, budget: shown_whole(chat.prompt(budget, query=question))
+
+
+def shown_whole(prompt: Prompt) -> set[str]:
+    """Return the ids of the messages whose whole text is in a prompt."""
+    sent = _plain("\n".join(str(message["content"]) for message in prompt.messages))
+    recalled = {hit.id for hit in prompt.hits if _squeezed(hit.text) in sent}
+    shortened = {one.seq for one in prompt.window.shortened}
+    return recalled | {message.id for message in prompt.window.messages if message.seq not in shortened}
+
+
+def _recalled(memory: Memory) -> Shown:
+    def shown(question: str, budget: int) -> set[str]:
+        there, used = set(), 0
+        for hit in memory.recall(question, limit=budget // _SMALLEST):
+            used += estimate_tokens(_as_line(hit))
+            if used > budget:
+                break
+            there.add(hit.id)
+        return there
+
+    return shown
+
+
+def _as_line(hit: Hit) -> str:
+    return f"[{hit.at.astimezone(UTC):%Y-%m-%d %H:%M}] {hit.actor}: {hit.text}\n"
+
+
+def _newest(chat: Chat) -> Shown:
+    return lambda _, budget: {message.id for message in chat.window(budget).messages}
+
+
+def _plain(text: str) -> str:
+    return _squeezed(unescape(text))
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _groups(answers: Answers) -> Mapping[str, tuple[int, ...]]:
+    present = sorted({one.category for of_system in answers.values() for one in of_system})
+    return {"1-4": tuple(_CATEGORIES), **{str(number): (number,) for number in present}}
+
+
+def _mean(some: Sequence[Shares]) -> dict[str, float]:
+    count = max(1, len(some))
+    return {
+        "questions": len(some),
+        "share": 100 * sum(one.share for one in some) / count,
+        "all": 100 * sum(one.whole for one in some) / count,
+    }
+
+
+def _numbers(answers: Answers, unusable: int) -> dict[str, object]:
+    return {"unit": "turn", "left_out": unusable} | {
+        f"{budget} tokens": {
+            f"categories {key}": {
+                name: _mean([one for one in of_system if one.category in categories])
+                for (of_budget, name), of_system in answers.items()
+                if of_budget == budget
+            }
+            for key, categories in _groups(answers).items()
+        }
+        for budget in BUDGETS
+    }
+
+
+def _table(answers: Answers, budget: int) -> Table:
+    groups = _groups(answers)
+    rows = []
+    for (of_budget, name), of_system in answers.items():
+        if of_budget == budget:
+            means = [_mean([one for one in of_system if one.category in some]) for some in groups.values()]
+            rows.append((name, *(f"{mean['share']:.1f} / {mean['all']:.1f}" for mean in means)))
+    asked = max((len(some) for some in answers.values()), default=0)
+    title = f"LoCoMo, prompts of {budget:,} tokens, {asked} questions: % of the evidence in them / of questions with all of it"
+    names = [_CATEGORIES.get(int(key), key) if key.isdigit() else f"categories {key}" for key in groups]
+    return Table(title, ("system", *names), tuple(rows))

@@ -1,0 +1,96 @@
+"""What Holdfast takes besides time: its import, its memory, and the size of its index."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import CHECKOUT
+from benchmarks.clock import Cost, middle
+from benchmarks.measurement import Measurement, SpeedLab, at_most, measured
+from holdfast.memory import Memory
+
+_RESIDENT = "import sys; from benchmarks.footprint import show_resident; show_resident(*sys.argv[1:])"
+
+
+def importing(lab: SpeedLab) -> Iterator[Measurement]:
+    """Start Python with and without the library, in turns, both with compiled modules as after an installation."""
+    lab.progress("importing")
+    unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**unset, "PYTHONPYCACHEPREFIX": str(lab.folder / "compiled")}
+    _start("import holdfast", environment)
+    bare, ours = [], []
+    for _ in range(lab.plan.starts):
+        bare.append(_start("pass", environment))
+        ours.append(_start("import holdfast", environment))
+    cost = middle(ours) - middle(bare)
+    yield measured(
+        "import holdfast, over bare Python",
+        cost,
+        against="bare Python, whole start",
+        theirs=middle(bare),
+        bar=at_most(max(cost.cpu, cost.wall), 60, "ms"),
+    )
+
+
+def _start(code: str, environment: dict[str, str]) -> Cost:
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)  # noqa: S603 - our own interpreter and code
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(cpu * 1e3, wall * 1e3)
+
+
+def resident(lab: SpeedLab) -> Iterator[Measurement]:
+    """Open the largest store in a new process, recall, and see how much memory it holds; and how large its index is."""
+    size = max(lab.plan.sizes)
+    path = lab.store(size)
+    lab.progress(f"memory of a process with {size:,} messages")
+    command = [sys.executable, "-c", _RESIDENT, str(path.resolve()), *lab.words.questions(lab.plan.queries)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT)  # noqa: S603 - as above
+    taken = json.loads(done.stdout)
+    bar = at_most(taken["now"], 400, "MB") if size == 1_000_000 else None
+    asked = (bar.text, bar.ok) if bar else ("", None)
+    yield Measurement(f"resident memory, {size:,} messages", taken["now"], "MB", bar=asked[0], ok=asked[1])
+    yield Measurement(f"resident memory, {size:,} messages, at its peak", taken["peak"], "MB")
+    yield Measurement(f"resident memory before the first recall, {size:,} messages", taken["before"], "MB")
+    stored = index_bytes(path) / size
+    bar = at_most(stored, 220, "bytes")
+    yield Measurement(f"index per message, {size:,} messages", stored, "bytes", bar=bar.text, ok=bar.ok)
+
+
+def index_bytes(path: Path) -> int:
+    """Sum up the stored segments of all spaces."""
+    connection = sqlite3.connect(path)
+    total: int = connection.execute("SELECT coalesce(sum(length(body)), 0) FROM segments").fetchone()[0]
+    connection.close()
+    return total
+
+
+def show_resident(path: str, *questions: str) -> None:
+    """Recall in a store and print how many megabytes this process holds; runs in a process of its own."""
+    with Memory(path, user="all") as memory:
+        before = _now()
+        for question in questions:
+            memory.recall(question)
+        sys.stdout.write(json.dumps({"before": before, "now": _now(), "peak": _peak()}))
+
+
+def _now() -> float:
+    try:
+        import psutil  # noqa: PLC0415 - an optional dependency
+    except ImportError:
+        return _peak()  # no less than what is held now
+    return float(psutil.Process().memory_info().rss / 1e6)
+
+
+def _peak() -> float:
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6

@@ -1,0 +1,105 @@
+"""How fast a window of a long session is made, beside a bare backward read and beside that of a short session.
+
+The same for what is done in each turn of a session that was compacted as it grew.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+
+from benchmarks.clock import each, middle
+from benchmarks.measurement import Measurement, SpeedLab, at_most, fill, measured
+from holdfast.chat import Chat
+from holdfast.memory import Memory
+from holdfast.types import Message
+
+_BUDGET = 8_000  # tokens
+_CALLS = 20
+_BLOCK = 20  # messages, after which a growing session is compacted
+_FLAT = 1.2  # times what it takes in a short session
+_BACKWARD = """
+    SELECT seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta
+    FROM messages WHERE space = :space AND chat = :chat ORDER BY seq DESC"""
+
+
+def measure(lab: SpeedLab) -> Iterator[Measurement]:
+    """Make the window of a long session and of a short one, and read the long one backward with nothing but SQL."""
+    lab.progress("making windows")
+    path = lab.folder / "sessions.db"
+    sizes = {"long": lab.plan.session, "short": lab.plan.short_session}
+    with Memory(path, durability="normal") as memory:
+        for user, size in sizes.items():
+            fill(memory.scoped(user=user), lab.words, size, per_chat=size)
+    with Memory(path) as memory:
+        long, short = (memory.scoped(user=user).chat("chat-0") for user in sizes)
+        bare = sqlite3.connect(path)
+        contenders = [
+            lambda _: [long.window(_BUDGET) for _ in range(_CALLS)],
+            lambda _: [short.window(_BUDGET) for _ in range(_CALLS)],
+            lambda _: [read_backward(bare, "/long", "chat-0", _BUDGET) for _ in range(_CALLS)],
+        ]
+        costs = each(contenders, [str(path)] * 5, lab.plan.repeats)
+        bare.close()
+    in_long, in_short, in_bare = (middle(taken) / _CALLS for taken in costs)
+    name = f"window of {_BUDGET:,} tokens from {lab.plan.session:,} messages"
+    short_name = f"from {lab.plan.short_session:,} messages"
+    for against, theirs, limit in (("bare backward read", in_bare, 2), (short_name, in_short, 1.2)):
+        ratio = in_long.cpu / theirs.cpu
+        bar = at_most(ratio, limit, "× the time")
+        yield measured(
+            name, in_long, against=against, theirs=theirs, ratio=ratio, ratio_of="× the time", bar=bar
+        )
+
+
+def compacted(lab: SpeedLab) -> Iterator[Measurement]:
+    """Do what each turn does in a long compacted session and in a short one: whatever there is behind it, it costs the same."""
+    lab.progress("compacting sessions as they grow")
+    path, sizes = lab.folder / "compacted.db", lab.plan.compacted
+    with Memory(path, durability="normal") as memory:
+        chats = [memory.scoped(user=str(size)).chat("c") for size in sizes]
+        for chat, size in zip(chats, sizes, strict=True):
+            _grow(chat, list(lab.words.messages(size)))
+    with Memory(path) as memory:
+        chats = [memory.scoped(user=str(size)).chat("c") for size in sizes]
+        work: dict[str, Callable[[Chat], object]] = {
+            "prompt": lambda chat: chat.prompt(_BUDGET),
+            "window": lambda chat: chat.window(_BUDGET),
+            "crowded": lambda chat: chat.crowded(_BUDGET, 0.01),
+            "compact": lambda chat: chat.compact(budget=_BUDGET),
+        }
+        for name, do in work.items():
+            contenders = [lambda _, chat=chat, do=do: [do(chat) for _ in range(_CALLS)] for chat in chats]
+            long, short = (middle(taken) / _CALLS for taken in each(contenders, [name] * 5, lab.plan.repeats))
+            ratio = long.cpu / short.cpu
+            yield measured(
+                f"{name} of {_BUDGET:,} tokens, {sizes[0]:,} messages compacted",
+                long,
+                against=f"{sizes[1]:,} messages",
+                theirs=short,
+                ratio=ratio,
+                ratio_of="× the time",
+                bar=at_most(ratio, _FLAT, "× the time"),
+            )
+
+
+def _grow(chat: Chat, texts: Sequence[str]) -> None:
+    """Append to a session, and compact it as it grows, in the end as well: two sessions are then alike."""
+    for start in range(0, len(texts), _BLOCK):
+        block = texts[start : start + _BLOCK]
+        chat.append([Message("assistant" if n % 2 else "user", text) for n, text in enumerate(block)])
+        chat.compact(budget=_BUDGET)
+    chat.compact("full", budget=_BUDGET)
+
+
+def read_backward(
+    connection: sqlite3.Connection, space: str, chat: str, budget: int
+) -> list[tuple[object, ...]]:
+    """Read the newest rows that fit a budget of tokens, and build nothing."""
+    rows, used = [], 0
+    for row in connection.execute(_BACKWARD, {"space": space, "chat": chat}):
+        used += row[5]
+        if used > budget:
+            break
+        rows.append(row)
+    return rows
