@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _SURE = 0.9  # how likely what is stopped must be an order to the model
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
 _CLOSELY = 50_000  # characters of different passages of one text that are judged, at 20 µs each; no text needs as many
+# Of what is encoded in it half as many, and of what is encoded in that half of those: all together stays bounded.
 _DEEPEST = 2  # encodings within each other that are read
 _WORD = re.compile(r"[^\W_]+")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
@@ -72,7 +73,7 @@ def _encoded(folded: Folded, words: AbstractSet[str], deep: int = 1) -> Iterator
     """
     readings = list(encodings.readings(folded.text, words))
     said: dict[str, str] = {}
-    room = _CLOSELY
+    room = _CLOSELY >> deep
     for text in sorted(dict.fromkeys(one.text for one in readings), key=_leaning_of, reverse=True):
         if room > 0:
             said[text] = _said(text, deep)
@@ -94,7 +95,7 @@ def _said(text: str, deep: int) -> str:
     view = undisguised(text, folded)
     lower = view.text.lower()
     words = _words(lower)
-    found = [*_instructions(text, view, lower, closely=True)]
+    found = [*_instructions(text, view, lower, closely=True, room=_CLOSELY >> deep)]
     if markers.may_have_markers(lower, words):
         found += _found(text, view, lower, markers.find_markers(lower))
     if deep < _DEEPEST and encodings.may_be_encoded(folded.text, words):
@@ -140,10 +141,12 @@ def _orders(lower: str, sentences: list[Sentence]) -> list[Order]:
     return found
 
 
-def _instructions(text: str, view: Folded, lower: str, *, closely: bool) -> Iterator[Finding]:
+def _instructions(
+    text: str, view: Folded, lower: str, *, closely: bool, room: int = _CLOSELY
+) -> Iterator[Finding]:
     """Find the orders in what a reader sees of a text, and in that in lower case; what is said again is judged once."""
     judged: dict[tuple[str, str], list[Order]] = {}
-    for start, end in _worth_judging(lower, closely=closely):
+    for start, end in _worth_judging(lower, closely=closely, room=room):
         seen = text[slice(*view.span(start, end))], lower[start:end]
         if seen not in judged:
             judged[seen] = list(_judged(*seen, closely=closely))
@@ -153,11 +156,11 @@ def _instructions(text: str, view: Folded, lower: str, *, closely: bool) -> Iter
             yield Finding(kind, *span, order.severity, order.message)
 
 
-def _worth_judging(lower: str, *, closely: bool) -> list[tuple[int, int]]:
+def _worth_judging(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
     """Cut a long text into sentences, so that no order drowns in it, and pass over those that are far from an order.
 
-    Where too much is left for all of it to be judged, it is what leans most towards an order: a text cannot bury one
-    under thousands of sentences that lean less.
+    Where more than `room` characters are left to be judged, it is those that lean most towards an order: a text cannot
+    bury one under thousands of sentences that lean less.
     """
     if len(lower) <= _LONGEST:
         return [(0, len(lower))]
@@ -175,7 +178,6 @@ def _worth_judging(lower: str, *, closely: bool) -> list[tuple[int, int]]:
                 leaning_to[passage] = lean
         if passage in leaning_to:
             spans.append((start, end))
-    room = _CLOSELY
     kept = set()
     for passage in sorted(leaning_to, key=leaning_to.__getitem__, reverse=True):
         room -= len(passage)
