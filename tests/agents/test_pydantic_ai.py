@@ -31,6 +31,7 @@ from pydantic_ai.models.test import TestModel
 from holdfast import InvalidInput, Memory
 from holdfast.agents.pydantic_ai import Remembering, toolset
 from holdfast.chat import Chat
+from holdfast.context.window import TokenBudget
 from holdfast.null import NullMemory
 from holdfast.tracing import Operation, traced
 
@@ -367,6 +368,15 @@ def test_a_chat_is_not_compacted_unless_asked_for(chat: Chat) -> None:
                 f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}."
             )
         assert chat.window(100_000).summaries == ()
+
+
+def test_a_policy_that_cannot_compact_is_told_before_a_model_is_asked() -> None:
+    with Memory(":memory:", policy=TokenBudget()) as memory:
+        watched = Watched()
+        agent = Agent(watched.model, capabilities=[Remembering(memory.chat("monday"), compact=True)])
+        with pytest.raises(InvalidInput, match="how to compact"):
+            agent.run_sync("The weather?")
+        assert watched.shown == []
 
 
 def test_what_is_no_model_cannot_compact(chat: Chat) -> None:
