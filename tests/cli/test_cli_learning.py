@@ -412,13 +412,17 @@ def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> 
 
 
 def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -> None:
+    over = Event()
+
     def stop(_: Body) -> tuple[int, str]:
         os.kill(os.getpid(), signal.SIGINT)
+        assert over.wait(30)  # no answer comes before the interrupt
         return 200, completion("{}")
 
     cli.text("extract", "--chat", "queue")
     server.reply = stop
     said = cli.complaint("relearn", "--dry-run", *MODEL, code=130)
+    over.set()
     assert (
         said == "Error: Interrupted. Nothing was changed.\n→ The same command begins again with the first.\n"
     )
