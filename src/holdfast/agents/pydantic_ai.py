@@ -126,9 +126,8 @@ class Remembering(AbstractCapability[AgentDepsT]):
         self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
     ) -> AgentRunResult[object]:
         """Store what came after the last request, however the run ends, and compact the chat where that is wanted."""
-        if (
-            self.compact is not False
-        ):  # a policy that cannot compact is told now, not when the result is there
+        if self.compact is not False:
+            # A policy that cannot compact is told now, not when the result is there.
             await asyncio.to_thread(self._chosen(ctx).crowded)
         try:
             result = await handler()
