@@ -421,8 +421,13 @@ def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -
 
     cli.text("extract", "--chat", "queue")
     server.reply = stop
-    said = cli.complaint("relearn", "--dry-run", *MODEL, code=130)
-    over.set()
+    # A shell that runs the tests in the background has them ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        said = cli.complaint("relearn", "--dry-run", *MODEL, code=130)
+    finally:
+        over.set()
+        signal.signal(signal.SIGINT, before)
     assert (
         said == "Error: Interrupted. Nothing was changed.\n→ The same command begins again with the first.\n"
     )
