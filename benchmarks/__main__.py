@@ -9,7 +9,7 @@ import typer
 
 from benchmarks.report import Report
 from holdfast.cli.options import Output, command
-from holdfast.cli.screen import Screen, answer
+from holdfast.cli.render.screen import Screen, answer
 
 Only = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this part; may be repeated.")]
 Folder = Annotated[

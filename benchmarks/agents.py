@@ -32,10 +32,10 @@ from benchmarks.measurement import (
 from benchmarks.report import Report, Table
 from benchmarks.servers import LIMIT, USER, WITH_SESSION, WITHOUT, AgentsLab, AgentsPlan, HttpServer, Server
 from benchmarks.words import Words
-from holdfast import loop
-from holdfast.agents.exports import openai_responses
+from holdfast.llm import event_loop
 from holdfast.memory import Memory
 from holdfast.text.tokens import estimate_tokens
+from holdfast.tools.exports import openai_responses
 
 _LEAST = "import mcp.server.mcpserver"  # what every server in Python takes
 
@@ -155,17 +155,17 @@ def describing(lab: AgentsLab) -> Iterator[Measurement]:
 
 def popping(lab: AgentsLab) -> Iterator[Measurement]:
     """Take items of a session of the OpenAI Agents SDK back, the first and those after many others."""
-    from holdfast.agents.openai_agents import HoldfastSession  # noqa: PLC0415 - says what is missing, to who measures it
+    from holdfast.integrations.openai_agents import HoldfastSession  # noqa: PLC0415 - says what is missing, to who measures it
 
     lab.progress("taking items of a session back")
     few, count = lab.plan.questions, lab.plan.popped
     items = [{"role": "user", "content": text} for text in lab.words.messages(count + 2 * few)]
     with Memory(lab.store.with_name("session.db"), durability="normal") as memory:
         session = HoldfastSession(memory, "long")
-        loop.run(lambda: session.add_items(cast("Any", items)))
+        event_loop.run(lambda: session.add_items(cast("Any", items)))
 
         def pop() -> object:
-            return loop.run(session.pop_item)
+            return event_loop.run(session.pop_item)
 
         first = [cost_of(pop) for _ in range(few)]
         for _ in range(count - few):
@@ -219,7 +219,7 @@ def run(
         Unavailable: the server does not start, or does not answer.
 
     """
-    import_module("holdfast.agents.mcp")  # it says what is missing, before anything is measured
+    import_module("holdfast.integrations.mcp.server")  # it says what is missing, before anything is measured
     plan = plan or AgentsPlan()
     with TemporaryDirectory(prefix="holdfast-bench-", dir=folder) as place:
         lab = AgentsLab(plan, Path(place) / "memory.db", Words(), progress)

@@ -17,11 +17,11 @@ from benchmarks.clock import Cost, each, high, middle, timed
 from benchmarks.measurement import Measurement, at_most, measured, numbers, table
 from benchmarks.report import Table
 from holdfast.chat import Chat
-from holdfast.context.window import FreshTail
 from holdfast.errors import InvalidInput
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory
+from holdfast.prompt.window import FreshTail
 from holdfast.types import Message
 
 BUDGETS = (4_000, 8_000, 32_000, 128_000)

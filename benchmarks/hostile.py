@@ -98,13 +98,14 @@ def hostile(length: int) -> dict[str, str]:
 
 def parts() -> dict[str, Callable[[str], object]]:
     """Name what reads texts of any length."""
-    from holdfast.context.extract import extract  # noqa: PLC0415 - only what is measured is loaded
-    from holdfast.context.passages import passages  # noqa: PLC0415 - as above
+    from holdfast.compaction.extract import extract  # noqa: PLC0415 - only what is measured is loaded
+    from holdfast.dedup.value_tokens import tokenize  # noqa: PLC0415 - as above
     from holdfast.io.files import File  # noqa: PLC0415 - as above
     from holdfast.io.jsonl import read  # noqa: PLC0415 - as above
-    from holdfast.learn.values import tokenize  # noqa: PLC0415 - as above
-    from holdfast.text import analyze, guard  # noqa: PLC0415 - as above
-    from holdfast.text.gist import gist  # noqa: PLC0415 - as above
+    from holdfast.safety import guard  # noqa: PLC0415 - as above
+    from holdfast.text import analyze  # noqa: PLC0415 - as above
+    from holdfast.text.message_text import passages  # noqa: PLC0415 - as above
+    from holdfast.text.one_line import gist  # noqa: PLC0415 - as above
     from holdfast.text.tokens import estimate_tokens  # noqa: PLC0415 - as above
 
     def summary(text: str) -> object:

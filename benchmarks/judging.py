@@ -19,9 +19,9 @@ from benchmarks import CHECKOUT, projection
 from benchmarks.clock import Cost, cost_of, middle
 from benchmarks.measurement import Bar, Measurement, at_least, at_most, measured
 from benchmarks.report import Table
+from holdfast.dedup import merge
 from holdfast.errors import InvalidInput
-from holdfast.learn import merge
-from holdfast.text import guard
+from holdfast.safety import guard
 
 RELATIONS = ("new", "duplicate", "update", "unsure")
 LENGTH = 200  # characters of a message that the guard is timed on

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Table
-from holdfast.context.concepts import Unit, history
-from holdfast.context.extract import layout
-from holdfast.context.passages import Passage, passages
-from holdfast.context.plan import Compaction
-from holdfast.context.window import Lossless
+from holdfast.compaction.extract import layout
+from holdfast.compaction.plan import Compaction
+from holdfast.compaction.sentence_scoring import Unit, history
 from holdfast.errors import InvalidInput
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory
+from holdfast.prompt.window import Lossless
 from holdfast.text import analyze
+from holdfast.text.message_text import Passage, passages
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
 

@@ -23,9 +23,9 @@ from benchmarks.report import Report, Table
 from benchmarks.scripted import Scripted
 from holdfast.errors import InvalidInput
 from holdfast.io.importing import import_paths
-from holdfast.learn.policy import Learning
-from holdfast.learn.results import Spend
+from holdfast.learning.results import Spend
 from holdfast.memory import Memory
+from holdfast.settings import Learning
 from holdfast.types import Scope
 
 _USER = "ada"

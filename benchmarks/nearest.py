@@ -15,10 +15,10 @@ from benchmarks.clock import Cost, high, middle, timed
 from benchmarks.judging import held_out, pairs
 from benchmarks.measurement import Measurement, at_least, at_most, measured
 from benchmarks.sentences import Sentences
+from holdfast.dedup import merge
 from holdfast.kinds import table
-from holdfast.learn import merge
-from holdfast.learn.intake import NEAREST
 from holdfast.memory import Memory
+from holdfast.records.intake import NEAREST
 from holdfast.store import records
 from holdfast.store.database import open_database
 from holdfast.types import Record, Scope

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import NamedTuple
 
-from holdfast.context.sentences import sentences
+from holdfast.text.sentences import sentences
 
 OBSERVATIONS = 8  # in one answer at most, about as many as models find
 _REFLECTED = 3

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, T201 - a script, not a package; it prints what it finds
-"""Fit what `src/holdfast/text/threats.py` judges by: the weights of `leaning.py`, and the forest over the `signs.py`.
+"""Fit what `src/holdfast/safety/detectors.py` judges by: the weights of `leaning.py`, and the forest over the `signs.py`.
 
     pip install scikit-learn
     PYTHONPATH=src python scripts/fit_guard.py --plain harmless.txt [--across]
@@ -26,16 +26,16 @@ from scipy.sparse import csr_matrix
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from holdfast.text import alphabets, leaning, markers, threats
-from holdfast.text.fold import fold
-from holdfast.text.intents import Sentence
-from holdfast.text.leaning import Weights
-from holdfast.text.orders import Order
-from holdfast.text.signs import Signs, signs
+from holdfast.safety import alphabets, detectors, injection_weights, markers
+from holdfast.safety.deobfuscate import fold
+from holdfast.safety.injection_features import Signs, signs
+from holdfast.safety.injection_roles import Sentence
+from holdfast.safety.injection_rules import Order
+from holdfast.safety.injection_weights import Weights
 
 ROOT = Path(__file__).parents[1]
 LABELLED = ROOT / "tests/data/guard"
-TABLES = ROOT / "src/holdfast/text"
+TABLES = ROOT / "src/holdfast/safety"
 HEADER = """\
 # How much a word leans towards an order to a model (see leaning.py); made by scripts/fit_guard.py. A weight, and what has
 # it: the beginnings of words, pairs of characters of scripts without spaces, "=" for where the sum begins.
@@ -113,8 +113,8 @@ def _plain(path: Path) -> Iterable[Text]:
 
 
 def _read(text: str, kind: str, author: str, without: str, *, harmful: bool) -> Text:
-    lower = threats.undisguised(text, fold(text)).text.lower()
-    return Text(text, harmful, kind, author, without, lower, *threats.read(lower))
+    lower = detectors.undisguised(text, fold(text)).text.lower()
+    return Text(text, harmful, kind, author, without, lower, *detectors.read(lower))
 
 
 def _tables(texts: Sequence[Text]) -> Tables:
@@ -122,17 +122,19 @@ def _tables(texts: Sequence[Text]) -> Tables:
     counts = Counter(word for found in words for word in found)
     kept = {word: place for place, word in enumerate(w for w in sorted(counts) if counts[w] >= RAREST_WORD)}
     rows = {"words": _sparse([[kept[word] for word in found if word in kept] for found in words], len(kept))}
-    for reading in leaning.READINGS:
+    for reading in injection_weights.READINGS:
         found = [
-            sorted(set().union(*(leaning.buckets(reading, sentence) for sentence in text.sentences)))
+            sorted(
+                set().union(*(injection_weights.buckets(reading, sentence) for sentence in text.sentences))
+            )
             for text in texts
         ]
-        rows[reading] = _sparse(found, leaning.BUCKETS)
+        rows[reading] = _sparse(found, injection_weights.BUCKETS)
     return Tables(kept, rows)
 
 
 def _words(text: Text) -> set[str]:
-    return set().union(*map(leaning.words, text.sentences))
+    return set().union(*map(injection_weights.words, text.sentences))
 
 
 def _sparse(rows: Sequence[Sequence[int]], width: int) -> csr_matrix:
@@ -267,7 +269,7 @@ def _write_weights(weights: Weights) -> None:
     packed = {
         name: np.round(np.array(found) / scale).astype(np.int8) for name, found in weights.buckets.items()
     }
-    biases = np.array([weights.biases[reading] for reading in leaning.READINGS], np.float32)
+    biases = np.array([weights.biases[reading] for reading in injection_weights.READINGS], np.float32)
     np.savez_compressed(TABLES / "order_weights.npz", scale=np.float32(scale), biases=biases, **packed)
 
 

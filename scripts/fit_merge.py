@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, T201 - a script that prints, not a package
-"""Fit `src/holdfast/learn/merge_forest.npz`: how a new text relates to an old one, from `learn/features.py`.
+"""Fit `src/holdfast/dedup/merge_forest.npz`: how a new text relates to an old one, from `dedup/features.py`.
 
     pip install scikit-learn
     PYTHONPATH=src python scripts/fit_merge.py [--across]
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from holdfast.learn.features import Features, features
-from holdfast.learn.merge import CLASSES
-from holdfast.learn.reading import read
+from holdfast.dedup.features import Features, features
+from holdfast.dedup.merge import CLASSES
+from holdfast.dedup.parsed_text import read
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "src/holdfast/learn/merge_forest.npz"
+TABLE = ROOT / "src/holdfast/dedup/merge_forest.npz"
 LINKED = {
     "s",
     "t",

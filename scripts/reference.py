@@ -49,33 +49,33 @@ PAGES = (
     Page("holdfast.kinds", ("Kind", "KINDS", "table"), only=True),
     Page("holdfast.events", ("Event", "Call"), only=True),
     Page(
-        "holdfast.context.window",
+        "holdfast.prompt.window",
         ("LastN", "TokenBudget", "FreshTail", "Lossless", "SummaryBuffer", "Policy", "make_policy"),
         only=True,
     ),
-    Page("holdfast.context.plan", ("Compaction",), only=True),
-    Page("holdfast.context.ring", ("RingBuffer",), only=True),
+    Page("holdfast.compaction.plan", ("Compaction",), only=True),
+    Page("holdfast.compaction.recent_turns", ("RingBuffer",), only=True),
     Page(
         "holdfast.aio",
         ("AsyncMemory", "AsyncChat", "AsyncRun", "AsyncPad", "AsyncView", "AsyncTool"),
         only=True,
     ),
-    Page("holdfast.agents.tools", ("Tool", "ToolResult", "tools_for", "tool_of"), only=True),
-    Page("holdfast.agents.exports"),
-    Page("holdfast.agents.presets"),
-    Page("holdfast.agents.actions"),
-    Page("holdfast.agents.results"),
-    Page("holdfast.agents.mcp"),
-    Page("holdfast.agents.files", ("Files", "Refused"), only=True),
-    Page("holdfast.agents.anthropic_memory"),
-    Page("holdfast.agents.openai_agents"),
-    Page("holdfast.agents.claude_agent"),
-    Page("holdfast.agents.pydantic_ai", ("Remembering", "toolset"), only=True),
+    Page("holdfast.tools.tool", ("Tool", "ToolResult", "tools_for", "tool_of"), only=True),
+    Page("holdfast.tools.exports"),
+    Page("holdfast.tools.presets"),
+    Page("holdfast.tools.actions"),
+    Page("holdfast.tools.results"),
+    Page("holdfast.integrations.mcp.server"),
+    Page("holdfast.tools.files", ("Files", "Refused"), only=True),
+    Page("holdfast.integrations.anthropic"),
+    Page("holdfast.integrations.openai_agents"),
+    Page("holdfast.integrations.claude_agent"),
+    Page("holdfast.integrations.pydantic_ai", ("Remembering", "toolset"), only=True),
     Page("holdfast.contract", ("capabilities", "Capability")),
     Page("holdfast.testing"),
     Page("holdfast.testing.minimal"),
-    Page("holdfast.tracing", ("traced", "unwrap", "Operation"), only=True),
-    Page("holdfast.null", ("NullMemory",), only=True),
+    Page("holdfast.providers.tracing", ("traced", "unwrap", "Operation"), only=True),
+    Page("holdfast.providers.null", ("NullMemory",), only=True),
 )
 OWN = {page.module for page in PAGES[1:]}  # what else is public is on the first
 
@@ -171,7 +171,9 @@ def _is_own(member: griffe.Object | griffe.Alias) -> bool:
 
 def _target(module: griffe.Module | griffe.Class, name: str) -> griffe.Object:
     found = module[name]
-    if isinstance(found, griffe.Module):  # `from holdfast.acting import acting` takes the place of the module
+    if isinstance(
+        found, griffe.Module
+    ):  # `from holdfast.types.acting_as import acting` takes the place of the module
         return _target(found, name)
     return found.final_target if isinstance(found, griffe.Alias) else found
 

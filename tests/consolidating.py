@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from holdfast import Memory, Record
 from holdfast.events import Events
-from holdfast.learn.policy import Learning
-from holdfast.learn.setting import Outcome, Setting, Unit
+from holdfast.learning.job_context import Outcome, Setting, Unit
+from holdfast.settings import Learning
 from holdfast.types import Job
 
 OWN = "the user's own words"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.scripted import Line, Scripted, lines
 from holdfast import Memory, Message, Record
 from holdfast.chat import Chat
-from holdfast.context.sentences import sentences
+from holdfast.text.sentences import sentences
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SESSION = (

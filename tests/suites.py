@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 CACHE = Path(__file__).parent.parent / ".pytest_cache" / "suites"
-PLUGINS = Path(__file__).parent / "agents"
+PLUGINS = Path(__file__).parent / "integrations"
 MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says of a file that is another than the pinned one
 
 

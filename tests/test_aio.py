@@ -15,7 +15,7 @@ from holdfast import Memory, Run, View
 from holdfast.aio import AsyncChat, AsyncMemory, AsyncRun, AsyncView
 from holdfast.chat import Chat
 from holdfast.errors import Closed, InvalidInput
-from holdfast.opened import THREADS
+from holdfast.runtime import THREADS
 from holdfast.types import Message
 
 PATIENCE = 60  # seconds until a test that hangs says so

@@ -14,7 +14,7 @@ from holdfast import ChatInfo, InvalidInput, Memory
 from holdfast.io.everything import export_everything
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
-from holdfast.null import NullMemory
+from holdfast.providers.null import NullMemory
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

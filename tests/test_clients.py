@@ -11,7 +11,7 @@ from openai import OpenAI
 from pydantic import BaseModel
 
 from holdfast import BudgetExceeded, InvalidInput, Memory, acting
-from holdfast.null import NullMemory
+from holdfast.providers.null import NullMemory
 from llm_server import Server, completion
 
 

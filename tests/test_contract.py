@@ -12,13 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Chat, Conflict, Denied, InvalidInput, Memory, Message, ToolCall, View, Window, contract
-from holdfast.agents.claude_agent import HoldfastSessionStore
-from holdfast.agents.files import Files
-from holdfast.agents.mcp import make_server
-from holdfast.agents.openai_agents import HoldfastSession
-from holdfast.agents.pydantic_ai import Remembering
-from holdfast.context.plan import Compaction
-from holdfast.context.window import LastN, Lossless, choose_window
+from holdfast.compaction.plan import Compaction
 from holdfast.contract import (
     CAPABILITIES,
     METHODS,
@@ -46,9 +40,15 @@ from holdfast.contract import (
     Versions,
     capabilities,
 )
-from holdfast.null import NullChat, NullMemory
+from holdfast.integrations.claude_agent import HoldfastSessionStore
+from holdfast.integrations.mcp.server import make_server
+from holdfast.integrations.openai_agents import HoldfastSession
+from holdfast.integrations.pydantic_ai import Remembering
+from holdfast.prompt.window import LastN, Lossless, choose_window
+from holdfast.providers.null import NullChat, NullMemory
+from holdfast.providers.tracing import traced
 from holdfast.testing import MinimalProvider, check
-from holdfast.tracing import traced
+from holdfast.tools.files import Files
 from holdfast.types import ChatStats, Role
 
 # Memory and Chat satisfy all of it: mypy checks these assignments

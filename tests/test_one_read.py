@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from holdfast import Chat, Memory, Window
-from holdfast.context.window import Lossless
-from holdfast.recall.index import FREEZE
+from holdfast.prompt.window import Lossless
+from holdfast.search.index import FREEZE
 from holdfast.store import segments
 from holdfast.store.database import Database, Row
 from programs import start

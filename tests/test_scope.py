@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Closed, InvalidInput, Memory, Scope
-from holdfast.null import NullMemory
+from holdfast.providers.null import NullMemory
 
 PARTS = st.text(st.sampled_from("ab/%25F2 é'\"\\;-_.:"), max_size=5).filter(
     lambda part: not part or part.strip()

@@ -22,22 +22,87 @@ BENCHMARKS = [
     pytest.param(file, id=f"benchmarks/{file.name}") for file in sorted(CHECKOUT.glob("benchmarks/*.py"))
 ]
 
-# Each part may import from its own layer and from those above it in this list.
-LAYERS = (
-    "errors types kinds acting text payload events logs",
+# From the ground up: a room imports only what is below it, wherever the import stands; those of one line do not import
+# each other.
+ROOMS = (
+    "errors",
+    "types",
+    "settings kinds events",
+    "contract",
+    "text",
+    "safety",
+    "messages",
     "store",
-    "recall context learn llm failures loop meter",
-    "memory chat digest incoming knowledge standing learner view opened pad run",
-    "holdfast",
-    "aio contract agents io web cli demo testing null tracing __main__",
+    "llm",
+    "search",
+    "dedup",
+    "records",
+    "prompt",
+    "compaction",
+    "learning",
+    "tools",
+    "front",
+    "providers integrations io testing demo",
+    "cli",
 )
-LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts.split()}
-# What is imported the other way, within a function, so that it is loaded only by those who use it.
-LATE = {("memory", "aio"), ("memory", "agents")}
+FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
+# The handles, and what a program imports.
+FRONT = set("holdfast aio chat logs memory run runtime scratchpad verify __main__".split())
+# What still runs up. It only gets shorter.
+UP = {
+    tuple(line.split(" -> "))
+    for line in """__main__ -> holdfast.cli.main
+compaction/explorer -> holdfast.logs.logged
+compaction/explorer -> holdfast.memory.Memory
+errors -> holdfast.safety.masking.mask
+errors -> holdfast.types.Erasure
+events -> holdfast.text.shorten.shown
+learning/service -> holdfast.logs.logged
+llm/meter -> holdfast.logs.debug
+messages/normalize -> holdfast.store.message_rows.dump
+prompt/transcript -> holdfast.compaction.summarize.transcript
+prompt/window -> holdfast.compaction.plan.Compaction
+prompt/window -> holdfast.compaction.plan.DEFAULTS
+prompt/window -> holdfast.compaction.plan.share_of
+records/intake -> holdfast.learning.throttle.rest
+records/view -> holdfast.logs.logged
+records/view -> holdfast.runtime.Opened
+records/writing -> holdfast.logs.logged
+text/entry_marks -> holdfast.safety.guard
+text/message_text -> holdfast.safety.guard
+text/message_text -> holdfast.safety.masking.FLAG
+text/message_text -> holdfast.safety.masking.mask
+text/message_text -> holdfast.safety.masking.mask_name
+text/message_text -> holdfast.safety.masking.masked_call
+text/tokens -> holdfast.messages.media.has_media
+text/tokens -> holdfast.messages.media.media_tokens
+tools/files -> holdfast.providers.null.NullMemory
+tools/files -> holdfast.providers.tracing.unwrap
+tools/presets/compartments -> holdfast.chat.Chat
+tools/presets/compartments -> holdfast.memory.Memory
+tools/presets/compartments -> holdfast.run.Run
+tools/presets/compartments -> holdfast.run.current_run
+tools/presets/facts -> holdfast.chat.Chat
+tools/presets/facts -> holdfast.memory.Memory
+tools/presets/observations -> holdfast.chat.Chat
+tools/presets/observations -> holdfast.memory.Memory
+tools/presets/observations -> holdfast.scratchpad.Pad
+tools/presets/observations -> holdfast.scratchpad.TEMPORARY
+tools/render -> holdfast.memory.Memory
+tools/render -> holdfast.providers.tracing.unwrap
+tools/render -> holdfast.runtime.Opened
+tools/write_actions -> holdfast.scratchpad.TEMPORARY
+types/__init__ -> holdfast.safety.deobfuscate.fold
+types/__init__ -> holdfast.safety.deobfuscate.unmask
+types/__init__ -> holdfast.safety.masking.mask
+types/__init__ -> holdfast.text.shorten.shown
+types/acting_as -> holdfast.safety.masking.check_name_is_open
+types/acting_as -> holdfast.text.shorten.shown""".splitlines()
+}
 
 
 class Import(NamedTuple):
-    part: str
+    room: str
     target: str
 
 
@@ -46,22 +111,13 @@ def part_of(file: Path) -> str:
     return "holdfast" if place == ("__init__",) else place[0]
 
 
-def runtime_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk a module, but for what only a type checker reads."""
-    for child in ast.iter_child_nodes(node):
-        if (
-            isinstance(child, ast.If)
-            and isinstance(child.test, ast.Name)
-            and child.test.id == "TYPE_CHECKING"
-        ):
-            continue
-        yield child
-        yield from runtime_nodes(child)
+def room_of(part: str) -> str:
+    return "front" if part in FRONT else part
 
 
 def targets(file: Path) -> Iterator[str]:
-    """Yield the modules that a file imports when it runs, late imports included."""
-    for node in runtime_nodes(ast.parse(file.read_text("utf-8"))):
+    """Yield the modules that a file imports, late imports and those for types included."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -70,37 +126,40 @@ def targets(file: Path) -> Iterator[str]:
 
 
 def imports(file: Path) -> Iterator[Import]:
-    """Yield which part of the package imports which other one."""
+    """Yield which room of the package a file imports, and by which module."""
     for target in targets(file):
         names = target.split(".")
         if names[0] == "holdfast":
-            yield Import(part_of(file), names[1] if len(names) > 1 and names[1] in LAYER else "holdfast")
+            room = room_of(names[1]) if len(names) > 1 else "front"
+            yield Import(room if room in FLOOR else "front", target)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_imports_point_one_way(file: Path) -> None:
-    wrong = [found for found in imports(file) if LAYER[found.target] > LAYER[found.part]]
-    assert set(wrong) <= LATE
+    own = room_of(part_of(file))
+    wrong = {found.target for found in imports(file) if found.room != own and FLOOR[found.room] >= FLOOR[own]}
+    module = "/".join(file.relative_to(ROOT).with_suffix("").parts)
+    assert {(module, target) for target in wrong} <= UP
 
 
-def test_every_part_of_the_package_has_a_layer() -> None:
-    assert {part_of(file) for file in ROOT.rglob("*.py")} <= LAYER.keys()
+def test_every_part_of_the_package_is_in_a_room() -> None:
+    assert {room_of(part_of(file)) for file in ROOT.rglob("*.py")} <= FLOOR.keys()
 
 
 HOMES = {
-    "numpy": {"text", "recall", "learn"},
+    "numpy": {"text", "safety", "search", "dedup", "records", "learning"},
     "Stemmer": {"text"},
     "typer": {"cli"},
     "rich": {"cli"},
     "platformdirs": {"cli"},
-    "asyncio": {"aio", "llm", "loop", "agents"},
-    "pydantic_ai": {"llm", "agents"},
-    "pydantic": {"agents"},
-    "mcp": {"agents"},
-    "anthropic": {"agents"},
-    "starlette": {"agents", "web"},
-    "uvicorn": {"agents", "web"},
-    "opentelemetry": {"tracing"},
+    "asyncio": {"aio", "llm", "integrations"},
+    "pydantic_ai": {"llm", "integrations"},
+    "pydantic": {"integrations"},
+    "mcp": {"integrations"},
+    "anthropic": {"integrations"},
+    "starlette": {"integrations"},
+    "uvicorn": {"integrations"},
+    "opentelemetry": {"providers"},
     "sumy": set(),
     "sqlite3": {"store"},
     "psycopg": {"store"},
@@ -108,7 +167,7 @@ HOMES = {
     "psutil": set(),
     "rank_bm25": set(),
     "benchmarks": set(),  # beside the package, not in it
-    "socket": set(),
+    "socket": {"integrations"},  # a type only
     "urllib": set(),
     "http": set(),
 }

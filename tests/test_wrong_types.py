@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
+from holdfast.records.view import View
 from holdfast.run import Run
-from holdfast.view import View
 
 HANDLES: tuple[type, ...] = (Memory, Chat, View, Run)
 # Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes them out.

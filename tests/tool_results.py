@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from holdfast.agents.tools import Tool, ToolResult
+from holdfast.tools.tool import Tool, ToolResult
 
 
 def named(tools: list[Tool]) -> dict[str, Tool]:

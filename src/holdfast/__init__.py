@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from holdfast.acting import acting
 from holdfast.chat import Chat
 from holdfast.errors import (
     BudgetExceeded,
@@ -20,8 +19,9 @@ from holdfast.errors import (
 )
 from holdfast.kinds import Kind
 from holdfast.memory import Memory
-from holdfast.pad import Pad
+from holdfast.records.view import View
 from holdfast.run import Run
+from holdfast.scratchpad import Pad
 from holdfast.types import (
     Change,
     ChatInfo,
@@ -49,14 +49,14 @@ from holdfast.types import (
     Wording,
     Writer,
 )
-from holdfast.view import View
+from holdfast.types.acting_as import acting
 
 if TYPE_CHECKING:
-    from holdfast.agents.tools import Tool
     from holdfast.events import Event
-    from holdfast.learn.policy import Learning, Limit
-    from holdfast.learn.ranking import Ranking
-    from holdfast.learn.results import Extraction, Relearning, Spend, WorkResult
+    from holdfast.learning.ranking import Ranking
+    from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
+    from holdfast.settings import Learning, Limit
+    from holdfast.tools.tool import Tool
 
 __all__ = [
     "BudgetExceeded",
@@ -120,14 +120,14 @@ __version__ = "0.1.0"
 # is first named.
 _LATE = {
     "Event": "events",
-    "Extraction": "learn.results",
-    "Learning": "learn.policy",
-    "Limit": "learn.policy",
-    "Ranking": "learn.ranking",
-    "Relearning": "learn.results",
-    "Spend": "learn.results",
-    "Tool": "agents.tools",
-    "WorkResult": "learn.results",
+    "Extraction": "learning.results",
+    "Learning": "settings",
+    "Limit": "settings",
+    "Ranking": "learning.ranking",
+    "Relearning": "learning.results",
+    "Spend": "learning.results",
+    "Tool": "tools.tool",
+    "WorkResult": "learning.results",
 }
 
 

@@ -13,25 +13,25 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
 
 from holdfast.chat import Chat
-from holdfast.digest import asking, resolved
+from holdfast.compaction.explorer import asking, resolved
 from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
-from holdfast.pad import Pad
+from holdfast.records.view import View
 from holdfast.run import Run, enter, leave
+from holdfast.scratchpad import Pad
 from holdfast.types import CompactionResult, Time
-from holdfast.view import View
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from holdfast.agents.tools import Style, Tool, ToolResult
-    from holdfast.context.compact import Mode, Steps
-    from holdfast.context.summarize import Asking, Written
-    from holdfast.context.window import Lossless, SummaryBuffer
+    from holdfast.compaction.summarize import Asking, Written
+    from holdfast.compaction.tree import Mode, Steps
     from holdfast.events import Event
-    from holdfast.learn.question import Question
-    from holdfast.llm import LLM, Model
-    from holdfast.meter import Meter
+    from holdfast.llm.llm_request import Question
+    from holdfast.llm.meter import Meter
+    from holdfast.llm.model import LLM, Model
+    from holdfast.prompt.window import Lossless, SummaryBuffer
+    from holdfast.tools.tool import Style, Tool, ToolResult
     from holdfast.types import Scope
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class _OnThread(Protocol):
 
 async def _drive(steps: Steps, ask: _AskAsync, on_thread: _OnThread) -> CompactionResult:
     """Run a compaction, awaiting the model for all summaries of a batch at once; `compact.drive` is its twin."""
-    from holdfast.context.compact import advance  # noqa: PLC0415 - as in Chat.compact
+    from holdfast.compaction.tree import advance  # noqa: PLC0415 - as in Chat.compact
 
     moved = await on_thread(partial(advance, partial(next, steps)))
     while not isinstance(moved, CompactionResult):
@@ -106,7 +106,7 @@ async def _all_written(batch: Sequence[Asking], ask: _AskAsync, on_thread: _OnTh
 
 
 async def _written(asking: Asking, ask: _AskAsync, on_thread: _OnThread) -> Written:
-    from holdfast.context.compact import advance  # noqa: PLC0415 - as in Chat.compact
+    from holdfast.compaction.tree import advance  # noqa: PLC0415 - as in Chat.compact
 
     moved: str | Written = await on_thread(partial(advance, partial(next, asking)))
     while isinstance(moved, str):
@@ -118,7 +118,7 @@ async def _metered(
     meter: Meter, model: Model, question: Question, patience: float, chat: str, on_thread: _OnThread
 ) -> str:
     """Ask a model and await its answer; `Meter.ask` is its twin."""
-    from holdfast.llm import acomplete  # noqa: PLC0415 - only for those who have a model
+    from holdfast.llm.model import acomplete  # noqa: PLC0415 - only for those who have a model
 
     begin = partial(meter.begin, model, question.purpose, question.prompt, question.answer_tokens, chat=chat)
     call = await on_thread(begin)
@@ -142,7 +142,7 @@ def _asking(
         model = await on_thread(partial(resolved, cast("LLM | None", kwargs.get("llm"))))
         given: dict[str, Any] = dict(kwargs)
         if model is not None:
-            from holdfast.llm import hosted  # noqa: PLC0415 - only for those who have a model
+            from holdfast.llm.model import hosted  # noqa: PLC0415 - only for those who have a model
 
             given["llm"] = hosted(model, asyncio.get_running_loop())
         # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
@@ -245,7 +245,7 @@ class AsyncChat(_Async[Chat]):
         if model is None:
             return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
         at_once = AT_ONCE if model.is_async else 1
-        from holdfast.context.compact import Span  # noqa: PLC0415 - as in Chat.compact
+        from holdfast.compaction.tree import Span  # noqa: PLC0415 - as in Chat.compact
 
         span = Span(policy.compaction)
         steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - its twin
@@ -344,7 +344,7 @@ class AsyncTool:
         try:
             return await _on(self._executor, partial(self._sync, arguments))
         except Closed as error:
-            from holdfast.agents.tools import failure  # noqa: PLC0415 - only for those who use tools
+            from holdfast.tools.tool import failure  # noqa: PLC0415 - only for those who use tools
 
             return failure(error)
 

@@ -10,12 +10,17 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
-from holdfast.context.known import Known, fitting, known, place, run_notes
-from holdfast.context.oversize import Placeholders
-from holdfast.context.prompt import build as build_prompt
-from holdfast.context.prompt import conversation
-from holdfast.context.recalled import at_most
-from holdfast.context.window import (
+from holdfast.compaction.explorer import Digest, resolved
+from holdfast.errors import BudgetExceeded, InvalidInput
+from holdfast.logs import logged
+from holdfast.messages.media import has_media
+from holdfast.messages.normalize import check_list, ready
+from holdfast.prompt.build import build as build_prompt
+from holdfast.prompt.build import conversation
+from holdfast.prompt.knowledge_block import Known, fitting, known, place, run_notes
+from holdfast.prompt.oversize import Placeholders
+from holdfast.prompt.recall_block import at_most
+from holdfast.prompt.window import (
     SUMMARISED,
     Policy,
     choose_window,
@@ -25,20 +30,15 @@ from holdfast.context.window import (
     with_tail,
     within,
 )
-from holdfast.digest import Digest, resolved
-from holdfast.errors import BudgetExceeded, InvalidInput
-from holdfast.incoming import check_list, ready
-from holdfast.logs import logged
-from holdfast.pad import Pad
 from holdfast.run import Run, current_run
-from holdfast.store import jobs, log, prompted, records, sessions, snapshots, summaries
+from holdfast.safety.masking import Secrets, is_masked, masked_hit
+from holdfast.scratchpad import Pad
+from holdfast.store import jobs, log, prompt_receipts, records, sessions, snapshots, summaries
 from holdfast.store.database import repeated
+from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Outline, Wanted
-from holdfast.store.rows import from_micros, to_micros
 from holdfast.store.snapshots import Snapshot
-from holdfast.text.masking import Secrets, is_masked, masked_hit
-from holdfast.text.media import has_media
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shown
 from holdfast.text.tokens import estimate_tokens, message_tokens
@@ -67,11 +67,11 @@ from holdfast.types import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.learn.results import Extraction
-    from holdfast.llm import LLM
+    from holdfast.learning.results import Extraction
+    from holdfast.llm.model import LLM
     from holdfast.memory import Memory
-    from holdfast.opened import Opened
-    from holdfast.recall.search import OneRead
+    from holdfast.runtime import Opened
+    from holdfast.search.search import OneRead
 
 Images = Literal["keep", "placeholder"]
 IMAGES: tuple[Images, ...] = get_args(Images)
@@ -224,7 +224,7 @@ class Chat(Digest):
             budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None for that of
                 the policy, 8,000 by default.
             tail: the newest messages that are there whatever they cost; None leaves that to the policy.
-            policy: how to choose, with its own budget; see `holdfast.context.window`. None for that of
+            policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
                 `Memory(policy=…)` with this budget: by default `Lossless`, which shows the summaries and all messages
                 after them while that fits, and never less than the newest message.
 
@@ -406,8 +406,8 @@ class Chat(Digest):
             budget,
             type(policy).__name__,
             asdict(policy),
-            prompted.digest(system),
-            prompted.digest(query or ""),
+            prompt_receipts.digest(system),
+            prompt_receipts.digest(query or ""),
             tuple(one.id for one in prompt.window.summaries),
             tuple(_reference(hit) for hit in prompt.hits),
         )
@@ -421,7 +421,7 @@ class Chat(Digest):
             return
         opened.show(space, self._id, receipt.hits)
         if exists:
-            prompted.note(opened.database, space, self._id, opened.worker, receipt, snapshot.epoch)
+            prompt_receipts.note(opened.database, space, self._id, opened.worker, receipt, snapshot.epoch)
         opened.hold(space, self._id, None if exists else receipt)
 
     def receipts(self, limit: int | None = None) -> list[Receipt]:
@@ -434,7 +434,7 @@ class Chat(Digest):
             InvalidInput: a negative limit.
 
         """
-        return prompted.read(
+        return prompt_receipts.read(
             self._memory._open.database,  # noqa: SLF001 - as above
             self._memory.scope.space,
             self._id,
@@ -448,8 +448,8 @@ class Chat(Digest):
         """
         opened = self._memory._open  # noqa: SLF001 - as above
         if query is not None:
-            from holdfast.recall.question import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
-            from holdfast.recall.wanted import Wanted  # noqa: PLC0415 - as above
+            from holdfast.search.filters import Wanted  # noqa: PLC0415 - as above
+            from holdfast.search.query import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
 
             if has_words(query):
                 return opened.search.one_read(self._memory.scope, Wanted())
@@ -478,8 +478,8 @@ class Chat(Digest):
         """
         if read is None or query is None:
             return []
-        from holdfast.recall.question import parse  # noqa: PLC0415 - as above
-        from holdfast.recall.wanted import check  # noqa: PLC0415 - as above
+        from holdfast.search.filters import check  # noqa: PLC0415 - as above
+        from holdfast.search.query import parse  # noqa: PLC0415 - as above
 
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}

@@ -96,7 +96,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("insight"),
     Kind("lesson"),
     Kind("episode", one_per="chat", longest=2_000),
-    Kind("file"),  # its target is its path; see `holdfast.agents.files`
+    Kind("file"),  # its target is its path; see `holdfast.tools.files`
 )
 
 

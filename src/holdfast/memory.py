@@ -9,29 +9,29 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from holdfast.acting import current
 from holdfast.chat import Chat
-from holdfast.context.window import Lossless, Policy, check_policy
 from holdfast.errors import InvalidInput
 from holdfast.kinds import Kind, table
-from holdfast.learner import Learner
+from holdfast.learning.service import Learner
 from holdfast.logs import logged
-from holdfast.opened import Opened
-from holdfast.pad import Pad
+from holdfast.prompt.window import Lossless, Policy, check_policy
+from holdfast.records.view import At
+from holdfast.runtime import Opened
+from holdfast.safety.masking import check_name_is_open
+from holdfast.scratchpad import Pad
 from holdfast.store import sessions
 from holdfast.store.database import Durability, check_location, open_database
 from holdfast.store.pads import Place
-from holdfast.text.masking import check_name_is_open
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_key, check_name
-from holdfast.view import At
+from holdfast.types.acting_as import current
 
 if TYPE_CHECKING:
-    from holdfast.agents.tools import Style, Tool
     from holdfast.aio import AsyncMemory
-    from holdfast.learn.policy import Learning
-    from holdfast.learn.verdict import Guard
-    from holdfast.llm import Model
+    from holdfast.learning.guard_job import Guard
+    from holdfast.llm.model import Model
+    from holdfast.settings import Learning
+    from holdfast.tools.tool import Style, Tool
 
 
 def _now() -> datetime:
@@ -39,7 +39,7 @@ def _now() -> datetime:
 
 
 def _asked(guard: Guard) -> Model:
-    from holdfast.learn.verdict import model_of  # noqa: PLC0415 - only for those who have a guard
+    from holdfast.learning.guard_job import model_of  # noqa: PLC0415 - only for those who have a guard
 
     return model_of(guard)
 
@@ -66,7 +66,7 @@ class Memory(Learner):
         kinds: rows of policy for kinds of your own, or in place of those of `holdfast.kinds`.
         learning: how it learns in the background, and the limits of what models may be asked; see `holdfast.Learning`.
         policy: how windows are made, prompts with them, and chats compacted, where none is named there; see
-            `holdfast.context.window`. A budget that is named there is taken in place of its own. None for `Lossless()`.
+            `holdfast.prompt.window`. A budget that is named there is taken in place of its own. None for `Lossless()`.
         admin: whether a handle of one user may act for other users: `scoped(user=…)`, `chats(user=…)`, `erase(user=…)`,
             `work(everyone=True)`. Without it these raise Denied; a handle that names no user may scope to any. This is a
             guard against mistakes, such as a name from a request in the wrong place, not against code that holds the
@@ -107,7 +107,7 @@ class Memory(Learner):
         )
         policy = Lossless() if policy is None else check_policy(policy)
         known = table(kinds)
-        from holdfast.learn.policy import Learning  # noqa: PLC0415 - not needed to import all the rest
+        from holdfast.settings import Learning  # noqa: PLC0415 - not needed to import all the rest
 
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
@@ -277,7 +277,7 @@ class Memory(Learner):
             InvalidInput: the key has less than 16 bytes or more than 64.
 
         """
-        from holdfast.recall.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
+        from holdfast.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
 
         database = self._open.database
         with database.one_read():
@@ -297,8 +297,8 @@ class Memory(Learner):
             Damaged: the database cannot be read whole; `holdfast salvage` saves what can be.
 
         """
-        from holdfast.recall.verify import verify_copy  # noqa: PLC0415 - loads numpy, which most programs never need
-        from holdfast.store.newfile import new_file  # noqa: PLC0415 - only for those who copy
+        from holdfast.store.atomic_file import new_file  # noqa: PLC0415 - only for those who copy
+        from holdfast.verify import verify_copy  # noqa: PLC0415 - loads numpy, which most programs never need
 
         with new_file(Path(check_location(path)).absolute()) as draft:
             self._open.database.copy(str(draft))
@@ -318,7 +318,7 @@ class Memory(Learner):
 
         A call takes JSON and gives JSON, and never raises: what goes wrong is a result that says what is possible. Tools
         of a chat stay with the user and the agent that they were made for, whoever acts later, as the chat does. See
-        `holdfast.agents.exports` for the forms that model providers take, `holdfast.agents.presets` for other sets.
+        `holdfast.tools.exports` for the forms that model providers take, `holdfast.tools.presets` for other sets.
 
         Args:
             chat: the session in which the agent acts: what it learns was learned there, and what it is shown is not
@@ -336,7 +336,7 @@ class Memory(Learner):
                 or a chat of another user or database.
 
         """
-        from holdfast.agents.tools import tools_for  # noqa: PLC0415 - only for those who use tools
+        from holdfast.tools.tool import tools_for  # noqa: PLC0415 - only for those who use tools
 
         inner = getattr(chat, "__wrapped__", chat)  # one that is traced as well
         if isinstance(inner, Chat) and not self._holds(inner):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
-from holdfast.pad import Pad
+from holdfast.scratchpad import Pad
 from holdfast.store import records, runs
 from holdfast.store.pads import Place
 from holdfast.store.records import NOW, Wanted
@@ -15,8 +15,8 @@ from holdfast.types import Record, Writer, check_flag, check_name
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat, Format, Images
-    from holdfast.context.window import Policy
-    from holdfast.text.masking import Secrets
+    from holdfast.prompt.window import Policy
+    from holdfast.safety.masking import Secrets
     from holdfast.types import Prompt
 
 _CURRENT: ContextVar[tuple[Run, ...]] = ContextVar("holdfast_run", default=())

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks import keeping
-from holdfast.context.extract import extract
-from holdfast.context.passages import passages
+from holdfast.compaction.extract import extract
 from holdfast.errors import InvalidInput
+from holdfast.text.message_text import passages
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
 

@@ -18,8 +18,8 @@ from benchmarks.measurement import COLUMNS
 from benchmarks.scripted import OBSERVATIONS, Line, Scripted, lines
 from holdfast import Memory, Message, Record
 from holdfast.errors import InvalidInput
-from holdfast.learn import observe, ranking
-from holdfast.learn.prompting import load
+from holdfast.learning import extraction_prompt, ranking
+from holdfast.llm.prompt_files import load
 from holdfast.text.tokens import estimate_tokens
 
 TINY = LearningPlan(rounds=1, block=2, calm=1, pause=0.001, wait=0.01, settling=2)
@@ -130,14 +130,14 @@ def test_the_command_prints_tables_or_json(sessions: Path) -> None:
 # The model
 
 
-def whole(messages: Sequence[Message]) -> observe.Part:
-    (part,) = observe.parts(messages, estimate_tokens, 100_000)
+def whole(messages: Sequence[Message]) -> extraction_prompt.Part:
+    (part,) = extraction_prompt.parts(messages, estimate_tokens, 100_000)
     return part
 
 
-def observed(model: Scripted, messages: Sequence[Message] = CHAT) -> observe.Reading:
-    asked = observe.question(whole(messages), load("observe"), step="monday", type="session")
-    return observe.read(model(asked.prompt), whole(messages), messages)
+def observed(model: Scripted, messages: Sequence[Message] = CHAT) -> extraction_prompt.Reading:
+    asked = extraction_prompt.question(whole(messages), load("observe"), step="monday", type="session")
+    return extraction_prompt.read(model(asked.prompt), whole(messages), messages)
 
 
 def test_observations_quote_the_messages_they_come_from() -> None:

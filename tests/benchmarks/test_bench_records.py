@@ -17,7 +17,7 @@ from benchmarks.records import RecordsLab, RecordsPlan
 from benchmarks.sentences import Sentences
 from holdfast import Memory
 from holdfast.errors import InvalidInput
-from holdfast.text import guard
+from holdfast.safety import guard
 
 TINY = RecordsPlan(
     records=60,

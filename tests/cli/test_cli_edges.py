@@ -141,7 +141,7 @@ from holdfast.cli import app, main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
     app(["demo"], standalone_mode=False)
     app(["chats", "--db", "/nowhere/x"], standalone_mode=False)
-    import holdfast.cli.progress, holdfast.io.export, platformdirs.unix
+    import holdfast.cli.render.progress, holdfast.io.export, platformdirs.unix
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 main()

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from holdfast import Memory, errors
 from holdfast.cli import app
-from holdfast.cli.wording import in_options
+from holdfast.cli.render.wording import in_options
 
 ONLY = "Of user 'ada', the only one here.\n"
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Memory
-from holdfast.cli.excerpt import WIDTH, excerpt
-from holdfast.cli.messages import cut
-from holdfast.cli.screen import Screen, count, read_end, read_time, safe, size, when
+from holdfast.cli.render.excerpt import WIDTH, excerpt
+from holdfast.cli.render.messages import cut
+from holdfast.cli.render.screen import Screen, count, read_end, read_time, safe, size, when
 from holdfast.text.snippet import find
 
 HOSTILE = (

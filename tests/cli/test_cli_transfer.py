@@ -202,7 +202,8 @@ def test_short_output_into_a_closed_pipe(cli: Cli, words: list[str]) -> None:
 
 _STOPS_AFTER_THE_FIRST_FILE = """
 import signal, sys, time
-from holdfast.cli import main, progress
+from holdfast.cli import main
+from holdfast.cli.render import progress
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what runs behind it ignore this signal
 def stop(self, path, messages):
     print("ready", flush=True)

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from holdfast import Message, Summary
 from holdfast.chat import Chat
-from holdfast.context.plan import Compaction
-from holdfast.context.window import Lossless
+from holdfast.compaction.plan import Compaction
+from holdfast.prompt.window import Lossless
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 _FILLER = "Then it rests for a while. "

@@ -9,9 +9,9 @@ import pytest
 from compaction_chats import policy, tell
 
 from holdfast import Damaged, InvalidInput, Memory, Message, ToolCall
-from holdfast.context.passages import passages
-from holdfast.context.ring import RingBuffer
-from holdfast.context.window import Lossless, SummaryBuffer
+from holdfast.compaction.recent_turns import RingBuffer
+from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.text.message_text import passages
 from holdfast.text.snippet import snippet
 
 MEGABYTE = 1_000_000

@@ -12,7 +12,7 @@ from compaction_chats import START, Scribe, in_turn, minute, policy, tell, words
 
 from holdfast import Hit, InvalidInput, Memory, Message
 from holdfast.chat import Chat
-from holdfast.context.window import SummaryBuffer
+from holdfast.prompt.window import SummaryBuffer
 
 QUERIES = ("crane7", "Which box is on pier3?", "quokka", "lifts", "harbour quokka crane12", "1 March 2025")
 

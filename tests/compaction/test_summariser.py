@@ -23,7 +23,7 @@ from compaction_chats import (
 
 from holdfast import Memory, Message, Summary, ToolCall
 from holdfast.chat import Chat
-from holdfast.context.window import Lossless
+from holdfast.prompt.window import Lossless
 from holdfast.text.tokens import estimate_tokens
 
 

@@ -30,8 +30,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from holdfast import CompactionResult, InvalidInput, Memory, ModelFailed
 from holdfast.aio import AsyncChat
 from holdfast.chat import Chat
-from holdfast.context.window import LastN, SummaryBuffer
-from holdfast.llm import LLM
+from holdfast.llm.model import LLM
+from holdfast.prompt.window import LastN, SummaryBuffer
 from llm_server import Body, Server, completion, prompt_of, refusal
 
 PATIENCE = 30  # seconds until a test that hangs says so

@@ -33,9 +33,9 @@ from tree_logs import (
 )
 
 from holdfast import Memory, Message
-from holdfast.context.compact import MODES, advance
-from holdfast.context.plan import Compaction
-from holdfast.context.window import Lossless, SummaryBuffer
+from holdfast.compaction.plan import Compaction
+from holdfast.compaction.tree import MODES, advance
+from holdfast.prompt.window import Lossless, SummaryBuffer
 
 HOW_MODELS = st.sampled_from(sorted(MODELS))
 MODE = st.sampled_from(MODES)

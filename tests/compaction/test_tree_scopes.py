@@ -10,8 +10,8 @@ from tree_logs import check_words, frontier_of
 
 from holdfast import InvalidInput, Memory, Message
 from holdfast.chat import Chat
-from holdfast.context.plan import Compaction
-from holdfast.context.window import Lossless
+from holdfast.compaction.plan import Compaction
+from holdfast.prompt.window import Lossless
 
 POLICY = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.1))
 

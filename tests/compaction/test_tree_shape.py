@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from holdfast import CompactionResult, Memory, Message, Summary
 from holdfast.chat import Chat
-from holdfast.context.plan import Compaction
-from holdfast.context.window import Lossless
-from holdfast.learn.policy import Learning, Limit
+from holdfast.compaction.plan import Compaction
+from holdfast.prompt.window import Lossless
+from holdfast.settings import Learning, Limit
 
 LIMITLESS = Compaction(calls=10**6, seconds=1e6)
 NOISE = 1.1 / 0.8  # between two summaries that a model filled as it may

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from holdfast import Chat, InvalidInput, Memory, NewerSchema, ToolCall
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
-from holdfast.store import whole
+from holdfast.store import space_rows
 from holdfast.store.database import migrations
 from holdfast.store.tables import tables
 from learning_scripts import SESSION, Clock
@@ -75,7 +75,7 @@ def written(memory: Memory, path: Path) -> Path:
 
 def all_rows(memory: Memory) -> Counter[str]:
     """Read every column of every table, but for what is derived or of its place."""
-    return Counter(json.dumps(item) for item in whole.read(memory._open.database, memory.scope.space))
+    return Counter(json.dumps(item) for item in space_rows.read(memory._open.database, memory.scope.space))
 
 
 def answers(memory: Memory) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_everything_comes_back_equal(memory: Memory, tmp_path: Path) -> None:
 
 def test_every_table_is_filled_by_what_is_compared(quick: Memory) -> None:
     fill(quick)
-    counted = Counter(table for table, _ in whole.read(quick._open.database, quick.scope.space))
+    counted = Counter(table for table, _ in space_rows.read(quick._open.database, quick.scope.space))
     assert counted.keys() >= set(tables()) - {"segments", "spend", "uses", "verdicts", "imports"}
 
 

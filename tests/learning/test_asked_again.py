@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.learn.question import Question, Unreadable
+from holdfast.llm.llm_request import Question, Unreadable
 
 ASKED = Question("observe", "What is worth knowing?", {"type": "object"}, "observe v1", 500)
 WHY = Unreadable("it is no JSON.")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from consolidating import OWN, answered, setting_of, texts
 from holdfast import Memory
-from holdfast.learn import consolidate
-from holdfast.learn.question import Unreadable
-from holdfast.learn.setting import Outcome
+from holdfast.learning import consolidate
+from holdfast.learning.job_context import Outcome
+from holdfast.llm.llm_request import Unreadable
 from holdfast.store import watermarks
 from holdfast.store.jobs import Held, Lost
 from holdfast.types import Job

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from holdfast import Job, Memory, Message, Record, ToolCall
 from holdfast.events import Event, Events
-from holdfast.learn.episodes import plan
-from holdfast.learn.episodic import LONGEST
-from holdfast.learn.policy import Learning
-from holdfast.learn.question import Unreadable
-from holdfast.learn.setting import Outcome, Setting, Unit
+from holdfast.learning.episode_text import LONGEST
+from holdfast.learning.episodes import plan
+from holdfast.learning.job_context import Outcome, Setting, Unit
+from holdfast.llm.llm_request import Unreadable
+from holdfast.settings import Learning
 from holdfast.store import jobs, watermarks
 from holdfast.store.jobs import Lost
 from learning_scripts import Clock

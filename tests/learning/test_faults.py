@@ -18,9 +18,9 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 import holdfast
 from holdfast import Learning, Limit, Memory, ModelFailed, Record
-from holdfast.learn.policy import KINDS
-from holdfast.llm import LLM
-from holdfast.text import guard
+from holdfast.llm.model import LLM
+from holdfast.safety import guard
+from holdfast.settings import KINDS
 from holdfast.types import Job
 from learning_models import (
     CONSTRAINT,

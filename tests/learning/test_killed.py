@@ -15,7 +15,7 @@ from types import FrameType
 import pytest
 
 from holdfast import Closed, Learning, Memory
-from holdfast.learn.policy import KINDS
+from holdfast.settings import KINDS
 from holdfast.store import jobs as queue
 from holdfast.types import JobStatus
 from learning_models import PART, do, good, only, policy, prepare, serve, state, until_done
@@ -64,7 +64,7 @@ from urllib.request import Request, urlopen
 os.environ["OMP_NUM_THREADS"] = "1"
 sys.path.append(sys.argv[1])
 from holdfast import Learning, Memory
-from holdfast.llm import Answer
+from holdfast.llm.model import Answer
 from learning_scripts import Clock
 def ask(prompt):
     body = json.dumps({"messages": [{"role": "user", "content": prompt}]}).encode()
@@ -375,7 +375,7 @@ def test_closing_waits_for_the_unit_and_gives_the_rest_back(opener: Opener, kind
 def test_closing_does_not_wait_for_ever_and_gives_the_job_back(
     opener: Opener, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.opened.PATIENCE", 0.01)
+    monkeypatch.setattr("holdfast.runtime.PATIENCE", 0.01)
     memory = opener(policy(kind))
     prepare(memory, kind)
     thinks, may_go_on = Event(), Event()

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import Learning, Memory, Message, ToolCall
 from holdfast.kinds import Kind
-from holdfast.learn.prompting import load
+from holdfast.llm.prompt_files import load
 from learning_scripts import BACKUP, SESSION, TEXT, Clock, Model, failing, finding, hold, learned, offers, say
 
 pytestmark = pytest.mark.usefixtures("clock")

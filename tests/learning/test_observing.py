@@ -12,9 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Message, Role, ToolCall
-from holdfast.learn.observe import KINDS, SCHEMA, Observation, Part, parts, question, read, text_parts
-from holdfast.learn.prompting import Prompt, load
-from holdfast.learn.question import Unreadable
+from holdfast.learning.extraction_prompt import (
+    KINDS,
+    SCHEMA,
+    Observation,
+    Part,
+    parts,
+    question,
+    read,
+    text_parts,
+)
+from holdfast.llm.llm_request import Unreadable
+from holdfast.llm.prompt_files import Prompt, load
 from holdfast.text.tokens import estimate_tokens
 from programs import run
 
@@ -506,8 +515,8 @@ def test_whatever_is_answered_is_read_within_bounds(given: dict[str, object]) ->
 
 
 def test_none_of_it_is_heavy_to_import() -> None:
-    modules = "answers, observe, origin, prompting"
-    loaded = f"import sys\nfrom holdfast.learn import {modules}\nprint('numpy' in sys.modules, 'Stemmer' in sys.modules)"
+    modules = "from holdfast.llm import json_answers, prompt_files\nfrom holdfast.learning import extraction_prompt, echo_match"
+    loaded = f"import sys\n{modules}\nprint('numpy' in sys.modules, 'Stemmer' in sys.modules)"
     assert run(loaded).split() == ["False", "False"]
 
 

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import InvalidInput, Memory, ModelFailed, Record
-from holdfast.learn.prompting import load
-from holdfast.learn.question import Question, Unreadable
-from holdfast.learn.ranking import (
+from holdfast.learning.ranking import (
     CANDIDATES,
     STRATEGIES,
     Strategy,
@@ -24,6 +22,8 @@ from holdfast.learn.ranking import (
     rank,
     read,
 )
+from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.prompt_files import load
 from holdfast.types import Trust
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

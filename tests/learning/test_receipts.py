@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput, Memory, Receipt
-from holdfast.context.window import LastN, Lossless
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
+from holdfast.prompt.window import LastN, Lossless
 from learning_scripts import hold, texts
 from programs import run
 

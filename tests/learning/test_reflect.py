@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from holdfast import Conflict, Kind, Memory, Message, Scope, ToolCall
 from holdfast.events import Event, Events
-from holdfast.learn import reflect
-from holdfast.learn.intake import Intake
-from holdfast.learn.policy import Learning
-from holdfast.learn.question import Question, Unreadable
-from holdfast.learn.setting import Outcome, Setting, Unit
+from holdfast.learning import reflect
+from holdfast.learning.job_context import Outcome, Setting, Unit
+from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.records.intake import Intake
+from holdfast.settings import Learning
 from holdfast.store import jobs, watermarks
 from holdfast.store.jobs import Lost
 

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast import Event, InvalidInput, Job, Learning, Limit, Memory, Record, WorkResult
 from holdfast.events import NAMES
-from holdfast.learn.policy import KINDS
+from holdfast.settings import KINDS
 from learning_scripts import (
     SESSION,
     START,

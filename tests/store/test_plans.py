@@ -14,7 +14,7 @@ import pytest
 from test_statements import OURS
 
 from holdfast import Chat, Memory
-from holdfast.context.window import SummaryBuffer
+from holdfast.prompt.window import SummaryBuffer
 from holdfast.store import postgres
 from holdfast.store.database import Row, Value
 

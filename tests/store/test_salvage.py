@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from holdfast import Damaged, InvalidInput, Memory
-from holdfast.store import whole
-from holdfast.store.pages import Found, Pages
+from holdfast.store import space_rows
 from holdfast.store.salvage import salvage
+from holdfast.store.sqlite_pages import Found, Pages
 from holdfast.text.references import read_reference
 from programs import start
 
@@ -94,7 +94,11 @@ def test_of_a_sound_file_everything_is_saved(sound: Path, tmp_path: Path) -> Non
     ):
         skipped = {"spaces"}
         both = [
-            [item for item in whole.read(memory._open.database, memory.scope.space) if item[0] not in skipped]
+            [
+                item
+                for item in space_rows.read(memory._open.database, memory.scope.space)
+                if item[0] not in skipped
+            ]
             for memory in (one, new)
         ]
         assert both[0] == both[1]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.text import analyze, dates, related
+from holdfast.text import analyze, dates, synonyms
 
 FORMS = ("NFC", "NFD")
 
@@ -315,7 +315,7 @@ def test_the_memory_for_words_is_bounded() -> None:
 # What the documentation says
 
 
-@pytest.mark.parametrize("module", [analyze, dates, related])
+@pytest.mark.parametrize("module", [analyze, dates, synonyms])
 def test_the_examples_of_the_documentation_are_true(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
     assert doctest.testmod(module).attempted > 0

@@ -13,8 +13,8 @@ import tiktoken
 from tiktoken import registry
 
 from holdfast import InvalidInput, Memory, MissingExtra, Unavailable
-from holdfast.agents.tools import tools_for
 from holdfast.text.tokens import counter
+from holdfast.tools.tool import tools_for
 from programs import run
 
 URL = "http://127.0.0.1:9/tables/paper.tiktoken"  # nobody listens there

@@ -4,10 +4,10 @@ import time
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 
-from holdfast.cli.finding import described, show_hit
+from holdfast.cli.chats import known_chats, show_account, show_omitted
+from holdfast.cli.find import described, show_hit
 from holdfast.cli.options import Options
-from holdfast.cli.reading import known_chats, show_account, show_omitted
-from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.screen import Screen, answer, count, plain, when
 from holdfast.demo import Question, questions, sessions
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory

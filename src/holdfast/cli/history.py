@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.given import KIND_NAMES, By, Point, read_point
+from holdfast.cli.arguments import KIND_NAMES, By, Point, read_point
 from holdfast.cli.options import Options
-from holdfast.cli.records import called, change_of, show_change
-from holdfast.cli.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.record_lines import called, change_of, show_change
+from holdfast.cli.render.screen import Screen, answer, count, plain, when
 from holdfast.memory import Memory
+from holdfast.records.view import View
 from holdfast.types import Change, Record
-from holdfast.view import View
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from holdfast.agents.install import CLIENTS
-from holdfast.cli.installing import install
+from holdfast.cli.install import install
 from holdfast.cli.options import Options
-from holdfast.cli.screen import Screen
+from holdfast.cli.render.screen import Screen
 from holdfast.errors import InvalidInput, Unavailable
+from holdfast.integrations.mcp.install import CLIENTS
 
 TOKEN = "HOLDFAST_MCP_TOKEN"  # noqa: S105 - the name of a variable
 HOST, PORT = "127.0.0.1", 8765
@@ -147,7 +147,7 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
         screen.say("Waiting for a client on standard input. Ctrl-C ends it.")
         screen.say(f"→ Clients start it themselves: {options.line('mcp', '--install', 'CLIENT')}")
     with _prepared():
-        from holdfast.agents.mcp import make_server  # noqa: PLC0415 - the SDK takes half a second to import
+        from holdfast.integrations.mcp.server import make_server  # noqa: PLC0415 - the SDK takes half a second to import
 
     # The SDK reads standard input on a thread that it waits for, so an interrupt would change nothing before the next
     # line. To end at once harms nothing: what is written is written in transactions.
@@ -175,8 +175,8 @@ def _serve_http(
     remote: bool,
 ) -> None:
     with _prepared():
-        from holdfast.agents import mcp_http  # noqa: PLC0415 - as above
-        from holdfast.agents.mcp import make_server  # noqa: PLC0415 - as above
+        from holdfast.integrations.mcp import http as mcp_http  # noqa: PLC0415 - as above
+        from holdfast.integrations.mcp.server import make_server  # noqa: PLC0415 - as above
 
     secret = mcp_http.new_token() if token is None else token
 

@@ -14,11 +14,11 @@ from typing import Annotated, ClassVar, Concatenate, ParamSpec, Self, TypeVar, c
 
 import typer
 
-from holdfast.cli.screen import Screen, count
-from holdfast.cli.wording import in_options
+from holdfast.cli.render.screen import Screen, count
+from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.memory import Memory
-from holdfast.text.masking import SECRETS, is_masked
+from holdfast.safety.masking import SECRETS, is_masked
 
 ENVIRONMENT = "HOLDFAST_DB"
 USER = "HOLDFAST_USER"

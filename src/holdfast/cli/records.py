@@ -1,206 +1,342 @@
-"""Records on a screen: what one says and where it is from, what became of it, what changed."""
+"""The commands for what is known: remember, records, replace, retract, profile, soul, constraints."""
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import sys
+from datetime import datetime
+from typing import Annotated
 
+import typer
+
+from holdfast.cli.arguments import (
+    KIND_NAMES,
+    At,
+    By,
+    Category,
+    ExpectedVersion,
+    Priority,
+    Tags,
+    end,
+    moment,
+    text_of,
+)
+from holdfast.cli.chats import messages_meant
 from holdfast.cli.options import Options
-from holdfast.cli.screen import Part, Screen, answer, count, plain, when
-from holdfast.memory import Memory
-from holdfast.text.references import write_reference
-from holdfast.text.shorten import shorten_line
-from holdfast.types import Change, Record, Wording
+from holdfast.cli.render.record_lines import called, outcome, report, show_history, show_record, show_table
+from holdfast.cli.render.screen import Screen, answer, plain, when
+from holdfast.records.view import View
 
-_SHORT = 160  # characters of a text in a list
-_QUOTE = "quote"  # of the metadata, the words that a record rests on
+_Text = Annotated[
+    list[str],
+    typer.Argument(metavar="TEXT", help="What is known; no quotes needed. `-` reads standard input."),
+]
+_Since = Annotated[
+    datetime | None, typer.Option(parser=moment, metavar="DATE", help="True from this date or time on.")
+]
+_Until = Annotated[
+    datetime | None,
+    typer.Option(parser=end, metavar="DATE", help="True up to the end of this date, or before this time."),
+]
+_ValidAt = Annotated[
+    datetime | None,
+    typer.Option(parser=moment, metavar="DATE", help="Only what is true in the world at this time."),
+]
+_OfKind = Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")]
+_WithTag = Annotated[
+    list[str] | None, typer.Option(metavar="TAG", help="Only with this tag; of several, one is enough.")
+]
+_What = "The id of a record, or a part of its text that is in no other."
+_OneKind = Annotated[str | None, typer.Option(help=f"Only among those of this kind: {KIND_NAMES}.")]
+_Kind = Annotated[str, typer.Option(help=f"What kind of thing it is: {KIND_NAMES}.")]
+_Target = Annotated[
+    str | None, typer.Option(help="What a fact is about: user or env. Of a note: session or plan.")
+]
+_Source = Annotated[str, typer.Option(help="Where it comes from, such as a document or a goal.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a text: the record, what it said before, and whether anything was written at all."""
+def remember(
+    options: Options,
+    *,
+    text: _Text,
+    kind: _Kind = "fact",
+    target: _Target = None,
+    category: Category = "",
+    tag: Tags = None,
+    priority: Priority = None,
+    source: _Source = "",
+    since: _Since = None,
+    until: _Until = None,
+    chat: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."
+        ),
+    ] = None,
+    by: By = "user",
+) -> None:
+    """Store one thing that is known, and say what became of it.
 
-    record: Record
-    before: str | None
-    written: bool
+    A fact is compared with those that are there: it is new, was known already, or takes the place of what one said.
+    Credentials are cut out. For example: holdfast remember I live in Lisbon --category home
+    """
+    said = text_of(text)
+    with options.open(create=True) as memory:
+        version = memory.version()
+        in_messages = None if chat is None else messages_meant(memory, chat)
+        record = memory.remember(
+            said,
+            kind,
+            target=target,
+            category=category,
+            tags=tag or (),
+            priority=priority,
+            source=source,
+            since=since,
+            until=until,
+            chat=in_messages.chat if in_messages else chat,
+            messages=(in_messages.first, in_messages.last) if in_messages else None,
+            by=by,
+        )
+        done = outcome(memory, record, version)
+    report(options, done)
 
 
-def outcome(memory: Memory, record: Record, since: int) -> Outcome:
-    """Find out what became of a record that was written after a version, or was not because it says so already."""
-    if record.version <= since:
-        return Outcome(record, record.text, written=False)
-    return Outcome(record, change_of(memory, record).before, written=True)
+def records(
+    options: Options,
+    *,
+    identity: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
+    ] = None,
+    kind: _OfKind = None,
+    category: Annotated[str | None, typer.Option(help="Only of this category.")] = None,
+    tag: _WithTag = None,
+    text: Annotated[str | None, typer.Option(help="Only with this in the text or the category.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
+    ] = None,
+    chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")] = None,
+    valid_at: _ValidAt = None,
+    at: At = None,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
+) -> None:
+    """List what is known, the oldest first, or show one record with where it is from and what it was before.
 
-
-def change_of(memory: Memory, record: Record) -> Change:
-    """Read the change that made this version of a record."""
-    return memory.scoped(agent="").at(record.version).changes(id=record.id, limit=1)[0]
-
-
-def report(options: Options, done: Outcome) -> None:
-    """Answer with what became of a text."""
+    For example: holdfast records --kind fact --text lisbon
+    """
+    filters = {"kind": kind, "category": category, "text": text, "target": target, "chat": chat}
+    with options.open() as memory:
+        view: View = at.view(memory) if at else memory
+        if identity is not None:
+            _one(options, at.view(memory) if at else memory.at(memory.version()), identity)
+            return
+        found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
+    shown, more = found[:limit], len(found) > limit
     if options.json:
-        answer({"record": plain(done.record), "before": done.before, "written": done.written})
+        answer({"records": plain(shown), "more": more})
+    elif shown:
+        show_table(Screen(), shown)
+        if more:
+            Screen().say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+    else:
+        _say_nothing(options, filtered=any((*filters.values(), tag, valid_at, at, offset, options.agent)))
+
+
+def _one(options: Options, view: View, identity: str) -> None:
+    """Show one record; by a view of a version, because a look from outside is no use of a note."""
+    found, changes = view.get(identity), view.changes(id=identity)
+    if found and not changes:  # named by its kind
+        changes = view.changes(id=found.id)
+    if options.json:
+        answer({"record": plain(found), "versions": plain(changes)})
         return
     screen = Screen()
-    _show_outcome(screen, done)
-    if done.record.action == "quarantine":
-        release = options.line("quarantine", "--release", done.record.id)
-        screen.say(f"→ It is in no recall and no prompt until the user lets it out: {release}")
-    elif "secret" in done.record.flags and done.written:
-        screen.say(("A credential was cut out of it before it was stored.", "yellow"))
-    if done.record.action == "retract":
-        screen.say((f"Bring it back: {options.line('undo')}", "dim"))
-
-
-def _show_outcome(screen: Screen, done: Outcome) -> None:
-    record = done.record
-    what = f" {called(record.kind, record.target)} {record.id}: "
-    if not done.written:
-        screen.say("Nothing to change:", what, "it says so already.")
-    elif record.action == "duplicate":
-        said = f"Already known, now said {count(record.evidence, 'time')}:"
-        screen.say((said, "bold"), what, short(record.text))
-    elif record.action == "quarantine":
-        screen.say(("In quarantine:", "bold yellow"), what, record.why)
+    if found:
+        show_record(screen, found, options)
+    elif changes:
+        last = changes[0]
+        screen.say(f"{identity} is no more: {last.action} by {last.by}, {when(last.at)}.")
     else:
-        done_so = _DONE.get(record.action, record.action.capitalize())
-        why = f"  ({record.why})" if record.why else ""
-        after = None if record.retracted else record.text
-        screen.say((f"{done_so}:", "bold"), what, *step(done.before, after), (why, "dim"))
+        screen.say(f"There is no record {identity!r}{options.whose()} here.")
+        screen.say(f"→ {options.others() or '`holdfast records` lists those there are, with their ids.'}")
+        return
+    show_history(screen, changes)
 
 
-_DONE = {"add": "Added", "update": "Updated", "replace": "Replaced", "retract": "Retracted", "release": "Released", "discard": "Discarded"}  # fmt: skip
+def _say_nothing(options: Options, *, filtered: bool) -> None:
+    screen = Screen()
+    screen.say(f"No records{options.whose()} here.")
+    if filtered:
+        screen.say("→ Try fewer filters; `holdfast records` lists all there are.")
+    else:
+        screen.say(f"→ {options.others() or 'Store something: `holdfast remember TEXT…`.'}")
 
 
-def called(kind: str, target: str = "") -> str:
-    """Name what a record is."""
-    return f"{kind} ({target})" if target else kind
+def replace(
+    options: Options,
+    *,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=_What)],
+    text: Annotated[
+        list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
+    ],
+    kind: _OneKind = None,
+    category: Category = "",
+    tag: Tags = None,
+    priority: Annotated[
+        int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")
+    ] = None,
+    source: _Source = "",
+    since: _Since = None,
+    until: _Until = None,
+    by: By = "user",
+    expected_version: ExpectedVersion = None,
+) -> None:
+    """Give one record another text; the former one stays in its history.
+
+    Everything else stays as it was unless it is given.
+    For example: holdfast replace lisbon I live in Porto
+    """
+    said = text_of(text)
+    with options.open() as memory:
+        version = memory.version()
+        record = memory.replace(
+            what,
+            said,
+            kind=kind,
+            category=category,
+            tags=tag or (),
+            priority=priority,
+            source=source,
+            since=since,
+            until=until,
+            by=by,
+            expected_version=expected_version,
+        )
+        done = outcome(memory, record, version)
+    report(options, done)
 
 
-def short(text: str) -> str:
-    """Write a text as one line, cut at a word."""
-    return shorten_line(" ".join(text.split()), _SHORT)
+def retract(
+    options: Options,
+    *,
+    what: Annotated[list[str], typer.Argument(metavar="WHAT", help=_What)],
+    kind: _OneKind = None,
+    why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
+    by: By = "user",
+) -> None:
+    """Take one record back: it is in no list, no recall and no prompt any more, but in its history.
+
+    For example: holdfast retract I live in Lisbon --why "moved away"
+    """
+    _retract(options, " ".join(what), kind, why, by)
 
 
-def step(before: str | None, after: str | None) -> list[Part]:
-    """Write how a text changed, in one line; both sides show where they part."""
-    if before is None or after is None or before == after:
-        return [short(after if after is not None else before or "")]
-    return [(_from_where(before, after), "red"), " → ", (_from_where(after, before), "green")]
+def _retract(options: Options, what: str, kind: str | None, why: str, by: By) -> None:
+    with options.open() as memory:
+        version = memory.version()
+        done = outcome(memory, memory.retract(what, kind=kind, why=why, by=by), version)
+    report(options, done)
 
 
-def _from_where(text: str, other: str) -> str:
-    """Leave out a long beginning that both texts have."""
-    same = next(
-        (place for place, (one, two) in enumerate(zip(text, other, strict=False)) if one != two),
-        min(len(text), len(other)),
-    )
-    start = text.rfind(" ", 0, max(0, same - _SHORT // 4)) + 1 if same > _SHORT // 2 else 0
-    return ("…" if start else "") + short(text[start:])
+_WholeText = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT", help="The whole new text; `-` reads standard input. Without one, show what there is."
+    ),
+]
 
 
-def show_change(screen: Screen, change: Change) -> None:
-    """Print a change: its version, when, by whom, what was done to which record, the text, and why."""
-    chat = f" in {change.chat}" if change.chat else ""
-    screen.say(
-        (f"{change.version or '':>4}", "bold"),
-        (f"  {when(change.at)}  ", "dim"),
-        (change.by, "bold"),
-        f"  {change.action} {change.kind}{chat}  ",
-        (f"({change.id})", "dim"),
-        hang=6,
-    )
-    sign: Part = ("− ", "red") if change.after is None else ("+ ", "green") if change.before is None else ""
-    if change.version:
-        screen.say(sign, *step(change.before, change.after), indent=6)
-    if change.said and change.said != change.after:
-        screen.say(f"said: {short(change.said)}", indent=6)
-    if change.why:
-        screen.say((f"why: {change.why}", "dim"), indent=6)
+def profile(
+    options: Options,
+    *,
+    text: _WholeText = None,
+    expected_version: ExpectedVersion = None,
+    by: By = "user",
+) -> None:
+    """Show who the user is, or replace it as a whole.
+
+    For example: holdfast profile > profile.md, then holdfast profile - < profile.md
+    """
+    _whole_text(options, "profile", text, expected_version, by)
 
 
-def show_table(screen: Screen, records: Sequence[Record]) -> None:
-    """Print records as a table, with the columns that say something about any of them."""
-    columns: dict[str, list[str]] = {
-        "id": [one.id for one in records],
-        "kind": [called(one.kind, one.target) for one in records],
-        "text": [short(one.text) for one in records],
-        "category": [one.category for one in records],
-        "tags": [", ".join(one.tags) for one in records],
-        "priority": [str(one.priority) if one.priority != 5 else "" for one in records],
-        "said": [f"{one.evidence}×" if one.evidence > 1 else "" for one in records],
-        "true": [valid(one) for one in records],
-        "flags": [", ".join(flags(one)) for one in records],
-        "agent": [one.agent for one in records],
-        "by": [one.by for one in records],
-        "written": [when(one.created) for one in records],
-    }
-    shown = [name for name, cells in columns.items() if any(cells)]
-    screen.table(shown, list(zip(*(columns[name] for name in shown), strict=True)), whole="id")
+def soul(
+    options: Options,
+    *,
+    text: _WholeText = None,
+    expected_version: ExpectedVersion = None,
+    by: By = "user",
+) -> None:
+    """Show who the agent is, or replace it as a whole.
+
+    For example: holdfast soul You are brief and never flatter. --agent coach
+    """
+    _whole_text(options, "soul", text, expected_version, by)
 
 
-def valid(record: Record) -> str:
-    """Say when a record is true in the world; nothing if it always is."""
-    begins = f"from {when(record.since)}" if record.since else ""
-    ends = f"before {when(record.until)}" if record.until else ""
-    return " ".join(part for part in (begins, ends) if part)
+def _whole_text(options: Options, kind: str, words: list[str] | None, expected: int | None, by: By) -> None:
+    """Show or replace the one text of a kind. It is all that stdout gets, ready for a file; the rest is on stderr."""
+    if words:
+        said = text_of(words)
+        with options.open(create=True) as memory:
+            version = memory.version()
+            write = memory.set_profile if kind == "profile" else memory.set_soul
+            record = write(said, expected_version=expected, by=by)
+            done = outcome(memory, record, version)
+        report(options, done)
+        return
+    with options.open() as memory:
+        found = memory.get(kind)
+    aside = Screen(sys.stderr)
+    if options.json:
+        answer({"record": plain(found)})
+    elif found:
+        Screen().say(found.text)
+        aside.say(
+            (
+                f"{called(kind)} {found.id}, version {found.version}, {when(found.created)} by {found.by}",
+                "dim",
+            )
+        )
+    else:
+        aside.say(f"There is no {kind}{options.whose()} yet.")
+        usual = f"Write one: `holdfast {kind} TEXT…`, or `holdfast {kind} - < FILE`."
+        aside.say(f"→ {options.others() or usual}")
 
 
-def flags(record: Record) -> list[str]:
-    """Name what the guard found in a record, and whether it was let out of quarantine."""
-    return [*record.flags, *([record.trust] if record.trust != "trusted" else [])]
+def constraints(
+    options: Options,
+    *,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="A constraint to add; `-` reads standard input."),
+    ] = None,
+    remove: Annotated[str | None, typer.Option(metavar="ID|TEXT", help=f"Remove one: {_What}")] = None,
+    priority: Priority = None,
+    by: By = "user",
+) -> None:
+    """List the rules that every prompt shows, add one, or remove one. Only the user may change them.
 
-
-def learned(record: Record) -> str:
-    """Say where a record comes from."""
-    chat = f"chat {place(record)}" if record.chat else ""
-    sources = [part for part in (record.source, *record.sources) if part]
-    return ", ".join(part for part in (chat, *sources) if part)
-
-
-def place(record: Record | Wording) -> str:
-    """Name the chat that a record was learned in, and the messages; nothing if it was learned elsewhere."""
-    return write_reference(record.chat, *record.messages) if record.messages else record.chat
-
-
-def _again(one: Wording, text: str) -> str:
-    """Say in which words and messages a record was said again; no words where they are those of its text."""
-    words, where = "" if one.text == text else short(one.text), place(one)
-    return f"{words} ({where})" if words and where else words or where
-
-
-def show_record(screen: Screen, record: Record, options: Options) -> None:
-    """Print all of a record, and how to read the messages that it comes from."""
-    screen.say((called(record.kind, record.target), "bold"), (f"  ({record.id})", "dim"))
-    screen.say(record.text, indent=4)
-    screen.say("")
-    why = f": {record.why}" if record.why else ""
-    meta = {name: value for name, value in record.meta.items() if name != _QUOTE}
-    facts = {
-        "written": f"{when(record.created)} by {record.by}, version {record.version} ({record.action}{why})",
-        "learned": learned(record),
-        "quote": f"“{record.meta[_QUOTE]}”" if record.meta.get(_QUOTE) else "",
-        "said": f"{count(record.evidence, 'time')}",
-        "also": "; ".join(filter(None, dict.fromkeys(_again(one, record.text) for one in record.wordings))),
-        "true": valid(record),
-        "category": record.category,
-        "tags": ", ".join(record.tags),
-        "priority": f"{record.priority} of 10" if record.priority != 5 else "",
-        "flags": ", ".join(flags(record)),
-        "replaces": record.replaces,
-        "agent": record.agent,
-        "run": record.run,
-        "used": f"{count(record.uses, 'time')}, last {when(record.used)}" if record.uses else "",
-        "metadata": json.dumps(meta, ensure_ascii=False) if meta else "",
-    }
-    screen.facts(*((name, value) for name, value in facts.items() if value))
-    if record.chat and record.messages:
-        screen.say((f"Read what was said: {options.line('show', place(record))}", "dim"))
-
-
-def show_history(screen: Screen, changes: Iterable[Change]) -> None:
-    """Print the versions of a record, the newest first."""
-    screen.say("")
-    screen.say(("Versions", "bold"))
-    for change in changes:
-        show_change(screen, change)
+    For example: holdfast constraints Never plan runs on Mondays
+    """
+    if text and remove is not None:
+        raise typer.BadParameter("add one or remove one, not both at once.", param_hint="--remove")
+    if remove is not None:
+        _retract(options, remove, "constraint", "", by)
+        return
+    if text:
+        said = text_of(text)
+        with options.open(create=True) as memory:
+            version = memory.version()
+            done = outcome(memory, memory.remember(said, "constraint", priority=priority, by=by), version)
+        report(options, done)
+        return
+    with options.open() as memory:
+        found = memory.records(kind="constraint")
+    if options.json:
+        answer({"constraints": plain(found)})
+    elif found:
+        show_table(Screen(), found)
+    else:
+        screen = Screen()
+        screen.say(f"No constraints{options.whose()} yet.")
+        screen.say(f"→ {options.others() or 'Add one: `holdfast constraints TEXT…`.'}")

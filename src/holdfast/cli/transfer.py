@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from holdfast.cli.chats import the_chat
 from holdfast.cli.options import INTERRUPTED, Options, complain
-from holdfast.cli.reading import the_chat
-from holdfast.cli.screen import Screen, answer, count, listed, plain
+from holdfast.cli.render.screen import Screen, answer, count, listed, plain
 from holdfast.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def import_(
     the LoCoMo and RealMem data sets, and tells them by what is in them. Each message is stored once, however often it
     is imported. Exits with 1 when something could not be read, or stored; the rest is imported.
     """
-    from holdfast.cli.progress import Progress  # noqa: PLC0415 - only an import needs a progress bar
+    from holdfast.cli.render.progress import Progress  # noqa: PLC0415 - only an import needs a progress bar
     from holdfast.io.importing import import_paths  # noqa: PLC0415 - only an import needs the importers
 
     paths = paths or _claude_code_projects()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
-from holdfast import payload
 from holdfast.io.files import File, values
 from holdfast.io.found import Found, Session, Skip, found, text_of
+from holdfast.messages import formats
 
 if TYPE_CHECKING:
     from holdfast.types import Message
@@ -158,7 +158,7 @@ def _message(message: dict[str, object], key: str, at: object, call: _Json) -> M
         and tool.partition(".")[0] == text_of(call["name"]).partition(".")[0]
     ):
         fields["tool_call_id"] = call["id"]
-    return payload.parse(fields)
+    return formats.parse(fields)
 
 
 def _text(message: _Json) -> str:
@@ -167,7 +167,7 @@ def _text(message: _Json) -> str:
         return text_of(content)
     kind = text_of(content.get("content_type"))
     if kind in _REASONING_TYPES:
-        return payload.REASONING
+        return formats.REASONING
     parts = content.get("parts")
     texts = (
         [_part(part) for part in parts]

@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from holdfast import payload
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines
 from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.messages import formats
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def _message(entry: dict[str, object], line: int) -> Message:
     if not isinstance(inner, dict):
         raise InvalidInput("The line has no message.", "Skip it.")
     return replace(
-        payload.parse(inner),
+        formats.parse(inner),
         id=clean(text_of(entry.get("uuid"))) or stable_id(line, entry),
-        at=payload.read_time(entry.get("timestamp")),
+        at=formats.read_time(entry.get("timestamp")),
         raw=entry,
     )
 

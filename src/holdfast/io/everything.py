@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TextIO
 from holdfast.errors import InvalidInput, NewerSchema
 from holdfast.io.files import File, lines
 from holdfast.io.found import Skip
-from holdfast.store import whole
+from holdfast.store import space_rows
 from holdfast.store.database import migrations
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
-    from holdfast.store.whole import Restored
+    from holdfast.store.space_rows import Restored
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
@@ -44,7 +44,7 @@ def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
     written: Counter[str] = Counter()
     stream.write(json.dumps({**_SIGN, "schema": len(migrations())}) + "\n")
     with database.one_read():
-        for table, row in whole.read(database, memory.scope.space):
+        for table, row in space_rows.read(database, memory.scope.space):
             stream.write(json.dumps({"table": table, "row": row}) + "\n")
             written[table] += 1
     return written
@@ -89,7 +89,7 @@ def restore(memory: Memory, file: File) -> Restored:
         )
     bad: list[tuple[int, str]] = []
     database, space = memory._open.database, memory.scope.space  # noqa: SLF001 - a part of its memory
-    restored = whole.restore(database, space, _rows(file, bad))
+    restored = space_rows.restore(database, space, _rows(file, bad))
     restored.left_out += bad
     return restored
 

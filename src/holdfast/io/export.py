@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from holdfast import payload
 from holdfast.errors import InvalidInput
+from holdfast.messages import formats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ def _line(info: ChatInfo, message: Message, *, first: bool) -> dict[str, object]
     head: dict[str, object] = {"chat": info.id, "agent": info.agent}
     if first:
         head |= {"title": info.title, "archived": info.archived, "about": _about(info)}
-    return head | payload.export(message)
+    return head | formats.export(message)
 
 
 def _about(info: ChatInfo) -> dict[str, object]:

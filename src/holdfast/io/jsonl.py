@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast import payload
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines, values
 from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.messages import formats
 from holdfast.store.sessions import label
 
 if TYPE_CHECKING:
@@ -93,5 +93,5 @@ def _label(about: object) -> Label | None:
 
 
 def _message(value: dict[str, object], position: int) -> Message:
-    message = payload.parse(value)
+    message = formats.parse(value)
     return message if message.id else replace(message, id=stable_id(position, value))

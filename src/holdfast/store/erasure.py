@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput, Unavailable
-from holdfast.store import imports, jobs, prompted, records, segments, summaries
+from holdfast.store import imports, jobs, prompt_receipts, records, segments, summaries
 from holdfast.store.checksums import resealed, seal
 from holdfast.store.database import repeated
-from holdfast.store.receipts import FILE
+from holdfast.store.erasure_receipts import FILE
+from holdfast.store.message_rows import from_micros
 from holdfast.store.records import Writing
-from holdfast.store.rows import from_micros
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
 
@@ -186,7 +186,7 @@ class _Erasing:
                 "chat = :chat AND first <= :last AND last >= :first", chat=chat, first=first, last=last
             )
             self._unsay(chat, first, last)
-            prompted.erase(self._tx, self._space, chat, first, last)
+            prompt_receipts.erase(self._tx, self._space, chat, first, last)
             if texts:
                 self._update_session(chat, texts)
                 # Its episode told of them and is gone: it is written again, of what is left.
@@ -424,7 +424,7 @@ class _Erasing:
         """Take the names of what is gone from what prompts have shown; what was answered in view of it stays."""
         if not self._gone:
             return
-        prompted.unname(self._tx, self._space, self._gone)
+        prompt_receipts.unname(self._tx, self._space, self._gone)
         rows = self._tx.all(
             "SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL",
             space=self._space,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
 from holdfast.store.database import repeated
-from holdfast.store.rows import from_micros
+from holdfast.store.message_rows import from_micros
 from holdfast.types import Job, JobStatus
 
 if TYPE_CHECKING:

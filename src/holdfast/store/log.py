@@ -10,19 +10,19 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
-from holdfast.store import prompted
+from holdfast.safety.masking import FLAG, mask
+from holdfast.store import prompt_receipts
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated
-from holdfast.store.rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
+from holdfast.store.message_rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
 from holdfast.store.sessions import put_label
-from holdfast.text.masking import FLAG, mask
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Row, Value
-    from holdfast.store.prompted import Asked
+    from holdfast.store.prompt_receipts import Asked
     from holdfast.store.sessions import Label
     from holdfast.types import Scope
 
@@ -178,7 +178,7 @@ def _insert(
     seq, checksum = length - len(rows), sealer("messages", tx.key)
     answers = [n for n, row in enumerate(rows) if row["role"] == "assistant" and not row["shown"]]
     if answers:
-        shown = prompted.answered(tx, space, str(keys["chat"]), asked, seq + answers[0] + 1)
+        shown = prompt_receipts.answered(tx, space, str(keys["chat"]), asked, seq + answers[0] + 1)
         for n in answers if shown else ():
             rows[n]["shown"] = json.dumps(shown)
     for n, row in enumerate(rows, 1):

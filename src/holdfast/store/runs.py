@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
+from holdfast.safety.masking import check_name_is_open
 from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, read, writing
-from holdfast.text.masking import check_name_is_open
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
+from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
 from holdfast.store.database import open_database
+from holdfast.store.erasure_receipts import FILE
 from holdfast.store.log import call_key
-from holdfast.store.newfile import new_file
-from holdfast.store.pages import Cell, Found, Lost, Pages
-from holdfast.store.receipts import FILE
+from holdfast.store.space_rows import put
+from holdfast.store.sqlite_pages import Cell, Found, Lost, Pages
 from holdfast.store.tables import Column, Table, tables
-from holdfast.store.whole import put
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.errors import Damaged
 from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
-from holdfast.store.rows import from_micros, to_micros
+from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Change, Level, Summary
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Literal
 
-from holdfast.context.prompt import to_chat
-from holdfast.context.rendered import summary_message
 from holdfast.errors import InvalidInput
+from holdfast.prompt.build import to_chat
+from holdfast.prompt.summary_block import summary_message
 from holdfast.testing.ledger import Known, Ledger
 from holdfast.testing.log import Log, Part
 from holdfast.text.tokens import estimate_tokens

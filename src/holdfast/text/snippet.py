@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from holdfast.text import analyze
 from holdfast.text.clean import normalized
-from holdfast.text.related import related
+from holdfast.text.synonyms import related
 
 _LEAD = 100  # characters of a snippet before the first word that matched
 _READ = 200_000  # characters of a text that are looked at closely; more would be felt

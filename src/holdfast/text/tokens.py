@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput, MissingExtra, Unavailable
-from holdfast.text.media import has_media, media_tokens
+from holdfast.messages.media import has_media, media_tokens
 from holdfast.text.shorten import shown
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def counter(count: CountBy) -> CountTokens:
 def message_tokens(message: Message, count: CountTokens = estimate_tokens, *, images: bool = True) -> int:
     """Count a message as a model is billed for it: its text, its tool calls with their arguments, and an overhead.
 
-    Images, files and sound are estimated (see `holdfast.text.media`), unless they are left out.
+    Images, files and sound are estimated (see `holdfast.messages.media`), unless they are left out.
     """
     total = MESSAGE_OVERHEAD + count(message.content)
     if images and has_media(message.raw):

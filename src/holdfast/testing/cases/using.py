@@ -9,7 +9,7 @@ from holdfast.contract import Capability, capabilities
 from holdfast.testing.case import Whole, case, expect, said, same, shown, tell, texts
 
 if TYPE_CHECKING:
-    from holdfast.agents.tools import Tool
+    from holdfast.tools.tool import Tool
 
 NEEDS: dict[str, Capability] = {
     "recall": "recall",
@@ -41,7 +41,7 @@ NONSENSE: tuple[dict[str, object], ...] = (
 
 def tools(memory: Whole, chat: str | None = "c", **options: Any) -> dict[str, Tool]:
     """Make the tools of a provider, by their names."""
-    from holdfast.agents.tools import tools_for  # noqa: PLC0415 - only these cases need it
+    from holdfast.tools.tool import tools_for  # noqa: PLC0415 - only these cases need it
 
     return {tool.name: tool for tool in tools_for(memory, chat, **options)}
 

@@ -1,0 +1,176 @@
+"""What several commands are given: a text or standard input, who writes, a kind, a version or a date."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.render.screen import read_end, read_time
+from holdfast.errors import InvalidInput
+from holdfast.kinds import KINDS
+from holdfast.memory import Memory
+from holdfast.records.view import View
+from holdfast.text.references import Reference, read_reference, write_reference
+from holdfast.types import WRITERS
+from holdfast.types import Writer as Who
+
+MESSAGES = "N|N-N|CHAT#N-N"
+KIND_NAMES = ", ".join(kind.name for kind in KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A version of what is known, or a time."""
+
+    at: int | datetime
+
+    def view(self, memory: Memory) -> View:
+        """Look at what was known then."""
+        return memory.at(self.at)
+
+
+def _writer(text: str) -> str:
+    if text not in WRITERS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(WRITERS)}.")
+    return text
+
+
+def moment(text: str) -> datetime:
+    """Read from when on.
+
+    Raises:
+        typer.BadParameter: it is no time.
+
+    """
+    return _read(read_time, text)
+
+
+def end(text: str) -> datetime:
+    """Read until when; a day is meant with its end.
+
+    Raises:
+        typer.BadParameter: it is no time.
+
+    """
+    return _read(read_end, text)
+
+
+def _read(reader: Callable[[str], datetime], text: str) -> datetime:
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is no time: write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
+        ) from error
+
+
+def read_point(text: str) -> Point:
+    """Read a version, or a date, which stands for its end.
+
+    Raises:
+        typer.BadParameter: it is neither.
+
+    """
+    try:
+        return Point(int(text) if text.isdecimal() else read_end(text))
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is neither a version nor a date.") from error
+
+
+def read_message(text: str) -> Reference:
+    """Read which message is meant: 7, or chat#7; 0 stands before them all.
+
+    Raises:
+        typer.BadParameter: it is neither.
+
+    """
+    found = Reference("", 0, 0) if text == "0" else read_reference(text)
+    if found is None or found.first != found.last:
+        raise typer.BadParameter(f"{text!r} is neither a number of a message nor one such as monday#7.")
+    return found
+
+
+def message_of(chat: str, message: Reference | None) -> int | None:
+    """Give the number of a message of a chat.
+
+    Raises:
+        InvalidInput: it is of another chat.
+
+    """
+    if message is None:
+        return None
+    chat_of(message, chat)
+    return message.first
+
+
+def read_messages(text: str) -> Reference:
+    """Read which messages are meant: 3, 3-7, or chat#3-7.
+
+    Raises:
+        typer.BadParameter: it is none of these.
+
+    """
+    if (found := read_reference(text)) is None:
+        raise typer.BadParameter(
+            f"{text!r} is neither a number of a message nor a range such as 3-7 or monday#3-7."
+        )
+    return found
+
+
+def chat_of(messages: Reference, chat: str | None) -> str:
+    """Name the chat of some messages, which may be named beside them.
+
+    Raises:
+        InvalidInput: no chat is named, or two are.
+
+    """
+    named = messages.chat or chat
+    if not named:
+        raise InvalidInput("Messages belong to a chat.", "Pass --chat as well, or write them as CHAT#3-7.")
+    if chat not in (None, named):
+        what = write_reference(*messages)
+        raise InvalidInput(f"{what} belongs to another chat than {chat!r}.", "Name one chat.")
+    return named
+
+
+By = Annotated[
+    Who,
+    typer.Option(
+        parser=_writer,
+        metavar="WRITER",
+        help=f"Who writes; at a command line that is the user. One of {', '.join(WRITERS)}.",
+    ),
+]
+At = Annotated[
+    Point | None,
+    typer.Option(
+        parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."
+    ),
+]
+Tags = Annotated[list[str] | None, typer.Option(metavar="TAG", help="A tag; may be repeated.")]
+Category = Annotated[str, typer.Option(help="One word for what it belongs to.")]
+Priority = Annotated[
+    int | None, typer.Option(min=1, max=10, help="How important it is; 10 is the most, 5 the default.")
+]
+ExpectedVersion = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="VERSION", help="Only if this is still its version; 0 if there is none yet."),
+]
+
+
+def text_of(words: Sequence[str]) -> str:
+    """Join the words of a text; a lone `-` stands for what standard input has.
+
+    Raises:
+        InvalidInput: standard input is no text.
+
+    """
+    if list(words) != ["-"]:
+        return " ".join(words)
+    try:
+        return sys.stdin.read() if sys.stdin else ""
+    except UnicodeDecodeError as error:
+        raise InvalidInput("Standard input is no text.", f"Send it as {sys.stdin.encoding}.") from error

@@ -1,0 +1,316 @@
+"""The commands that read: chats, show, window."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from shlex import quote
+from typing import Annotated, cast
+
+import typer
+
+from holdfast.cli.arguments import message_of, read_message
+from holdfast.cli.options import Options, Reading
+from holdfast.cli.render.messages import show_messages
+from holdfast.cli.render.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.summaries import show_summaries
+from holdfast.errors import InvalidInput
+from holdfast.memory import Memory
+from holdfast.safety.masking import Secrets, mask_name, mask_values, masked_message, masked_summary
+from holdfast.text.references import Reference, read_reference, write_reference
+from holdfast.types import ChatInfo, Message, Prompt, Window
+
+ChatId = Annotated[str, typer.Argument(metavar="CHAT", help="The id of a chat; `holdfast chats` lists them.")]
+
+
+def chats(
+    options: Options,
+    *,
+    archived: Annotated[bool, typer.Option("--archived", help="Only chats that were put away.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Those that were put away as well.")] = False,
+    channel: Annotated[
+        str | None, typer.Option(help="Only chats of this channel; '' for those that have none.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
+) -> None:
+    """List the chats, the most recent first."""
+    with options.open() as memory:
+        listed = memory.chats(
+            archived=None if every else archived, channel=channel, limit=limit + 1, offset=offset
+        )
+        listed = list(map(_titled, listed))
+    shown, more = listed[:limit], len(listed) > limit
+    if options.json:
+        answer({"chats": plain(shown), "more": more})
+        return
+    screen = Screen()
+    if not shown:
+        where = f" of the channel {channel!r}" if channel else ""
+        screen.say(f"No {'archived ' if archived and not every else ''}chats{where}{options.whose()} here.")
+        others = options.others()
+        screen.say(
+            f"→ {others or 'Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too.'}"
+        )
+        return
+    has_agents = any(info.agent for info in shown)
+    has_channels = any(info.channel for info in shown)
+    rows = [_chat_row(info, agent=has_agents, channel=has_channels) for info in shown]
+    more_columns = [*(["agent"] if has_agents else []), *(["channel"] if has_channels else [])]
+    screen.table(["chat", "title", "messages", "tokens", "last message", *more_columns], rows)
+    if more:
+        screen.say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+
+
+def users(options: Options) -> None:
+    """List the users of whom something is stored; what all of them share is not among them."""
+    with options.open() as memory:
+        found = [user for user in memory.users() if user]
+    if options.json:
+        answer({"users": found})
+        return
+    screen = Screen()
+    for user in found:
+        screen.say(user)
+    if not found:
+        screen.say("No users here: all that is stored is what all users share.")
+
+
+def _chat_row(info: ChatInfo, *, agent: bool, channel: bool) -> list[str]:
+    title = f"{info.title} (archived)" if info.archived else info.title
+    row = [info.id, title, f"{info.messages:,}", f"{info.tokens:,}", when(info.newest)]
+    return [*row, *([info.agent] if agent else []), *([info.channel] if channel else [])]
+
+
+def show(
+    options: Reading,
+    *,
+    chat: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHAT|CHAT#N-N",
+            help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
+        ),
+    ],
+    limit: Annotated[
+        int, typer.Option(min=0, help="Of a chat, at most so many, the newest unless --after is given.")
+    ] = 20,
+    before: Annotated[
+        Reference | None,
+        typer.Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one."),
+    ] = None,
+    after: Annotated[
+        Reference | None,
+        typer.Option(
+            parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+    ] = False,
+) -> None:
+    """Read a chat, oldest message first.
+
+    For example: holdfast show porto-trip, or holdfast show porto-trip#3-7
+    """
+    with options.open() as memory:
+        said = messages_meant(memory, chat)
+        if said is None:
+            info = the_chat(options, memory, chat)
+            ends = (message_of(chat, before), message_of(chat, after))
+            found = memory.chat(chat).history(limit, before=ends[0], after=ends[1])
+            _show(options, memory, info, found, full=full)
+        elif before or after:
+            raise InvalidInput(
+                f"{chat} names its messages.", "Leave out --before and --after, or name a chat alone."
+            )
+        else:
+            show_said(options, memory, said, full=full)
+
+
+def messages_meant(memory: Memory, text: str) -> Reference | None:
+    """Read which messages are referred to; None if it is the id of a chat, which may look alike."""
+    said = read_reference(text)
+    return said if said and said.chat and find_chat(memory, text) is None else None
+
+
+def show_said(options: Reading, memory: Memory, said: Reference, *, full: bool) -> None:
+    """Print the messages that are referred to."""
+    chat, first, last = said
+    info = the_chat(options, memory, chat)
+    found = memory.chat(chat).history(after=first - 1, before=last + 1)
+    _show(options, memory, info, found, full=full)
+
+
+def _show(
+    options: Reading, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
+) -> None:
+    messages = [masked_message(one) for one in messages] if options.masked else messages
+    total = memory.chat(info.id).stats().messages
+    if options.json:
+        shown = plain(messages, info.id)
+        answer({"chat": info.id, "title": info.title, "total": total, "messages": shown})
+        return
+    screen = Screen()
+    head(screen, info)
+    show_messages(screen, info.id, messages, full=full)
+    if not messages:
+        screen.say("No messages there.")
+    elif len(messages) < total:
+        first, last = messages[0].seq, messages[-1].seq
+        earlier = f" Earlier: --before {quote(write_reference(info.id, first))}." if first > 1 else ""
+        later = f" Later: --after {quote(write_reference(info.id, last))}." if last < total else ""
+        shown = write_reference(info.id, first, last)
+        screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
+
+
+def window(
+    options: Reading,
+    *,
+    chat: ChatId,
+    budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
+    query: Annotated[
+        str | None,
+        typer.Option(help="Show the whole prompt for this question, with what is recalled for it."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+    ] = False,
+) -> None:
+    """Show what a model would see of a chat within a budget."""
+    with options.open() as memory:
+        memory._open.worker = ""  # noqa: SLF001 - nobody answers this prompt
+        info = the_chat(options, memory, chat)
+        opened = memory.chat(chat)
+        secrets = cast("Secrets", options.secrets)
+        prompt = opened.prompt(budget, query, secrets=secrets) if query is not None else None
+        selected = prompt.window if prompt else opened.window(budget)
+    if options.masked:
+        selected = _masked_window(selected)
+        prompt = _masked_prompt(prompt, selected) if prompt else None
+    if options.json:
+        what = (
+            {"query": query, "prompt": plain(prompt, chat)} if prompt else {"window": plain(selected, chat)}
+        )
+        answer({"chat": chat, **what})
+        return
+    screen = Screen()
+    head(screen, info)
+    if prompt and prompt.system:
+        screen.say(("System text", "bold"))
+        screen.say(prompt.system, indent=4)
+        screen.say("")
+    show_omitted(screen, chat, selected)
+    show_summaries(screen, selected.summaries, full=full)
+    show_messages(screen, chat, selected.messages, full=full)
+    if prompt and prompt.hits:
+        screen.say(("Recalled, a message before the newest one of the user", "bold"))
+        screen.say(recalled_block(prompt), indent=4)
+        screen.say("")
+    show_account(screen, selected, prompt)
+
+
+def _masked_window(found: Window) -> Window:
+    return replace(
+        found,
+        messages=tuple(map(masked_message, found.messages)),
+        summaries=tuple(map(masked_summary, found.summaries)),
+    )
+
+
+def _masked_prompt(prompt: Prompt, selected: Window) -> Prompt:
+    """Mask the messages of a prompt, which are those of the chat itself."""
+    messages = [mask_values(message) for message in prompt.messages]
+    return replace(prompt, messages=messages, window=selected)
+
+
+def recalled_block(prompt: Prompt) -> str:
+    """Give the message of a prompt that holds what was recalled; "" if there is none."""
+    texts = [str(message["content"]) for message in prompt.messages]
+    return next((text for text in reversed(texts) if prompt.hits and text.startswith("<recalled>")), "")
+
+
+def show_omitted(screen: Screen, chat: str, selected: Window, *, gap: bool = True) -> None:
+    """Print what a window of a chat leaves out, and why, and what it shows placeholders for."""
+    for one in selected.omitted:
+        where = write_reference(chat, one.first, one.last)
+        what = f"{where}, {count(one.messages, 'message')}, {count(one.tokens, 'token')}"
+        screen.say((f"Left out: {what}: {one.why}", "yellow"))
+    for short in selected.shortened:
+        saved = f"{short.saved:,} of {count(short.tokens, 'token')} saved"
+        screen.say((f"Shortened: {write_reference(chat, short.seq)}: {saved}", "yellow"))
+    if (selected.omitted or selected.shortened) and gap:
+        screen.say("")
+
+
+def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> None:
+    """Print where the tokens went."""
+    messages = count(len(selected.messages), "message")
+    summaries = count(len(selected.summaries), "summary", "summaries")
+    shown = f"{summaries}, {messages}" if selected.summaries else messages
+    if prompt:
+        spent = prompt.tokens
+        screen.say(
+            ("Prompt: ", "bold"),
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known {spent['known']:,}, "
+            f"recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
+            f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
+        )
+    else:
+        screen.say(("Window: ", "bold"), f"{shown}, {selected.tokens:,} of {selected.budget:,} tokens.")
+    if selected.over_budget:
+        screen.say("What is always kept of a chat, its newest message at least, takes more than the budget.")
+
+
+def known_chats(memory: Memory) -> dict[str, ChatInfo]:
+    """Find all chats of the user by their ids, of whichever agent."""
+    return {info.id: _titled(info) for info in memory.chats(agent="", archived=None)}
+
+
+def _titled(info: ChatInfo) -> ChatInfo:
+    """Mask a title, of which older ones may hold credentials, and the metadata."""
+    meta = cast("dict[str, object]", mask_values(info.meta))
+    return replace(info, title=mask_name(info.title), meta=meta)
+
+
+def titles_of(memory: Memory, chats: Iterable[str]) -> dict[str, str]:
+    """Find the titles of chats, of which some may be in what all users share."""
+    shared = memory.scoped(user="")
+    found = (find_chat(memory, chat) or find_chat(shared, chat) for chat in dict.fromkeys(chats) if chat)
+    return {info.id: info.title for info in found if info}
+
+
+def head(screen: Screen, info: ChatInfo) -> None:
+    """Print which chat this is."""
+    screen.say((info.title or info.id, "bold"), f"  ({info.id})")
+    agent = f", agent {info.agent}" if info.agent else ""
+    agent += f", channel {info.channel}" if info.channel else ""
+    counted = f"{count(info.messages, 'message')}, {count(info.tokens, 'token')}"
+    screen.say((f"{counted}, {when(info.oldest)} to {when(info.newest)}{agent}", "dim"))
+    screen.say("")
+
+
+def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
+    """Describe a chat of the user, of whichever agent; None if there is none, nor could be."""
+    try:
+        info = memory.chat(chat).info()
+    except InvalidInput:  # no id that a chat can have
+        return None
+    return _titled(info) if info else None
+
+
+def the_chat(options: Options, memory: Memory, chat: str) -> ChatInfo:
+    """Describe the chat that is named.
+
+    Raises:
+        InvalidInput: there is none; it says which one may have been meant.
+
+    """
+    if found := find_chat(memory, chat):
+        return found
+    memory.chat(chat)  # says what is wrong with what can be no id
+    known = known_chats(memory).values()
+    similar = [one.id for one in known if chat.lower() in f"{one.id} {one.title}".lower()]
+    meant = f"Did you mean {', '.join(similar[:3])}?" if similar else ""
+    raise InvalidInput(
+        f"There is no chat {chat!r}{options.whose()} here.",
+        meant or options.others() or "`holdfast chats` lists those there are.",
+    )

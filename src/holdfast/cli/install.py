@@ -1,0 +1,203 @@
+"""How this server comes into the configuration of a client: shown, asked for, and written at one stroke."""
+
+import difflib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import typer
+
+from holdfast.cli.options import ENVIRONMENT, Options
+from holdfast.cli.render.screen import Screen, answer
+from holdfast.errors import Conflict, InvalidInput, MissingExtra, Unavailable
+from holdfast.integrations.mcp.install import CLIENTS, entry, installed, snippet
+from holdfast.types import Scope
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+# In a URL that is a JSON text: before the host, or among its parameters.
+_PASSWORD = re.compile(
+    r'(?<=://)((?:[^:@/"\\\n]|\\.){0,500}:)(?:[^"\\\n]|\\.){1,2000}(?=@)|(?<=[?&]password=)(?:[^&"\\\n]|\\.)+'
+)
+_HIDDEN = r"\1***"
+
+
+def install(options: Options, name: str, *, read_only: bool, only_print: bool, yes: bool) -> None:
+    """Add this server to the configuration of a client, or print what to add.
+
+    Raises:
+        Conflict: the configuration cannot be changed without loss; what to add is printed.
+        InvalidInput: nobody is there to be asked, or nobody can be called as the user is.
+        MissingExtra: what is added could not start: the SDK is not installed.
+        Unavailable: the user has no home folder.
+        typer.Exit: it may not be changed.
+
+    """
+    _check(options)
+    client = CLIENTS[name]
+    server = entry(client, _command(options, read_only=read_only), _environment(options))
+    path = Path(os.path.realpath(_configuration(name)))  # behind a link to it
+    if only_print:
+        _print(options, path, snippet(client, server))
+        return
+    before = _text(path)
+    try:
+        after = installed(before, client, server)
+    except Conflict:
+        _print(options, path, snippet(client, server))
+        raise
+    if after == before:
+        _report(options, path, None, changed=False)
+        return
+    _show(path, before, after)
+    if not yes:
+        _ask(path)
+    _report(options, path, _write(path, before, after), changed=True)
+
+
+def _check(options: Options) -> None:
+    """Refuse what would only fail when a client starts it, where few would look for the reason."""
+    Scope(options.tenant, options.user, options.agent)
+    if find_spec("mcp") is None:
+        raise MissingExtra.of("mcp")
+
+
+def _command(options: Options, *, read_only: bool) -> list[str]:
+    """Name the very program that runs now: a client has neither our path nor our environment."""
+    scope = {"--tenant": options.tenant, "--user": options.user, "--agent": options.agent}
+    named = [part for name, value in scope.items() if value for part in (name, value)]
+    flags = ["--read-only"] if read_only else []
+    # -P: a client starts it in the folder of a project, and nothing there is to be imported in our place.
+    return [sys.executable, "-P", "-m", "holdfast", "mcp", *named, *flags]
+
+
+def _environment(options: Options) -> dict[str, str]:
+    """Name the database where lists of processes do not show it: a URL may have a password."""
+    location = options.location
+    is_file = "://" not in location and location != ":memory:"
+    return {ENVIRONMENT: str(Path(location).absolute()) if is_file else location}
+
+
+def _configuration(name: str) -> Path:
+    """Find the configuration of a client that holds for all projects of its user.
+
+    Raises:
+        Unavailable: the user has no home folder.
+
+    """
+    from platformdirs import user_config_path  # noqa: PLC0415 - only who installs waits for it
+
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise Unavailable("There is no home folder to find the configuration in.", "Set HOME.") from error
+    match name:
+        case "claude-code":
+            return Path(os.environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
+        case "claude-desktop":
+            folder = user_config_path("Claude", appauthor=False, roaming=True)
+            return folder / "claude_desktop_config.json"
+        case "cursor":
+            return home / ".cursor" / "mcp.json"
+        case _:
+            return user_config_path("Code", appauthor=False, roaming=True) / "User" / "mcp.json"
+
+
+def _text(path: Path) -> str:
+    """Read a configuration as it is written, "" if it is not there.
+
+    Raises:
+        Conflict: it is no text.
+
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise Conflict(f"{path} is not text in UTF-8.", "Add the entry by hand; --print shows it.") from error
+
+
+def _show(path: Path, before: str, after: str) -> None:
+    """Show what will change, without the password of a database, be it the new one or the one before."""
+    screen = Screen(sys.stderr)
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2
+    )
+    for line in lines:
+        screen.say((_without_passwords(line), _COLOURS.get(line[:1], "")))
+
+
+def _without_passwords(text: str) -> str:
+    return _PASSWORD.sub(_HIDDEN, text)
+
+
+def _ask(path: Path) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(f"This changes {path}, and nobody is there to be asked.", "Pass --yes or --print.")
+    sys.stderr.write("Write it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        Screen(sys.stderr).say("Nothing was changed.")
+        raise typer.Exit(1)
+
+
+def _write(path: Path, before: str, after: str) -> Path | None:
+    """Put a configuration in the place of another at one stroke, and give where that one is kept, if it was there.
+
+    Raises:
+        Conflict: it was changed since it was read.
+
+    """
+    if _text(path) != before:
+        raise Conflict(f"{path} was changed at this moment.", "Close the client, then try again.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # only its owner can read it
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(after.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        backup = _backup(path) if before else None
+        if backup is not None:
+            shutil.copy2(path, backup)
+            shutil.copymode(path, name)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return backup
+
+
+def _backup(path: Path) -> Path:
+    """Find a name that nothing has, not even a link to nowhere: an earlier backup stays what it is."""
+    names = (path.with_name(f"{path.name}.bak{number or ''}") for number in count())
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def _print(options: Options, path: Path, text: str) -> None:
+    shown = _without_passwords(text)
+    screen = Screen(sys.stderr)
+    if shown != text:
+        screen.say("The password of the database is left out: put it where *** stands.")
+    if options.json:
+        answer({"path": str(path), "add": shown})
+        return
+    screen.say(f"This belongs into {path}:")
+    sys.stdout.write(f"{shown}\n")
+
+
+def _report(options: Options, path: Path, backup: Path | None, *, changed: bool) -> None:
+    if options.json:
+        answer({"path": str(path), "changed": changed, "backup": str(backup) if backup else None})
+        return
+    screen = Screen()
+    if not changed:
+        screen.say(f"{path} has this server already.")
+        return
+    kept = f" What it was before is in {backup}." if backup else ""
+    screen.say(("Added ", "bold"), f"this server to {path}.{kept}")
+    screen.say("→ Start the client anew, or have it read its configuration again.")

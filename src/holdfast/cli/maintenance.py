@@ -1,0 +1,183 @@
+"""The commands that count and check: stats, verify, rebuild."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.chats import the_chat
+from holdfast.cli.options import Options, Output
+from holdfast.cli.render.screen import Screen, answer, count, listed, plain, size, when
+
+
+def stats(
+    options: Options,
+    *,
+    chat: Annotated[
+        str | None, typer.Argument(metavar="[CHAT]", help="Count one chat instead of all.")
+    ] = None,
+) -> None:
+    """Count messages and tokens, and say where they are."""
+    if chat is None:
+        _all_stats(options)
+    else:
+        _chat_stats(options, chat)
+
+
+def _all_stats(options: Options) -> None:
+    with options.open() as memory:
+        infos = memory.chats(archived=None)
+    archived = sum(info.archived for info in infos)
+    messages = sum(info.messages for info in infos)
+    tokens = sum(info.tokens for info in infos)
+    oldest = min((info.oldest for info in infos), default=None)
+    newest = max((info.newest for info in infos), default=None)
+    on_disk = _size_on_disk(options.location)
+    if options.json:
+        counted = {"chats": len(infos), "archived": archived, "messages": messages, "tokens": tokens}
+        period = {"oldest": plain(oldest), "newest": plain(newest)}
+        answer({**counted, **period, "database": options.shown_location, "bytes": on_disk})
+        return
+    screen = Screen()
+    screen.facts(
+        ("chats", f"{len(infos):,}" + (f", {archived:,} of them archived" if archived else "")),
+        ("messages", f"{messages:,}"),
+        ("tokens", f"{tokens:,}"),
+        ("from", f"{when(oldest)} to {when(newest)}"),
+        ("database", options.shown_location + (f", {size(on_disk)}" if on_disk is not None else "")),
+    )
+    if not infos and (others := options.others()):
+        screen.say(f"→ {others}")
+
+
+def _chat_stats(options: Options, chat: str) -> None:
+    with options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        counted = memory.chat(chat).stats()
+    summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
+    if options.json:
+        answer({"chat": chat, "title": title, **plain(counted)})
+    else:
+        Screen().facts(
+            ("chat", f"{title} ({chat})"),
+            ("messages", f"{counted.messages:,}" + summarised),
+            ("tokens", f"{counted.stored_tokens:,} stored, {counted.context_tokens:,} as context"),
+            ("from", f"{when(counted.oldest)} to {when(counted.newest)}"),
+        )
+
+
+def _size_on_disk(location: str) -> int | None:
+    """Add up the file and what SQLite keeps beside it; a server does not say."""
+    if "://" in location:
+        return None
+    return sum(path.stat().st_size for path in _files(location) if path.exists())
+
+
+def _files(location: str) -> Iterable[Path]:
+    return (Path(location + ending) for ending in ("", "-wal", "-shm"))
+
+
+def verify(options: Options) -> None:
+    """Check that every message is there, findable, and as it was written.
+
+    Exits with 1 when something is wrong. Where rows were sealed with a key, $HOLDFAST_KEY has it, in hexadecimal digits.
+    """
+    with options.open() as memory:
+        found = memory.verify()
+    if options.json:
+        answer({"ok": found.ok, **plain(found)})
+    else:
+        screen = Screen()
+        screen.say(
+            f"Checked{options.whose()}: {listed(found.checked) or 'nothing, since nothing is stored'}."
+        )
+        if found.unproven:
+            screen.say(
+                f"{count(found.unproven, 'row')} could not be proved: written before there were checksums, or with another key."
+            )
+        for problem in found.problems:
+            screen.say(("✗ ", "bold red"), problem)
+        if found.ok:
+            screen.say(("No problems.", "bold green"))
+        else:
+            screen.say(count(len(found.problems), "problem") + ".")
+            screen.say(
+                "→ An index is repaired by `holdfast rebuild`; for anything else restore a backup, or save what can be read "
+                "with `holdfast salvage`."
+            )
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def backup(
+    options: Options,
+    *,
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The copy; there must be nothing of that name.")
+    ],
+) -> None:
+    """Copy the whole database, all users, into a file while it is used, and check the copy.
+
+    The copy is a database of its own. On PostgreSQL use pg_dump.
+    """
+    with options.open() as memory:
+        found = memory.backup(path)
+    copied = path.stat().st_size
+    if options.json:
+        answer({"file": str(path), "bytes": copied, **plain(found)})
+        return
+    screen = Screen()
+    screen.say(f"Copied {options.shown_location} to {path}, {size(copied)}, and checked it.")
+    for problem in found.problems:
+        screen.say(("✗ ", "bold red"), f"As in the original: {problem}.")
+
+
+def salvage(
+    options: Output,
+    *,
+    damaged: Annotated[
+        Path, typer.Argument(metavar="DAMAGED", exists=True, dir_okay=False, help="A file that is damaged.")
+    ],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="A new database; there must be nothing of that name.")
+    ],
+) -> None:
+    """Save what can be read of a damaged file into a new database, and list what cannot.
+
+    The damaged file stays as it is; let nobody write to it meanwhile. Do it again if it was interrupted.
+    Exits with 1 when anything is missing.
+    """
+    from holdfast.store.salvage import salvage as save  # noqa: PLC0415 - only for a file that is damaged
+
+    saved = save(damaged, new)
+    if options.json:
+        answer({"file": str(new), **plain(saved)})
+    else:
+        screen = Screen()
+        screen.say(f"Saved into {new}: {listed(saved.rows) or 'nothing'}.")
+        for one in saved.lost:
+            screen.say(("✗ ", "bold red"), one)
+        screen.say(
+            "→ The rest is to be found in a backup, if there is one."
+            if saved.lost
+            else "Nothing is missing that can be told."
+        )
+    if saved.lost:
+        raise typer.Exit(1)
+
+
+def rebuild(options: Options) -> None:
+    """Make the search index anew from the messages.
+
+    Searches find the same before and after.
+    """
+    started = time.monotonic()
+    with options.open() as memory:
+        messages = memory.rebuild()
+    seconds = time.monotonic() - started
+    if options.json:
+        answer({"messages": messages, "seconds": round(seconds, 3)})
+    else:
+        Screen().say(f"Indexed {count(messages, 'message')}{options.whose()} anew in {seconds:.1f} s.")

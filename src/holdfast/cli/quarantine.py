@@ -1,0 +1,266 @@
+"""The commands that guard: quarantine, erase."""
+
+import re
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.arguments import MESSAGES, By, chat_of, read_messages
+from holdfast.cli.chats import the_chat
+from holdfast.cli.options import Options
+from holdfast.cli.render.messages import cut
+from holdfast.cli.render.record_lines import called, learned, outcome, report
+from holdfast.cli.render.screen import Part, Screen, answer, listed, plain, when
+from holdfast.cli.render.wording import in_options
+from holdfast.errors import InvalidInput, Unavailable
+from holdfast.memory import Memory
+from holdfast.safety import guard
+from holdfast.safety.deobfuscate import INVISIBLE
+from holdfast.text.references import Reference, write_reference
+from holdfast.types import Erasure, Record
+
+_SHOWN = (40, 4_000)  # lines and characters of a text in quarantine
+
+
+def quarantine(
+    options: Options,
+    *,
+    release: Annotated[str | None, typer.Option(metavar="ID", help="Let this record out.")] = None,
+    discard: Annotated[str | None, typer.Option(metavar="ID", help="Retract this record.")] = None,
+    by: By = "user",
+) -> None:
+    """List what was kept apart because it looks like an order to the model or hides something, with the reason.
+
+    It is in no recall and no prompt until the user lets it out. What is suspicious is marked, and what is invisible is
+    written as its code.
+    """
+    if release is not None and discard is not None:
+        raise typer.BadParameter("release one or discard one, not both at once.", param_hint="--discard")
+    with options.open() as memory:
+        version = memory.version()
+        if release is not None:
+            done = outcome(memory, memory.release(release, by=by), version)
+        elif discard is not None:
+            done = outcome(memory, memory.discard(discard, by=by), version)
+        else:
+            _list_quarantine(options, [_as_written(memory, record) for record in memory.quarantine()])
+            return
+    report(options, done)
+
+
+def _as_written(memory: Memory, record: Record) -> Record:
+    """Say who wrote a record that was put into quarantine, and why; an `undo` since then says so in its own name."""
+    for change in memory.changes(id=record.id):
+        if change.action == "quarantine":
+            return replace(record, by=change.by, created=change.at, why=change.why)
+    return record
+
+
+def _list_quarantine(options: Options, held: list[Record]) -> None:
+    if options.json:
+        answer({"quarantine": plain(held)})
+        return
+    screen = Screen()
+    for record in held:
+        _show_held(screen, record)
+        screen.say("")
+    if held:
+        lets, drops = (options.line("quarantine", way, "ID") for way in ("--release", "--discard"))
+        screen.say((f"Let one out: {lets}. Drop it: {drops}.", "dim"))
+    else:
+        screen.say(f"Nothing is in quarantine{options.whose()}.")
+        usual = "What looks like an order to the model lands here when anyone but the user writes it."
+        screen.say(f"→ {options.others() or usual}")
+
+
+def _show_held(screen: Screen, record: Record) -> None:
+    source = learned(record)
+    screen.say(
+        (called(record.kind, record.target), "bold yellow"),
+        (f"  {when(record.created)}  ", "dim"),
+        "by ",
+        (record.by, "bold"),
+        f" from {source}  " if source else "  ",
+        (f"({record.id})", "dim"),
+        hang=4,
+    )
+    text, rest = cut(record.text, *_SHOWN)
+    parts, found = marked(text)
+    screen.say(*parts, indent=4)
+    if rest:
+        screen.say((f"… {rest} more: holdfast records {record.id} shows all", "dim"), indent=4)
+    screen.say((f"why: {record.why}{f' ({found})' if found else ''}", "dim"), indent=4)
+    if record.replaces:
+        screen.say((f"It would take the place of {record.replaces}.", "dim"), indent=4)
+
+
+def marked(text: str) -> tuple[list[Part], str]:
+    """Mark what the guard finds in a text, with invisible characters as their codes; and say what was found."""
+    parts: list[Part] = []
+    at = 0
+    findings = [one for one in guard.scan(text) if one.severity == "high"]
+    for one in findings:
+        start = max(at, one.start)
+        if one.end > start:
+            parts += [text[at:start], (INVISIBLE.sub(_code, text[start : one.end]), "bold yellow")]
+            at = one.end
+    return [*parts, text[at:]], ", ".join(dict.fromkeys(one.message for one in findings))
+
+
+def _code(found: re.Match[str]) -> str:
+    return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
+
+
+def erase(
+    options: Options,
+    *,
+    chat: Annotated[
+        str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")
+    ] = None,
+    messages: Annotated[
+        Reference | None,
+        typer.Option(
+            parser=read_messages,
+            metavar=MESSAGES,
+            help="Only these messages of the chat, and what was learned in them.",
+        ),
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")
+    ] = None,
+    rewrite: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite",
+            help="Write PostgreSQL's tables anew, locking each meanwhile; alone: remove what earlier erasures left in the files.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    by: By = "user",
+) -> None:
+    """Remove words for ever, from every table, index and file, and print a receipt without them.
+
+    With --user and neither --chat nor --record: all of that user. It names what will go, and asks.
+    For example: holdfast erase --messages porto-trip#3-7
+    """
+    chat = chat_of(messages, chat) if messages else chat
+    span = (messages.first, messages.last) if messages else None
+    whole_user = options.user if chat is None and record is None and options.user_was_named else ""
+    files = rewrite and chat is record is None and not whole_user
+    if (chat is None) == (record is None) and not whole_user and not files:
+        raise InvalidInput(
+            "It is not clear what to erase.", "Pass one of --chat, --record, and --user or --rewrite alone."
+        )
+    with options.open() as memory:
+        if not yes and not files:
+            _ask(options, memory.scoped(agent=""), chat, span, record)
+        try:
+            receipt = memory.erase(
+                chat=chat, messages=span, record=record, user=whole_user or None, rewrite=rewrite, by=by
+            )
+        except InvalidInput:
+            if chat is not None:
+                the_chat(options, memory, chat)
+            raise
+        except Unavailable as error:
+            if error.receipt:  # its key is shown this once
+                _report(options, error.receipt)
+            raise
+    _report(options, receipt)
+
+
+def _ask(
+    options: Options, memory: Memory, chat: str | None, span: tuple[int, int] | None, record: str | None
+) -> None:
+    """Name what will go, and go on only if it may.
+
+    Raises:
+        InvalidInput: nobody is there to answer.
+        typer.Exit: it may not.
+
+    """
+    if chat is not None:
+        what, counts = f"chat {chat!r}", _in_chat(memory, chat)
+        if span is not None:
+            what, counts = f"messages {write_reference(chat, *span)}", _in_messages(memory, chat, *span)
+    elif record is not None:
+        what, counts = f"record {record!r}", _in_record(memory, record)
+    else:
+        what, counts = "everything", _in_all(memory)
+    if not any(counts.values()):
+        return  # it is not there: `erase` says so
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput("This erases for ever, and nobody is there to be asked.", "Pass --yes.")
+    screen = Screen(sys.stderr)
+    whose = replace(options, agent="").whose()  # of whichever agent it is
+    screen.say(("This erases for ever: ", "bold red"), f"{what}{whose}, with {listed(counts)}.")
+    sys.stderr.write("Erase it? [y/N] ")  # `typer.confirm` would write to stdout as well
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        screen.say("Nothing was erased.")
+        raise typer.Exit(1)
+
+
+def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
+    found = {change.id for change in memory.changes() if change.version and change.chat == chat}
+    opened = memory.chat(chat)
+    return {
+        "messages": opened.stats().messages,
+        "summaries": len(opened.tree()),
+        "records": len(found),
+        "pad names": len(opened.pad),
+    }
+
+
+def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, int]:
+    told = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
+    known = [one for one in (*memory.records(chat=chat), *memory.quarantine()) if one.chat == chat]
+    learned_there = [
+        one for one in known if one.messages and one.messages[0] <= last and first <= one.messages[1]
+    ]
+    gone = [one for one in told if one.seq <= last]
+    # With the words of a message goes every summary that was written when a model had seen them.
+    seen = [one for one in memory.chat(chat).tree() if gone and one.last >= gone[0].seq]
+    return {"messages": len(gone), "summaries": len(seen), "records": len(learned_there)}
+
+
+def _in_record(memory: Memory, record: str) -> dict[str, int]:
+    waiting = [one.id for one in memory.quarantine() if one.replaces == record]
+    versions = [len(memory.changes(id=one)) for one in (record, *waiting)]
+    return {"records": sum(number > 0 for number in versions), "versions": sum(versions)}
+
+
+def _in_all(memory: Memory) -> dict[str, int]:
+    chats = memory.chats(archived=None)
+    return {
+        "messages": sum(info.messages for info in chats),
+        "chats": len(chats),
+        "records": len({change.id for change in memory.changes() if change.version}),
+        "pad names": len(memory.pad),
+    }
+
+
+def _report(options: Options, receipt: Erasure) -> None:
+    if options.json:
+        answer({"receipt": plain(receipt)})
+        return
+    screen = Screen()
+    if receipt.counts:
+        screen.say(("Erased for ever: ", "bold"), f"{listed(receipt.counts)}.")
+    screen.facts(
+        ("receipt", receipt.id),
+        ("what", receipt.what),
+        ("when", when(receipt.at)),
+        ("by", receipt.by),
+        ("digest", receipt.digest),
+        ("key", receipt.key),
+        ("rewritten", ", ".join(receipt.rewritten) or "nothing"),
+    )
+    for part, why in receipt.remains.items():
+        screen.say((f"Not written anew: {part}. ", "bold"), f"{in_options(why)}.")
+    screen.say(
+        "The key is shown this once and is stored nowhere. Keep it: with it, and only with it, the digest proves what "
+        "was erased to who has the words."
+    )

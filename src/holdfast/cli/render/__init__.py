@@ -1,0 +1,1 @@
+"""How answers are drawn on a terminal or written into a pipe."""

@@ -1,0 +1,244 @@
+"""What came of learning, on a screen: the jobs, the records, what was left out, and what it took."""
+
+import logging
+import signal
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, get_args
+
+import typer
+
+from holdfast.cli.options import INTERRUPTED, Options, complain
+from holdfast.cli.render.record_lines import called, place, short
+from holdfast.cli.render.screen import Part, Screen, count, plain, when
+from holdfast.cli.render.wording import in_options
+from holdfast.errors import Reason
+from holdfast.learning.results import WorkResult
+from holdfast.types import ChatInfo, Job, Record
+
+Titles = Mapping[str, ChatInfo]
+_TOGETHER = "judge"  # jobs of this kind are done many at once
+_DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our own errors tell in two lines
+
+
+class Cost(Protocol):
+    """What models were asked for something."""
+
+    @property
+    def calls(self) -> int:
+        """Count the calls."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Count the tokens of prompts."""
+
+    @property
+    def answer_tokens(self) -> int:
+        """Count the tokens of answers."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep what reaches a server from writing logs between our lines."""
+    before = {logger: logger.level for logger in map(logging.getLogger, _DATABASE_LOGGERS)}
+    for logger in before:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)
+
+
+@contextmanager
+def interruptible(
+    kept: str = "What was learned until now is kept.", todo: str = "The same command goes on from there."
+) -> Iterator[None]:
+    """Let SIGTERM end what learns as Ctrl-C does: the job that runs is given back, and what was learned is kept."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with quiet():
+            yield
+    except KeyboardInterrupt as error:
+        complain(f"Interrupted. {kept}".rstrip(), todo)
+        raise typer.Exit(INTERRUPTED) from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def thinking(llm: str | None) -> AbstractContextManager[object]:
+    """Show on a terminal, while something is done with a model, that it is waited for."""
+    if llm is None:
+        return nullcontext()
+    from holdfast.cli.render.progress import Thinking  # noqa: PLC0415 - only what takes a while needs it
+
+    return Thinking(llm)
+
+
+def prompt_version(text: str) -> str:
+    """Check what names a prompt: a version, or a file that can be told from one."""
+    file = Path(text)
+    if ".md" not in text and len(file.parts) == 1 and file.is_file():
+        raise typer.BadParameter(
+            f"{text!r} is read as a version. A file is named with its folder, or ends with .md.",
+            param_hint="--prompt",
+        )
+    return text
+
+
+def is_due(job: Job) -> bool:
+    """Say whether a worker would take a job now; also one that runs, if nothing was heard of its worker for too long."""
+    return job.status in ("open", "running") and (job.due is None or job.due <= datetime.now(UTC))
+
+
+def needs_model(job: Job) -> bool:
+    """Say whether a job is done with a model only: by its kind, or since it has failed with one."""
+    from holdfast.learning.worker import NEED_A_MODEL  # noqa: PLC0415 - what learns is loaded by those who work
+
+    return job.kind in NEED_A_MODEL or job.reason in get_args(Reason)
+
+
+def until(at: datetime | None) -> str:
+    """Write when something ends: today, the time alone."""
+    shown = when(at)
+    return shown[11:] if shown[:10] == when(datetime.now(UTC))[:10] else shown
+
+
+def fail(unfinished: Sized) -> None:
+    """Exit with 1 if there is anything that was to be done and was not."""
+    if len(unfinished):
+        raise typer.Exit(1)
+
+
+def described(done: WorkResult) -> dict[str, object]:
+    """Make JSON-compatible data of an account, with whether there was anything to do."""
+    return {"noop": done.noop, **plain(done)}
+
+
+def show_work(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
+    """Print what was done: the jobs, each with what it came to, the records, and what was left out."""
+    show_jobs(screen, options, done, titles)
+    show_records(screen, done.records)
+    show_dropped(screen, done.dropped)
+    if done.done and not (done.records or done.notes):
+        screen.say(("nothing new", "dim"), indent=4)
+
+
+def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles) -> None:
+    """Print a line for each job, or for several of one id, and below it the notes and the error."""
+    notes = list(done.notes)
+    for alike in _grouped((*done.done, *done.postponed, *done.failed)):
+        job = alike[0]
+        screen.say((job.kind, "bold"), *_about(alike, titles), *_ended(job), hang=4)
+        for one in alike:
+            own = [note for note in notes if note.startswith(f"{one.id}: ")]
+            for note in own:
+                notes.remove(note)
+                screen.say(note.removeprefix(f"{one.id}: "), indent=4)
+        for error in dict.fromkeys(one.error for one in alike if one.error):
+            screen.say((in_options(error), "red"), indent=4)
+        if job.status == "failed":
+            screen.say(f"→ Try it again: {options.line('jobs', '--retry', job.id)}", indent=4)
+    for note in notes:
+        screen.say(note)
+
+
+def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Put together the jobs that were done at once, and those that users have of one id."""
+    groups: defaultdict[tuple[str, str], list[Job]] = defaultdict(list)
+    for job in jobs:
+        groups[job.kind if job.kind == _TOGETHER else job.id, job.status].append(job)
+    return list(groups.values())
+
+
+def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
+    """Say what jobs are about: a chat, pairs of records, or an agent."""
+    job = alike[0]
+    if job.kind == _TOGETHER:
+        return [f"  {count(len(alike), 'pair')} of records"]
+    several = f"  for {count(len(alike), 'user')}" if len(alike) > 1 else ""
+    if job.chat:
+        title = titles[job.chat].title if job.chat in titles else ""
+        return [f"  {title}" if title else "", (f"  ({job.chat})", "dim"), several]
+    return [f"  agent {job.agent}" if job.agent else "", several]
+
+
+def _ended(job: Job) -> list[Part]:
+    """Say how a job ended, unless it is done."""
+    if job.status == "failed":
+        return [(f"  failed for good after {count(job.attempts, 'try', 'tries')}", "bold red")]
+    if job.status == "open" and job.error:
+        return [(f"  to be tried again from {when(job.due)} on", "yellow")]
+    return []
+
+
+def show_records(screen: Screen, records: Iterable[Record]) -> None:
+    """Print what was learned (+), known already (=) or taken back (−), a line for each record."""
+    for record in records:
+        screen.say(
+            _sign(record),
+            (called(record.kind, record.target), "bold"),
+            f"  {short(record.text)}  ",
+            (f"({', '.join(filter(None, _told(record)))})", "dim"),
+            indent=4,
+            hang=2,
+        )
+
+
+def _sign(record: Record) -> Part:
+    if record.retracted:
+        return "− ", "red"
+    if record.action == "duplicate":
+        return "= ", "dim"
+    return ("+ in quarantine: ", "yellow") if record.trust == "quarantined" else ("+ ", "green")
+
+
+def _told(record: Record) -> Iterator[str]:
+    """Tell of a record its id, the messages that it comes from, how often it was said, and why it was taken back."""
+    yield record.id
+    yield place(record)
+    if record.action == "duplicate":
+        yield f"now said {count(record.evidence, 'time')}"
+    if record.retracted:
+        yield record.why
+
+
+def learned(records: Iterable[Record]) -> int:
+    """Count the records that say something new."""
+    return sum(not record.retracted and record.action != "duplicate" for record in records)
+
+
+def show_dropped(screen: Screen, dropped: Mapping[str, int]) -> None:
+    """Print what was left out, and why."""
+    if dropped:
+        listed = ", ".join(f"{number:,} {why}" for why, number in dropped.items())
+        screen.say((f"left out: {listed}", "dim"), indent=4)
+
+
+def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None) -> None:
+    """Print what some work came to and what it took."""
+    jobs = {
+        "done": sum(len(one.done) for one in results),
+        "to be tried again": sum(len(one.postponed) for one in results),
+        "failed": sum(len(one.failed) for one in results),
+    }
+    screen.facts(
+        ("jobs", ", ".join(f"{number:,} {how}" for how, number in jobs.items() if number)),
+        ("learned", count(sum(learned(one.records) for one in results), "record")),
+        ("model", asked(results, llm)),
+        ("took", f"{sum(one.seconds for one in results):.1f} s"),
+    )
+
+
+def asked(costs: Sequence[Cost], llm: str | None) -> str:
+    """Write which model was asked, how often, and for how many tokens."""
+    if llm is None:
+        return "none"
+    calls = sum(one.calls for one in costs)
+    if not calls:
+        return f"{llm}, not asked"
+    prompts, answers = sum(one.prompt_tokens for one in costs), sum(one.answer_tokens for one in costs)
+    return f"{llm}, {count(calls, 'call')}, {count(prompts, 'token')} of prompts, {answers:,} of answers"

@@ -1,0 +1,1 @@
+"""The tree of summaries that stands for old messages."""

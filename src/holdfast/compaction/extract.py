@@ -1,0 +1,242 @@
+"""A summary without a model: the sentences of a history that say most of what it is about and what it decided.
+
+Budgeted maximum coverage: each thing that the history speaks of (a word, or two side by side) has a weight, and counts
+once. Sentences are taken by what they add for each token that they cost, so a second wording of the same adds nothing
+and is not taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+
+from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, Unit, history
+from holdfast.text.message_text import BARE, EXPAND, MONTHS, UNDATED, Passage
+from holdfast.text.tokens import CountTokens, estimate_tokens
+
+_TOPICS = 8  # that the last line names
+_ROOM_FOR_TOPICS = 80  # tokens of a summary that can spare some for that line
+_PAIR = 0.1  # of the weight of two words, that their standing side by side weighs again
+_LABEL = 3.0  # tokens for naming a speaker, and a share of the day
+_PREVIEWS = 0.25  # of a summary that may be previews of code and tools …
+_FEW_PREVIEWS = 200  # … or so many tokens of a short one
+_REPEATED = 0.5  # what a sentence counts after another one that differs in its numbers only
+_SAME_TURN = 0.5  # tokens of going on with what is already said
+_LONGEST_TOPIC = 40
+_SHORTEST_TOPIC = 4
+_PROSE = 0.6  # the factor of a sentence that is worth naming
+_ENDS = '.!?…。！？:;)"”'
+_SPARE = 2.0  # how much more than the target is ranked: costs are estimates, and the rest names topics
+_LAST_TRIES = 40
+_MASK = (1 << PAIR_BITS) - 1
+
+
+def extract(passages: Sequence[Passage], target: int, count: CountTokens = estimate_tokens) -> str:
+    """Choose the sentences that say most within `target` tokens, in the order in which they were said.
+
+    The last line names a few topics of what was left out. Empty only when no passage has text, or when not one
+    character of it fits.
+    """
+    passages = [passage for passage in passages if passage.text.strip()]
+    read = history(passages)
+    if not read.units or target <= 0:
+        return ""
+    room = target - (min(40, target // 12) if target >= _ROOM_FOR_TOPICS else 0)
+    ranked = _rank(read, room * _rate(read.units, count) * _SPARE)
+    taken = _fitting(ranked, read.units, passages, room, count)
+    if not taken:
+        return _cut(read.units[ranked[0] if ranked else 0], passages, target, count)
+    body = layout([read.units[number] for number in sorted(taken)], passages)
+    return _with_topics(body, _topics(read, ranked, taken), target, count)
+
+
+def _rate(units: Sequence[Unit], count: CountTokens) -> float:
+    """Say how many estimated tokens one token of the counter stands for, by a sample."""
+    if count is estimate_tokens:
+        return 1.0
+    sample = "\n".join(unit.text for unit in units[:: max(1, len(units) // 50)])[:20_000]
+    return max(0.1, min(10.0, estimate_tokens(sample) / max(1, count(sample))))
+
+
+class _Cover:
+    """What is said so far, and what a sentence would add to it."""
+
+    def __init__(self, read: History) -> None:
+        self._units, self._weights = read.units, read.weights
+        self._words: set[int] = set()
+        self._pairs: set[int] = set()
+        self._shapes: Counter[str] = Counter()
+        self.begun: set[int] = set()  # turns
+
+    def cost(self, unit: Unit) -> float:
+        return unit.cost + (_SAME_TURN if unit.turn in self.begun else _LABEL)
+
+    def gain(self, number: int) -> float:
+        """Say what a sentence adds for each token of its cost."""
+        unit, weights = self._units[number], self._weights
+        words = [weights[one] for one in unit.concepts if one not in self._words]
+        pairs = [pair for pair in unit.pairs if pair not in self._pairs]
+        if 2 * len(pairs) < len(unit.pairs) and max(words, default=0.0) <= COMMON_WEIGHT:
+            return 0.0  # the same in other words
+        added = sum(words) + _PAIR * sum(
+            [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
+        )
+        return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
+
+    def take(self, unit: Unit) -> None:
+        self._words.update(unit.concepts)
+        self._pairs.update(unit.pairs)
+        self._shapes[unit.shape] += 1
+        self.begun.add(unit.turn)
+
+
+def _rank(read: History, budget: float) -> list[int]:
+    """Order sentences by what each adds to those before it, for its cost, until the budget is used up.
+
+    What a sentence adds only falls, so that its old value is a bound: the best one by its new value that beats all old
+    ones is the best. Only the others of its turn become cheaper, and are valued anew.
+    """
+    turns: dict[int, list[int]] = {}
+    for number, unit in enumerate(read.units):
+        if unit.factor > 0:
+            turns.setdefault(unit.turn, []).append(number)
+    cover = _Cover(read)
+    room = max(budget * _PREVIEWS, _FEW_PREVIEWS)
+    heap = [(-cover.gain(number), number) for of_turn in turns.values() for number in of_turn]
+    heapify(heap)
+    ranked: dict[int, None] = {}
+    while heap and budget > 0:
+        _, number = heappop(heap)
+        now = cover.gain(number)
+        if number in ranked or now <= 0:
+            continue
+        if heap and now < -heap[0][0]:
+            heappush(heap, (-now, number))
+            continue
+        unit = read.units[number]
+        if unit.preview and (room := room - cover.cost(unit)) < 0:
+            continue
+        ranked[number] = None
+        budget -= cover.cost(unit)
+        anew = [] if unit.turn in cover.begun else turns[unit.turn]
+        cover.take(unit)
+        for other in anew:
+            if other not in ranked:
+                heappush(heap, (-cover.gain(other), other))
+    return list(ranked)
+
+
+def _fitting(
+    ranked: Sequence[int], units: Sequence[Unit], passages: Sequence[Passage], room: int, count: CountTokens
+) -> set[int]:
+    """Take as many of the first as fit, counted as they will stand there, and then any others that still fit."""
+
+    def size(chosen: Iterable[int]) -> int:
+        return count(layout([units[number] for number in sorted(chosen)], passages))
+
+    low, high = 0, len(ranked)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if size(ranked[:middle]) <= room else (low, middle - 1)
+    taken = set(ranked[:low])
+    left = room - size(taken)
+    for number in ranked[low + 1 : low + 1 + _LAST_TRIES]:
+        if count(units[number].text) < left and (now := size({*taken, number})) <= room:
+            taken.add(number)
+            left = room - now
+    return taken
+
+
+def layout(units: Sequence[Unit], passages: Sequence[Passage]) -> str:
+    """Write sentences as they are read: a line for each day, then one for each speaker or turn."""
+    lines: list[str] = []
+    day, speaker = "", None
+    for turn, of_turn in groupby(units, key=lambda unit: unit.turn):
+        passage = passages[turn]
+        said = _joined(unit.text for unit in of_turn)
+        date = in_words(passage.at)
+        if date != day or (speaker and not passage.speaker):
+            lines.append(date)
+            day, speaker = date, None
+        same = passage.speaker == (speaker or "")
+        lines.append(f"{BARE}{said}" if same else f"{passage.speaker}: {said}")
+        speaker = passage.speaker
+    return "\n".join(lines)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Put sentences side by side, with a dot between those that would run into each other."""
+    joined = ""
+    for text in texts:
+        joined += f"{'' if not joined else ' ' if joined[-1] in _ENDS else ' · '}{text}"
+    return joined
+
+
+def in_words(at: datetime | None) -> str:
+    """Write a day so that it can be read and found: 8 May 2023."""
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}" if at else UNDATED
+
+
+def _topics(read: History, ranked: Sequence[int], taken: Iterable[int]) -> list[str]:
+    """Name what the next sentences would have spoken of: of each the weightiest word, or two."""
+    chosen = set(taken)
+    covered = {concept for number in chosen for concept in read.units[number].concepts}
+    topics: dict[str, str] = {}
+    for number in ranked:
+        prose = number not in chosen and read.units[number].factor >= _PROSE
+        topic = _topic(read.units[number], read, covered) if prose else ""
+        if topic and topic.lower() not in topics:
+            topics[topic.lower()] = topic
+            covered.update(read.units[number].concepts)
+        if len(topics) == _TOPICS:
+            break
+    return list(topics.values())
+
+
+def _topic(unit: Unit, read: History, covered: set[int]) -> str:
+    best, weight = "", 1.4
+    for pair in unit.pairs:
+        one, other = pair >> PAIR_BITS, pair & _MASK
+        if one in covered and other in covered:
+            continue
+        phrase = f"{read.names[one]} {read.names[other]}"
+        low, high = sorted((read.weights[one], read.weights[other]))
+        if low >= 1.0 and low + high > weight and len(phrase) <= _LONGEST_TOPIC and phrase in unit.text:
+            best, weight = phrase, low + high
+    for one in unit.concepts:
+        name = read.names[one]
+        if (
+            one not in covered
+            and read.weights[one] > weight
+            and _SHORTEST_TOPIC <= len(name) <= _LONGEST_TOPIC
+        ):
+            best, weight = name, read.weights[one]
+    return best
+
+
+def _with_topics(body: str, topics: list[str], target: int, count: CountTokens) -> str:
+    for some in range(len(topics), 0, -1):
+        text = f"{body}\n{EXPAND}{', '.join(topics[:some])}"
+        if count(text) <= target:
+            return text
+    return body
+
+
+def _cut(unit: Unit, passages: Sequence[Passage], target: int, count: CountTokens) -> str:
+    """Give the beginning of a sentence when there is room for no whole one, with its day and speaker if these fit."""
+    whole = layout([unit], passages)
+    if count(whole) <= target:
+        return whole
+    head = whole[: len(whole) - len(unit.text)]
+    for before in (head, ""):
+        low, high = 0, len(unit.text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            text = f"{before}{unit.text[:middle].rstrip()}…"
+            low, high = (middle, high) if count(text) <= target else (low, middle - 1)
+        if low >= min(len(unit.text), 3 * len(before)) and low:
+            return f"{before}{unit.text[:low].rstrip()}…"
+    return unit.text[:1] if count(unit.text[:1]) <= target else ""

@@ -1,0 +1,328 @@
+"""What a history is about, in numbers: its sentences, the things they speak of, and how much each of these matters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby, pairwise
+from math import log2
+from operator import itemgetter
+from typing import NamedTuple
+
+from holdfast.text import analyze
+from holdfast.text.message_text import Passage
+from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
+from holdfast.text.tokens import estimate_tokens
+
+_COMMON = (
+    "about after again all also always am amazing another any anything around ask awesome away back bad because been "
+    "before being best better big both call can cannot check come congrats cool could day definitely different doing done "
+    "each else enjoy even ever every everyone everything exactly excited far feel few find fine first forward friend full fun "
+    "get give glad go good gonna got great guess guy haha happen happy hard haven hear hello help here hey hi hope idea "
+    "important incredible inspire inspiring interesting job keep kind know last later learn least let life like little long "
+    "look lot love luck make many matter maybe mean might mind moment more most much must need never new next nice nothing "
+    "now off often oh ok okay old once one only other our out over own part people perfect person place please pretty "
+    "probably proud put quite re read ready real really reason remember right run said same say see seem set share she should "
+    "show since some someone something soon sort sound special start stay still stop stuff such super sure take talk tell "
+    "than thank thanks thing think those though thought time today together tomorrow too totally truly try turn two up use "
+    "usually very wait want way week well while whole without won wonder wonderful word work world worry would wow "
+    "year yeah yes yesterday yet agree appreciate believe care change create deal end experience feeling follow happiness "
+    "hang imagine join journey live move plan pleased pay stuff support thankful tough touch amaze beautiful "
+    "bye posted ya safe gotta stoked agreed thoughts whoa oops sweet aw yay lol hmm cute cheers wanna kinda dude buddy def sec woohoo chat however unfortunately current currently appear point additional following step"
+)
+_DECIDED = frozenset(
+    "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen settled conclude concluded "
+    "conclusion fix fixed fixes cause because instead must never always prefer prefers preferred approved rejected confirmed "
+    "resolved solved therefore rule requirement required switched replaced dropped reverted merged deployed released "
+    "root finally we'll let's should".split()
+)
+_OPEN = frozenset(
+    "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind reminder later "
+    "follow-up plan plans planning going will wip outstanding".split()
+)
+_OWN = frozenset("i i'm i've i'd i'll my me we we've we're our us myself".split())
+_OTHER = frozenset("you you're you've you'd you'll your yours yourself".split())
+DECIDED, OPEN, NUMBER, PATH, TIME, OWN, OTHER = (1 << bit for bit in range(7))
+_HINTED = [
+    (1.25 if hints & DECIDED else 1.0)
+    * (1.15 if hints & OPEN else 1.0)
+    * (1.1 if hints & NUMBER else 1.0)
+    * (1.15 if hints & PATH else 1.0)
+    * (1.2 if hints & TIME else 1.0)
+    * (1.2 if hints & OWN else 0.7 if hints & OTHER else 1.0)  # news of oneself, beside comments on another's
+    for hints in range(1 << 7)
+]
+_PATH = re.compile(r"[\w.-]*/|\.[a-z]{1,4}$")
+_LEANING = (
+    "It ",
+    "It's ",
+    "That ",
+    "That's ",
+    "This ",
+    "These ",
+    "Those ",
+    "They ",
+    "They're ",
+    "He ",
+    "She ",
+    "Which ",
+)
+_ANNOUNCING = (
+    "Let me ",
+    "let me ",
+    "Now let",
+    "Now I",
+    "First, let",
+    "First, I",
+    "Let's ",
+    "I'll start ",
+    "I'll now ",
+)
+_GREETING = (
+    "Hey",
+    "Hi ",
+    "Hi,",
+    "Hello",
+    "Thank",
+    "Congrat",
+    "Bye",
+    "Take care",
+    "Good luck",
+    "Glad ",
+    "Sorry to hear",
+)
+
+COMMON_WEIGHT = 0.1
+_NAME_WEIGHT = 1.5
+_NUMBER_WEIGHT = 0.6
+_WHOLE_WEIGHT = 1.3
+_QUESTION = 0.5
+_LEANS = 0.8
+_CODE = 0.35  # code, tables, logs: what is mostly no words
+_DENSE = 0.75
+_SYMBOL = re.compile(r"[^\w\s.,;'’\"“”!?-]|\d")
+_ROLES = {"tool": 0.35, "system": 0.4, "developer": 0.4}
+_CALL = 0.4
+_QUOTED = 0.2
+_HEADING = 0.65
+_SHORT = 60  # characters of a line without a full stop that is rather a heading
+_ANNOUNCED = 0.4
+_GREETS = 0.3
+_ALONE = 0.5  # one word, and nothing said of it
+_ASKED = 1.4  # what the user of an agent says
+_FIRST = 2.5  # what the user asked for first: without it nobody knows what the rest was for
+_PASTED = 1_500  # characters; what is longer is mostly not the user's own
+
+
+_DIGITS = re.compile(r"\d+")
+
+
+class Unit(NamedTuple):
+    """Hold a sentence that can be taken: its turn, its text, its cost, what it speaks of, and what that counts.
+
+    `shape` is the text without its numbers: the steps of a routine differ in nothing else.
+    """
+
+    turn: int
+    text: str
+    cost: float
+    concepts: tuple[int, ...]
+    pairs: tuple[int, ...]
+    factor: float
+    shape: str
+    preview: bool  # of code or of the use of a tool, not something that was said
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Hold the sentences of a history, the weight of each concept, and a word for it."""
+
+    units: list[Unit]
+    weights: list[float]
+    names: list[str]
+
+
+PAIR_BITS = 32  # a pair of concepts is one number: the first above these bits, the second below
+
+
+class _Vocabulary:
+    """Number the concepts of a history, and remember of each token which it stands for and what it hints at."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, tuple[tuple[int, ...], int]] = {}
+        self.names: list[str] = []
+        self.scale: list[float] = []
+        self._numbers: dict[int, int] = {}
+
+    def read(self, text: str) -> tuple[list[int], int]:
+        """Give the concepts of a text in order, and what its words hint at."""
+        concepts: list[int] = []
+        hints = 0
+        known = self.tokens
+        for token in analyze.tokens(text):
+            if token not in known:
+                known[token] = self._add(token), _hints(token)
+            numbers, hint = known[token]
+            concepts += numbers
+            hints |= hint
+        return concepts, hints
+
+    def _add(self, token: str) -> tuple[int, ...]:
+        whole = analyze.whole_term(token)
+        if whole is not None and _is_one(token):
+            return (self._number(analyze.hash_term(whole), token, _WHOLE_WEIGHT),)
+        analysed = analyze.analyze(token)
+        scale = _NUMBER_WEIGHT if token.isdigit() else 1.0
+        return tuple(self._number(term, token, scale) for term in analysed.terms[: analysed.words])
+
+    def _number(self, term: int, token: str, scale: float) -> int:
+        number = self._numbers.get(term)
+        if number is None:
+            number = self._numbers[term] = len(self.names)
+            self.names.append(token)
+            self.scale.append(COMMON_WEIGHT if term in _common() else scale)
+        return number
+
+
+@cache
+def _common() -> frozenset[int]:
+    return frozenset(analyze.hash_term(analyze.normal(word)) for word in _COMMON.split())
+
+
+def _is_one(token: str) -> bool:
+    """Say whether the parts of a compound token say nothing without the others: paths, versions, identifiers."""
+    return token.isalnum() or len(token) > 40 or any(c in "/_.:@0123456789" for c in token)
+
+
+def _hints(token: str) -> int:
+    lower = token.lower().replace("’", "'")
+    hints = (
+        DECIDED * (lower in _DECIDED)
+        | OPEN * (lower in _OPEN)
+        | OWN * (lower in _OWN)
+        | OTHER * (lower in _OTHER)
+    )
+    hints |= TIME * analyze.analyze(token).tells_time
+    if lower.isalpha():
+        return hints
+    return hints | NUMBER * any(map(str.isdigit, lower)) | PATH * (_PATH.search(lower) is not None)
+
+
+def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
+    """Split passages into sentences, `trimmed` of what says nothing in front, and weigh what they speak of."""
+    said = [(turn, text) for turn, one in enumerate(passages) for text in _sentences(one, trimmed=trimmed)]
+    if not said:  # signs and pictures only
+        lines = ((turn, one_line(one.text)[:LONGEST].strip()) for turn, one in enumerate(passages))
+        said = [(turn, line) for turn, line in lines if line]
+    with_agent = any(passage.role == "assistant" for passage in passages)
+    by_role = _role_factors(passages, with_agent=with_agent)
+    vocabulary = _Vocabulary()
+    having: Counter[int] = Counter()
+    found: list[tuple[int, str, list[int], float, bool]] = []
+    for turn, sentences_of_turn in groupby(said, key=itemgetter(0)):
+        of_turn: set[int] = set()
+        from_a_person = passages[turn].role == "user" or not with_agent
+        asks = from_a_person and with_agent
+        for _, text in sentences_of_turn:
+            concepts, hints = vocabulary.read(text)
+            of_turn.update(concepts)
+            factor = by_role[turn] * _factor(text, hints, asks=asks, from_a_person=from_a_person)
+            if len(concepts) < 2 and not asks:
+                factor *= _ALONE
+            found.append((turn, text, concepts, factor, passages[turn].role == "tool" or _is_preview(text)))
+        having.update(of_turn)
+    speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
+    weights = _weights(vocabulary, having)
+    for number in speakers:  # the layout names them
+        weights[number] = 0.0
+    units = [
+        _unit(turn, text, about, factor * _says(about, weights), preview)
+        for turn, text, about, factor, preview in found
+    ]
+    return History(units, weights, vocabulary.names)
+
+
+def _sentences(passage: Passage, *, trimmed: bool) -> Iterator[str]:
+    if passage.role == "tool":
+        if line := one_line(passage.text):
+            yield line
+        return
+    for sentence in sentences(passage.text):
+        yield without_filler(sentence) if trimmed else sentence
+
+
+def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
+    """Say whether a sentence is more than chit-chat: one word in it is not of every conversation."""
+    return max(map(weights.__getitem__, concepts), default=0.0) >= _NUMBER_WEIGHT
+
+
+def _is_preview(text: str) -> bool:
+    return (text[0] == "`" and text[-1] == "`") or text[0] == "[" or text.startswith("calls ")
+
+
+def _unit(turn: int, text: str, concepts: list[int], factor: float, preview: bool) -> Unit:  # noqa: FBT001 - a column
+    pairs = tuple([(one << PAIR_BITS) | other for one, other in pairwise(concepts)])
+    return Unit(
+        turn,
+        text,
+        estimate_tokens(text),
+        tuple(dict.fromkeys(concepts)),
+        pairs,
+        factor,
+        _DIGITS.sub("#", text),
+        preview,
+    )
+
+
+def _weights(vocabulary: _Vocabulary, having: Counter[int]) -> list[float]:
+    weights = [
+        scale if scale <= COMMON_WEIGHT else scale * (1.0 + log2(max(1, having[number])))
+        for number, scale in enumerate(vocabulary.scale)
+    ]
+    for token, (numbers, _) in vocabulary.tokens.items():
+        if (
+            len(numbers) == 1
+            and token[0].isupper()
+            and token.isalpha()
+            and token.lower() not in vocabulary.tokens
+        ):
+            weights[numbers[0]] *= _NAME_WEIGHT
+    return weights
+
+
+def _factor(text: str, hints: int, *, asks: bool, from_a_person: bool) -> float:
+    """Weigh a sentence by its form. What an agent's user `asks` is in full what it is."""
+    factor = _HINTED[hints if from_a_person else hints & ~(OWN | OTHER)]
+    last = text[-1]
+    if not asks:
+        if last in "?？":
+            factor *= _QUESTION
+        elif last == ":" or (last.isalpha() and len(text) < _SHORT):
+            factor *= _HEADING
+        if text.startswith(_ANNOUNCING):
+            factor *= _ANNOUNCED
+    if text.startswith(_LEANING):
+        factor *= _LEANS
+    elif text.startswith(_GREETING):
+        factor *= _GREETS
+    if last == "`" and text[0] == "`":
+        return factor * _QUOTED
+    if text[0] == "[" or text.startswith("calls "):
+        return factor * _CALL
+    start = text[:100]
+    symbols = len(_SYMBOL.findall(start)) / len(start)
+    return factor * (_CODE if symbols > 0.12 else _DENSE if symbols > 0.07 else 1.0)
+
+
+def _role_factors(passages: Sequence[Passage], *, with_agent: bool) -> list[float]:
+    """Weigh turns by who speaks and where: an agent's user sets the task, and does so first of all at the beginning."""
+    factors = [_ROLES.get(passage.role, 1.0) for passage in passages]
+    first = True
+    for turn, passage in enumerate(passages):
+        if with_agent and passage.role == "user" and len(passage.text) <= _PASTED:
+            factors[turn] *= _ASKED * (_FIRST if first else 1.0)
+            first = False
+    return factors

@@ -1,1 +1,0 @@
-"""From history to a prompt: pure functions over messages and hits."""

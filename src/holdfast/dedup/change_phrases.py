@@ -1,0 +1,170 @@
+"""How a change is told: the wordings of `changes.txt` in a text, and other words that tell of which thing it speaks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+
+from holdfast.dedup.lexicon import stem, stems
+from holdfast.dedup.statement_parser import Statement
+
+_Phrase = tuple[str, ...]
+_NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
+_FLAGS = frozenset({"self", "sym", "value", "cue"})
+_LISTS = ("facet", "frame", "attr", "many", "contrary")  # not wordings of change
+_GAP = 3  # words that `_` may stand for
+_DENIALS = frozenset(
+    "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped cease ceased".split()
+)
+_UNSURE = frozenset(
+    "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes often usually when".split()
+)
+_MARKS = frozenset(",.;!?:()、。，；")
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A wording of a change: its kind, `<` for before and `>` for after, where it stands, whether it is denied."""
+
+    kind: str
+    side: str
+    start: int
+    end: int
+    denied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The wordings of change in a text, and where they stand."""
+
+    cues: tuple[Cue, ...] = ()
+    covered: frozenset[int] = frozenset()
+
+    def of(self, kind: str) -> list[Cue]:
+        """Give those of one kind that are not denied."""
+        return [cue for cue in self.cues if cue.kind == kind and not cue.denied]
+
+
+@cache
+def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, frozenset[str]]]:
+    phrases: dict[str, list[tuple[_Phrase, str, str]]] = defaultdict(list)
+    flags: dict[str, frozenset[str]] = {}
+    for line in (resources.files("holdfast.dedup") / "changes.txt").read_text("utf-8").splitlines():
+        head, colon, body = line.partition(":")
+        if not colon or line.startswith(("#", *_LISTS)):
+            continue
+        name, *marks = head.split()
+        kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
+        flags[kind] = flags.get(kind, frozenset()) | (_FLAGS & set(marks))
+        for written in body.split(","):
+            phrase = tuple(
+                part for word in written.split() for part in ([word] if word[0] in "_=" else stems(word))
+            )
+            if phrase:
+                phrases[phrase[0].lstrip("=")].append((phrase, kind, side))
+    return dict(phrases), flags
+
+
+def flags_of_kinds() -> dict[str, frozenset[str]]:
+    """Give the flags of each kind of wording."""
+    return _table()[1]
+
+
+def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place: int) -> int:
+    """Say where a wording that begins here ends; 0 when it does not fit."""
+    if phrase[0].startswith("=") and phrase[0][1:] != exact[place]:
+        return 0
+    end, gap = place + 1, 0
+    for part in phrase[1:]:
+        if part == "_":
+            gap = _GAP
+            continue
+        while gap and end < len(words) and words[end] != part and words[end] not in _MARKS:
+            end, gap = end + 1, gap - 1
+        if end >= len(words) or words[end] != part:
+            return 0
+        end, gap = end + 1, 0
+    return end
+
+
+def signals(statement: Statement) -> Signals:
+    """Give the wordings of change in a statement."""
+    return _signals(statement.words)
+
+
+@lru_cache(maxsize=8192)
+def _signals(words: tuple[str, ...]) -> Signals:
+    table, _ = _table()
+    stemmed = tuple(map(stem, words))
+    cues: dict[Cue, None] = {}
+    covered: set[int] = set()
+    for place, word in enumerate(stemmed):
+        starts = dict.fromkeys((word, words[place]))  # a set would have another order in every process
+        for phrase, kind, side in (found for start in starts for found in table.get(start, ())):
+            end = _fits(phrase, stemmed, words, place)
+            if end:
+                cues[Cue(kind, side, place, end, _is_denied(words, place))] = None
+                if kind not in ("leave", "away") and side != "<":  # these are told of what both speak of
+                    covered.update(range(place, end))
+    return Signals(tuple(cues), frozenset(covered))
+
+
+def _is_denied(words: tuple[str, ...], place: int) -> bool:
+    for word in reversed(words[max(0, place - 3) : place]):
+        if word in _MARKS:
+            return False
+        if word in _DENIALS or word in _UNSURE or (word == "to" == words[place - 1]):
+            return True
+    return False
+
+
+@cache
+def _partners(kind: str) -> dict[str, frozenset[str]]:
+    """Read pairs of words: `contrary`, of which one holds, or `facet`, which stand side by side."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for pair in _listed(kind):
+        one, other = map(stem, pair.split())
+        found[one].add(other)
+        found[other].add(one)
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+@cache
+def _phrases(kind: str) -> frozenset[_Phrase]:
+    return frozenset(map(stems, _listed(kind)))
+
+
+def _listed(kind: str) -> list[str]:
+    lines = (resources.files("holdfast.dedup") / "changes.txt").read_text("utf-8").splitlines()
+    return [
+        part for line in lines if line.startswith(f"{kind}:") for part in line.partition(":")[2].split(",")
+    ]
+
+
+def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:
+    """Count the words whose opposite is among others: locked, unlocked; optional, required."""
+    prefixed = sum(
+        long.startswith(_NEGATIVE) and any(long == prefix + short for prefix in _NEGATIVE for short in shorts)
+        for longs, shorts in ((some, others), (others, some))
+        for long in longs
+    )
+    return prefixed + _count_partners("contrary", some, others)
+
+
+def count_facets(some: AbstractSet[str], others: AbstractSet[str]) -> int:
+    """Count the words beside whose other side others speak of: upload, download."""
+    return _count_partners("facet", some, others)
+
+
+def _count_partners(kind: str, some: AbstractSet[str], others: AbstractSet[str]) -> int:
+    table = _partners(kind)
+    beside = [table[word] for word in map(stem, some) if word in table]
+    return sum(not partners.isdisjoint(map(stem, others)) for partners in beside)
+
+
+def ends_in(stemmed: tuple[str, ...], kind: str) -> bool:
+    """Say whether words, stemmed, end in one that is listed: a `frame` that a value follows, an `attr`, one of `many`."""
+    return any(stemmed[start:] in _phrases(kind) for start in range(max(0, len(stemmed) - 4), len(stemmed)))

@@ -1,0 +1,343 @@
+"""What can be seen of two texts side by side, as named numbers: what they share, what is left of each, how they are told."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import mul
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, Pairing, is_relation, is_weak
+from holdfast.dedup.alignment import Difference, alike, difference
+from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
+from holdfast.dedup.parsed_text import FAMILY, FUNCTION, Reading
+from holdfast.dedup.statement import Item
+
+Features = dict[str, float]
+
+_NAMES = frozenset({"name", "first", "id"})
+_VALUES = TIMED | {"number", "version"}
+_TOLD = ("change", "plan", "past", "indefinite", "keyed", "event")
+_WORDS = frozenset(
+    "now no longer anymore instead switched moved changed replaced used was became stopped quit started upgraded renamed "
+    "since new again left not never isn doesn t won from to recently just already both also another too".split()
+)
+_SHARED_WORDS = frozenset(
+    "is has likes and but his her the a every for when if in on lived worked studied played went visited".split()
+)
+_DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
+_KIN = 0.85  # how close two words of one family are: commuter, commute
+_NEAR, _LIKE, _SAME = 0.5, 0.7, 0.999
+_SLOT = 3  # words at most in the one place where two texts differ
+_LINKING = frozenset("is are am be the a an now current to at on in of".split())
+_KEY = 3  # words at most of a key
+_BE = frozenset("is are am".split())
+_SOME = frozenset("a an some one another any many most several".split())
+# What makes another value in the same frame another thing: a friend lives in Rome, a friend lives in Milan.
+_UNFRAMED = (
+    "slot beside many",
+    "slot of some",
+    "exchanged of two types",
+    "exchanged conditions",
+    "exchanged subjects",
+    "old past",
+    "new past",
+    "new plan",
+    "old event",
+)
+_GAP = -0.5  # the place of what is not there
+
+
+def features(old: Reading, new: Reading) -> Features:
+    """Compare two texts that were read. Features that are 0 may be missing."""
+    parts = difference(old.statement, new.statement)
+    solid = [pair for pair in parts.both if not pair[0].light]
+    found: Features = defaultdict(float)
+    _tell(found, old, new)
+    _share(found, Pairing(old.statement, new.statement, parts, solid))
+    _leave(found, "old", parts.old)
+    _leave(found, "new", parts.new)
+    _oppose(found, parts)
+    _cue(found, old, new, parts)
+    _mean(found, old, new)
+    _word(found, old, new)
+    if found["slot after frame"] or found["slot of attribute"]:
+        found["framed"] = not any(found[name] for name in _UNFRAMED)
+    return found
+
+
+def _tell(found: Features, old: Reading, new: Reading) -> None:
+    """Say how each statement is meant."""
+    for side, text, other in (("old", old, new), ("new", new, old)):
+        statement = text.statement
+        found[f"{side} exact"] = len(text.exact)
+        found[f"{side} exact alone"] = text.exact_alone(other)
+        found[f"{side} unknown"] = len(text.unknown) / max(1, len(text.content))
+        for name in _TOLD:
+            if getattr(statement, name):
+                found[f"{side} {name}"] = 1
+        for item in statement.items:
+            found[f"{side} items"] += not item.light
+            if item.negated:
+                found[f"{side} negated"] += 1
+            if item.gone:
+                found[f"{side} gone"] += 1
+            if item.conditional:
+                found[f"{side} conditional"] += 1
+            if "=user" in item.keys:
+                found[f"{side} user"] = 1
+
+
+def _share(found: Features, pair: Pairing) -> None:
+    """Say what both have, and in what order and sense."""
+    found["shared"] = len(pair.solid)
+    for a, b in pair.solid:
+        relation, weak = is_relation(a), is_weak(a)
+        found["shared relations"] += relation
+        found["shared weak"] += weak
+        found["shared things"] += not (relation or weak)
+        found["shared subjects"] += a.subject and b.subject
+        found["shared moved"] += a.subject != b.subject
+        found["shared gone"] += a.gone != b.gone
+        found["shared flips"] += a.negated != b.negated
+        found["shared names"] += a.kind in _NAMES
+        found["shared values"] += a.kind in _VALUES
+        found["shared states"] += not a.keys.isdisjoint(STATES)
+        found["shared personal"] += not a.keys.isdisjoint(PERSONAL)
+        for flag in a.flags:
+            found[f"shared {flag}"] += 1
+    total = len(pair.old.items) + len(pair.new.items)
+    found["share"] = 2 * len(pair.parts.both) / total if total else 0.0
+    keys = pair.old.keys, pair.new.keys
+    found["share of keys"] = len(keys[0] & keys[1]) / max(1, len(keys[0] | keys[1]))
+    found["one value"] = pair.has_one_value()
+    found["many values"] = pair.has_many_values()
+    found["turned round"] = pair.is_turned_round()
+    found["reordered"] = pair.is_reordered()
+
+
+def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
+    """Say what one has alone."""
+    for item in left:
+        if item.light:
+            continue
+        relation, weak = is_relation(item), is_weak(item)
+        seen = [item.kind, *item.flags]
+        seen += ["subject"] if item.subject else []
+        seen += ["relation"] if relation else []
+        seen += ["weak"] if weak else []
+        seen += ["heavy"] if not (weak or relation) else []
+        seen += ["heavy subject"] if item.subject and not weak else []
+        seen += ["negated"] if item.negated else []
+        seen += ["gone"] if item.gone else []
+        seen += ["conditional"] if item.conditional else []
+        if item.classes:
+            seen.append("classed")
+            seen += ["kin"] if "kin" in item.classes else []
+            seen += ["condition"] if any(label[-1] == "?" for label in item.classes) else []
+        seen += ["states"] if not item.keys.isdisjoint(STATES) else []
+        found[f"{side} left"] += 1
+        for name in seen:
+            found[f"{side} left {name}"] += 1
+
+
+def _oppose(found: Features, parts: Difference) -> None:
+    """Say which of what is left are values of one type, or opposites."""
+    for a in parts.old:
+        for b in parts.new:
+            label = alike(a, b)
+            if label:
+                found["alike"] += 1
+                found["alike aligned"] += a.before == b.before
+                found["alike subjects"] += a.subject and b.subject
+                found[f"alike {_type(label)}"] = 1
+                found[f"alike: {label}"] = 1
+    olds, news = ([item for item in left if not item.light] for left in (parts.old, parts.new))
+    if len(olds) == len(news) == 1:
+        _exchange(found, olds[0], news[0])
+
+
+def _exchange(found: Features, old: Item, new: Item) -> None:
+    """Say whether the one thing that each has alone may stand for the other one."""
+    label = alike(old, new)
+    found["exchanged"] = 1
+    found["exchanged of a type"] = bool(label) and label[-1] != "?"
+    found["exchanged of a kind"] = old.kind == new.kind
+    found["exchanged of two types"] = bool(old.classes and new.classes) and not label
+    found["exchanged, one typed"] = bool(old.classes) != bool(new.classes)
+    found["exchanged conditions"] = any(name[-1] == "?" for name in old.classes | new.classes)
+    found["exchanged subjects"] = old.subject and new.subject
+
+
+def _type(label: str) -> str:
+    if label[-1] in "!?":
+        return label[-1]
+    return label if label in ("number", "time", "name", "amount", "id") else "class"
+
+
+def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None:
+    """Say how a change is told, and whether what it is told of is in the old text."""
+    flags = flags_of_kinds()
+    before = {(cue.kind, cue.side) for cue in old.cues.cues if not cue.denied}
+    for cue in new.cues.cues:
+        state = "denied" if cue.denied else "told"
+        if not cue.side:
+            found[f"{cue.kind} {state}"] = 1
+            _cue_shared(found, cue, parts)
+        elif cue.side == ">" and (cue.kind, "<") in before:
+            found[f"follows {state}"] = 1
+            for flag in flags[cue.kind]:
+                found[f"follows {flag} {state}"] = 1
+        elif cue.side == "<" and (cue.kind, ">") in before:
+            found[f"precedes {state}"] = 1
+            found[f"alternates {state}"] += "sym" in flags[cue.kind]
+        if (cue.kind, cue.side) in before:
+            found["same cue"] = 1
+    for cue in old.cues.cues:
+        if not cue.side:
+            found[f"{cue.kind} before"] = 1
+    found["old told words"] = len(old.cues.covered)
+    found["new told words"] = len(new.cues.covered)
+
+
+def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
+    """Say whether what is left or replaced is what the old text names, and whether something else is named after it."""
+    if cue.kind in ("leave", "away") and not cue.denied:
+        near = [a for a, b in parts.both if cue.start <= b.place <= cue.end + 1]
+        if any(not is_weak(a) for a in near):
+            found[f"{cue.kind} shared"] = 1
+        if any(b.place >= cue.end for b in parts.new):
+            found[f"{cue.kind} other"] = 1
+
+
+def _mean(found: Features, old: Reading, new: Reading) -> None:
+    """Say how near the words of one come to those of the other."""
+    close = _closeness(old, new)
+    best = close.max(axis=1, initial=0.0), close.max(axis=0, initial=0.0)
+    _cover(found, "old", old, best[0].tolist())
+    _cover(found, "new", new, best[1].tolist())
+    found["cosine"] = float(old.direction @ new.direction)
+    for name, level in (("far", _LIKE), ("differing", _SAME)):
+        chosen = [nearest < level for nearest in best]
+        both = all(mask.any() for mask in chosen)
+        found[f"cosine of {name}"] = float(old.mean(chosen[0]) @ new.mean(chosen[1])) if both else -1.0
+
+
+def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
+    """Give how close each word of content of the old text is to each of the new one."""
+    close: NDArray[np.float32] = np.maximum(old.vectors @ new.vectors.T, 0)
+    for row in old.unknown:
+        for column in new.unknown:
+            one, other = old.content[row], new.content[column]
+            shared = _same(one, other)
+            close[row, column] = shared / max(len(one), len(other)) if shared < FAMILY else 0.0
+    for start, rows in old.by_start.items():
+        for row in rows:
+            for column in new.by_start.get(start, ()):
+                close[row, column] = max(close[row, column], _KIN)
+    for root, rows in old.by_root.items():
+        for row in rows:
+            for column in new.by_root.get(root, ()):
+                close[row, column] = 1.0
+    return close
+
+
+def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) -> None:
+    """Say how far the words of one text are covered by the other text, and what is not."""
+    weights = text.weights.tolist()
+    total = sum(weights)
+    found[f"{side} covered"] = sum(map(mul, weights, nearest)) / total if total else 1.0
+    found[f"{side} least covered"] = min(nearest, default=1.0)
+    found[f"{side} words"] = len(nearest)
+    for name, level in (("far", _NEAR), ("unlike", _LIKE), ("differing", _SAME)):
+        chosen = [number for number, near in enumerate(nearest) if near < level]
+        if not chosen:
+            found[f"{side} {name} first"] = found[f"{side} {name} last"] = _GAP
+            continue
+        places = text.places[chosen[0]], text.places[chosen[-1]]
+        last = max(1, len(text.words) - 1)
+        found[f"{side} {name} words"] = len(chosen)
+        found[f"{side} {name} weight"] = sum([weights[number] for number in chosen])
+        found[f"{side} {name} heaviest"] = max([weights[number] for number in chosen])
+        found[f"{side} {name} capitals"] = sum([text.capital[text.places[number]] for number in chosen])
+        found[f"{side} {name} numbers"] = sum([text.content[number][0].isdigit() for number in chosen])
+        found[f"{side} {name} first"] = places[0] / last
+        found[f"{side} {name} last"] = places[1] / last
+
+
+def _word(found: Features, old: Reading, new: Reading) -> None:
+    """Say where the two differ as sequences of words, and by which words of grammar."""
+    one, other = old.words, new.words
+    start = _same(one, other)
+    end = _same(one[start:][::-1], other[start:][::-1])
+    slots = one[start : len(one) - end], other[start : len(other) - end]
+    gone, come = old.known - new.known, new.known - old.known
+    found["same start"] = start
+    found["same end"] = end
+    found["old slot"] = len(slots[0])
+    found["new slot"] = len(slots[1])
+    found["slot of the whole"] = (len(slots[0]) + len(slots[1])) / max(1, len(one) + len(other))
+    found["same words"] = 2 * len(old.known & new.known) / max(1, len(old.known) + len(new.known))
+    found["words gone"] = len(gone)
+    found["words come"] = len(come)
+    found["function words gone"] = len(gone & FUNCTION)
+    found["function words come"] = len(come & FUNCTION)
+    for word in come & _WORDS:
+        found[f"+{word}"] = 1
+    for word in gone & _WORDS:
+        found[f"-{word}"] = 1
+    for word in old.known & new.known & _SHARED_WORDS:
+        found[f"={word}"] = 1
+    found["old possession"] = "s" in one[1:3]
+    found["new possession"] = "s" in other[1:3]
+    found["denied before"] = len(old.known & _DENYING)
+    found["denied"] = len(new.known & _DENYING) - found["denied before"]
+    found["opposite words"] = count_opposites(gone, come)
+    found["facets"] = count_facets(gone, come)
+    if 0 < len(slots[0]) <= _SLOT and 0 < len(slots[1]) <= _SLOT:
+        _slot(found, old, new, start, slots)
+
+
+def _slot(
+    found: Features,
+    old: Reading,
+    new: Reading,
+    start: int,
+    slots: tuple[tuple[str, ...], tuple[str, ...]],
+) -> None:
+    """Say what stands in the one place where two texts differ, and after which words."""
+    spans = [slice(start, start + len(slot)) for slot in slots]
+    before = old.stems_of(slice(0, start))
+    bare = tuple(word for word in before if word not in _LINKING)
+    found["slot"] = 1
+    found["slot after function word"] = bool(start) and old.words[start - 1] in FUNCTION
+    found["slot after frame"] = ends_in(before, "frame")
+    found["slot of attribute"] = _is_told(old, start) and (
+        ends_in(bare, "attr") or (old.words[1:2] == ("of",) and ends_in(bare[:1], "attr"))
+    )
+    found["slot of many"] = ends_in(bare, "many")
+    found["slot beside many"] = any(ends_in((word,), "many") for word in before)
+    found["slot of some"] = old.words[0] in _SOME
+    found["slot capitals"] = any(old.capital[spans[0]]) and any(new.capital[spans[1]])
+    chosen = [
+        np.array([span.start <= place < span.stop for place in text.places], bool)
+        for text, span in zip((old, new), spans, strict=True)
+    ]
+    found["slot cosine"] = float(old.mean(chosen[0]) @ new.mean(chosen[1]))
+
+
+def _is_told(text: Reading, start: int) -> bool:
+    """Say whether what starts here is said to be something's value: the owner is Ana, owner: Ana."""
+    return text.words[start - 1] in _BE or (text.statement.keyed and start <= _KEY)
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count what two sequences begin with alike."""
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

@@ -1,0 +1,370 @@
+"""A text as a statement: its items of content, each with what it may mean, and how the whole is meant.
+
+Words without content are dropped, wordings become concepts, values become typed keys. An item knows whether it stands
+before the verb, whether it is negated, is named only as what was (*from* Berlin), or is part of a condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from holdfast.dedup import lexicon, value_tokens
+from holdfast.dedup.lexicon import Entry
+from holdfast.dedup.statement import Item, Statement
+from holdfast.text import analyze
+
+__all__ = ["Item", "Statement", "read"]
+
+LONGEST, MOST_WORDS = 2_000, 300  # characters and words; what is longer is compared for equality only
+_BE = frozenset(
+    "is are was were be been am has have had will can does do should must may ist sind war hat es est sont son è é são heeft".split()
+)
+_ADVERBS = frozenset("now also currently been just recently still already his her my their".split())
+# After the ones stands what was, after the others what is.
+_GOING = frozenset(
+    "from instead over rather von de previously replacing replaced replace swapped swap formerly statt anstatt was used "
+    "unlike vs".split()
+)
+_COMING = frozenset("to with by for and but auf zu nach a hacia vers is now ist".split())
+_NONE: frozenset[str] = frozenset()
+
+
+def read(text: str) -> Statement:
+    """Read a text as a statement."""
+    if len(text) > LONGEST:
+        return Statement(tuple(analyze.fold(text).split()), long=True)
+    tokens = value_tokens.tokenize(text)
+    plain = tuple(token.key for token in tokens if token.kind != "mark" or token.key in "$€£%°≥≤<>&")
+    if len(tokens) > MOST_WORDS:
+        return Statement(tuple(analyze.fold(text).split()), long=True)
+    reader = _Reader(tokens)
+    items = tuple(_merged(reader.run()))
+    keys = frozenset(
+        key
+        for item in items
+        if not item.light
+        for key in (*item.keys, *(c for c in item.classes if c.endswith("!")))
+    )
+    return Statement(
+        plain,
+        items,
+        reader.change,
+        reader.plan,
+        reader.past,
+        indefinite=reader.indefinite,
+        keyed=reader.keyed,
+        event=reader.event(),
+        keys=keys,
+        words=tuple(token.key for token in tokens),
+    )
+
+
+def _merged(items: list[Item]) -> list[Item]:
+    """Drop what is said twice, and join the characters of an unknown word of an unspaced script."""
+    found: list[Item] = []
+    for item in items:
+        last = found[-1] if found else None
+        if last and item.kind == last.kind == "cjk" and item.place == last.place + len(last.text):
+            found[-1] = replace(last, text=last.text + item.text, keys=frozenset({last.text + item.text}))
+        elif not any(
+            item.keys == other.keys and item.gone == other.gone and item.negated == other.negated
+            for other in found
+        ):
+            found.append(item)
+    return found
+
+
+@dataclass(slots=True)
+class _Reader:
+    tokens: list[value_tokens.Token]
+    change: bool = False
+    plan: bool = False
+    past: bool = False
+    indefinite: bool = False
+    keyed: bool = False
+    _items: list[Item] = field(default_factory=list)
+    _negate: bool = False
+    _gone: bool = False
+    _conditional: bool = False
+    _verb: int = -1  # where the first verb stands
+    _clause: int = 0
+    _empty: frozenset[str] = _NONE
+    _stems: list[str] = field(default_factory=list)
+
+    def run(self) -> list[Item]:
+        fillers = lexicon.fillers()
+        keys = [token.key for token in self.tokens]
+        self._empty = fillers["empty"] | fillers["cjk"] | lexicon.foreign(keys)
+        self._stems = list(map(lexicon.stem, keys))
+        words = set(keys)
+        self.change = bool(words & (fillers["now"] - {"no"})) or self._longer()
+        place = 0
+        while place < len(self.tokens):
+            token = self.tokens[place]
+            entry, length = self._lookup(place)
+            if token.key == "used" and self._next(place) == "to":
+                self.past = True
+            elif token.kind == "mark":
+                self._mark(token, place)
+            elif entry is not None and not ("light" in entry.flags and self._is_quoted(place)):
+                if length == 1 and token.key in fillers["stop"]:
+                    self._negate = self.change = True
+                else:
+                    self._concept(entry, token, place, length)
+            else:
+                self._plain_word(token, place, fillers)
+            place += length
+        return [
+            replace(item, subject=True)
+            if item.place < self._verb and (item.clause == 0 or self.keyed)
+            else item
+            for item in self._items
+        ]
+
+    def event(self) -> bool:
+        """Say whether it tells what happened once: a verb in the past that no `is` or `has` goes before."""
+        words = [token.key for token in self.tokens]
+        return any(
+            word in ("was", "were")
+            or (
+                word.endswith("ed")
+                and before not in _BE
+                and lexicon.stem(word) != word
+                and before not in ("the", "a", "an")
+            )
+            for before, word in pairwise(words)
+        )
+
+    def _is_quoted(self, place: int) -> bool:
+        """Say whether one word alone stands in quotes: the table "users" is not about the user."""
+        beside = (*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2])
+        return len(beside) == 2 and all(token.key in '"“”„«»' for token in beside)
+
+    def _longer(self) -> bool:
+        keys = [token.key for token in self.tokens]
+        return ("ne" in keys and "plus" in keys) or any(
+            pair
+            in (
+                ("no", "longer"),
+                ("any", "more"),
+                ("nicht", "mehr"),
+                ("ya", "no"),
+                ("non", "piu"),
+                ("ne", "plus"),
+            )
+            for pair in pairwise(keys)
+        )
+
+    def _lookup(self, place: int) -> tuple[Entry | None, int]:
+        token = self.tokens[place]
+        counted = token.kind == "number" and token.text.isalpha()  # first language
+        if token.kind not in ("word", "cjk", "id") and not counted:
+            return None, 1
+        opening = lexicon.openings().get(self._stems[place])
+        if opening is None:
+            return None, 1
+        alone, followed = opening
+        found, end = (1, 1, alone), place + 1  # how long the wording is, how many tokens it takes
+        while followed and end < len(self.tokens):
+            for phrase, entry in followed.get(self._stems[end], ()):
+                length = self._fits(phrase, place) if len(phrase) > found[0] else 0
+                if length:
+                    found = (len(phrase), length, entry)
+            if self.tokens[end].key not in _ADVERBS:
+                break
+            end += 1
+        if found[0] == 1 and (counted or token.key in self._empty):
+            return None, 1
+        return found[2], found[1]
+
+    def _fits(self, phrase: tuple[str, ...], place: int) -> int:
+        """Say how many tokens a wording takes here, with adverbs between its words; 0 when it does not fit."""
+        end = place + 1
+        for word in phrase[1:]:
+            while (
+                end < len(self.tokens) and self.tokens[end].key in _ADVERBS and self.tokens[end].key != word
+            ):
+                end += 1
+            if end >= len(self.tokens) or self._stems[end] != word:
+                return 0
+            end += 1
+        return end - place
+
+    def _mark(self, token: value_tokens.Token, place: int) -> None:
+        if token.key in ":=→" and self._verb < 0 and self._items:
+            self._verb = place
+            self.keyed = token.key != "→" and len(self._items) <= 4
+        if token.key in ",.;!?:()、。→":
+            self._clause += 1
+            self._gone = self._conditional = False
+            if token.key != ",":
+                self._negate = False
+        if token.key == "→":
+            self.change = True
+
+    def _concept(self, entry: Entry, token: value_tokens.Token, place: int, length: int) -> None:
+        flags = entry.flags
+        if "change" in flags:
+            self.change = True
+        if "plan" in flags:
+            self.plan = True
+        if (
+            self._verb < 0
+            and self._items
+            and any(part.key in _BE for part in self.tokens[place : place + length])
+        ):
+            self._verb = place
+        last = self._items[-1] if self._items else None
+        named = last is not None and last.kind in ("name", "first") and last.place == place - 1
+        if (
+            (flags & {"verb", "change"} or (named and token.key.endswith("s")))
+            and self._verb < 0
+            and (self._items or place)
+        ):
+            self._verb = place
+        negated = self._negate != ("not" in flags)
+        if self._negate and "light" not in flags:
+            self._negate = False
+        elif self._negate and self._next(place + length - 1) in ("", ".") and self._items:
+            self._deny_last()  # X is not set
+        if "verb" in flags:
+            self._gone = False
+        text = (
+            "".join(part.text for part in self.tokens[place : place + length])
+            if token.kind == "cjk"
+            else token.text
+        )
+        kind = "concept"
+        self._add(Item(entry.keys, kind, text, flags=flags, classes=entry.classes, negated=negated), place)
+
+    def _add(self, item: Item, place: int) -> None:
+        before = self.tokens[place - 1].key if place else ""
+        self._items.append(
+            Item(
+                item.keys,
+                item.kind,
+                item.text,
+                item.unit,
+                item.flags,
+                item.classes,
+                place,
+                negated=item.negated,
+                gone=self._gone,
+                conditional=self._conditional,
+                clause=self._clause,
+                before=before,
+                after=self._next(place),
+            )
+        )
+
+    def _plain_word(self, token: value_tokens.Token, place: int, fillers: dict[str, frozenset[str]]) -> None:
+        key = token.key
+        if token.kind in ("word", "cjk"):
+            if self._function_word(key, place, fillers):
+                return
+            kind = token.kind if token.kind == "cjk" else self._word_kind(token)
+            if kind == "word" and self._looks_like_verb(token, place):
+                self._verb = place
+            keys = frozenset({lexicon.stem(key)})
+            if self._negate and not keys.isdisjoint(lexicon.weak_words()):
+                return  # stop adding X: it is X that is denied
+        else:
+            kind, keys = token.kind, frozenset({key})
+        self._add(Item(keys, kind, token.text, unit=token.unit, negated=self._negate), place)
+        self._negate = False
+
+    def _function_word(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
+        if key in _BE and self._verb < 0 and self._items:
+            self._verb = place
+        before = self.tokens[place - 1].key if place else ""
+        if key in ("a", "an", "another", "ein", "eine", "un", "una", "une"):
+            self.indefinite = True
+        if key == "longer" and before == "no":
+            self.change = True
+            return True
+        if key in _GOING:
+            self._start_gone(key, before)
+        elif key in _COMING:
+            self._gone = False
+        if key in fillers["condition"]:
+            self._conditional = key != "because" and (place > 0 or key not in ("after", "since"))
+            self.change = self.change or (key == "after" and not place)
+            if key == "because":
+                self._clause += 1
+            return True
+        if self._deny(key, place, fillers):
+            return True
+        if key in fillers["plan"]:
+            self.plan = True
+            return True
+        if key in fillers["past"]:
+            self.past = True
+            return True
+        return key in fillers["now"] or key in self._empty
+
+    def _deny(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
+        """Take a word that denies: not X, without X, free of X, stop X."""
+        if key == "without" and self._undo_denial():
+            return True
+        if key == "free" and self._next(place) in ("of", "from"):
+            self._negate = not self._negate
+            return True
+        if key in fillers["not"] or key in fillers["stop"]:
+            self._negate = True
+            self.change = self.change or key in fillers["stop"]
+            return True
+        return False
+
+    def _deny_last(self) -> None:
+        self._items[-1] = replace(self._items[-1], negated=not self._items[-1].negated)
+        self._negate = False
+
+    def _undo_denial(self) -> bool:
+        """No X without Y: it is not X that is denied, Y is required."""
+        for n, item in enumerate(self._items):
+            if item.negated and item.clause == self._clause and "not" not in item.flags:
+                self._items[n] = replace(item, negated=False)
+                return True
+        return False
+
+    def _next(self, place: int) -> str:
+        return self.tokens[place + 1].key if place + 1 < len(self.tokens) else ""
+
+    def _start_gone(self, key: str, before: str) -> None:
+        preferring = any(item.keys & {"=prefer", "=favourite", "=like", "=choose"} for item in self._items)
+        if (
+            key in ("instead", "rather", "replacing", "statt", "anstatt", "unlike")
+            or (key in ("replaced", "replace", "swapped", "swap") and before not in _BE)
+            or (key in ("over", "vs") and preferring)
+        ):
+            self._gone = True
+        elif (
+            key in ("from", "von", "de")
+            and self.change
+            and before not in ("different", "home", "comes", "come")
+        ):
+            self._gone = self.change
+        elif key in ("previously", "formerly", "was") and before in (",", "(", "not"):
+            self._gone = True
+
+    def _word_kind(self, token: value_tokens.Token) -> str:
+        text = token.text
+        return (
+            "name"
+            if text[:1].isupper() and (not token.start or text[1:2].isupper())
+            else "first"
+            if text[:1].isupper()
+            else "word"
+        )
+
+    def _looks_like_verb(self, token: value_tokens.Token, place: int) -> bool:
+        return (
+            self._verb < 0
+            and bool(self._items)
+            and token.key.endswith("s")
+            and not token.key.endswith(("ss", "us", "is"))
+            and self.tokens[place - 1].kind != "mark"
+            and self.tokens[place - 1].key
+            not in ("the", "a", "'s", "of", "my", "their", "and", "in", "for", "with")
+        )

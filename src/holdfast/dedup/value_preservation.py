@@ -1,0 +1,59 @@
+"""Fidelity: whether one text can stand for others, none of whose values may be lost, and to which none may be added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.dedup.statement_parser import Item, Statement, read
+
+_VALUES = frozenset({"name", "first", "id", "cjk", "number", "version", "time", "date", "weekday"})
+
+
+def loses(text: str, texts: Sequence[str]) -> bool:
+    """Say whether a text lacks a name, number, date or identifier of some others, or denies what they do not.
+
+    A text that is too long to be read may lack anything.
+    """
+    said, others = read(text), [read(other) for other in texts]
+    if said.long or any(other.long for other in others):
+        return True
+    return any(not _is_said(value, [said]) for other in others for value in _values(other))
+
+
+def adds(text: str, texts: Sequence[str]) -> bool:
+    """Say whether a text has a value that no other one has. The word that begins a sentence may be no name."""
+    others = [read(other) for other in texts]
+    values = (value for value in _values(read(text)) if value.kind != "first")
+    return any(not _is_said(value, others) for value in values)
+
+
+def _values(statement: Statement) -> list[Item]:
+    return [
+        item
+        for item in statement.items
+        if item.negated or (not item.light and (item.kind in _VALUES or item.classes))
+    ]
+
+
+def _is_said(value: Item, statements: Sequence[Statement]) -> bool:
+    return any(
+        item.negated == value.negated and _covers(item, value)
+        for statement in statements
+        for item in statement.items
+    )
+
+
+def _covers(item: Item, value: Item) -> bool:
+    """Say whether an item means what a value means; of a date, it may say more."""
+    if not item.keys.isdisjoint(value.keys):
+        return True
+    if item.kind != "date" or value.kind != "date":
+        return False
+    days = zip(_day(item), _day(value), strict=True)
+    return all(wanted in ("", there) for there, wanted in days)
+
+
+def _day(date: Item) -> list[str]:
+    """Give year, month and day of a date, "" for what it leaves open."""
+    (key,) = date.keys
+    return f"{key[len('date:') :]}--".split("-")[:3]

@@ -1,0 +1,397 @@
+"""Tokens and the values among them: numbers with units, versions, times of day, dates, weekdays, identifiers.
+
+Two writings of one value have one key: `5 pm` and `17:00`, `half an hour` and `30 min`, `1,000` and `1k`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from holdfast.dedup.number_words import rewrite
+from holdfast.dedup.units import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
+from holdfast.text import analyze
+from holdfast.text.clean import normalized
+
+# Scripts without spaces are read character by character.
+UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\u0e00-\u0e7f"
+_WORD = rf"[^\W_{UNSPACED}]"
+_TOKEN = re.compile(
+    rf"""
+    (?P<url>\b[a-z]{{2,8}}://[^\s,;)\]>"']+)
+    | (?P<email>{_WORD}[\w.+-]*@\w[\w.-]*\w)
+    | (?P<date>\b(?:19|20)\d\d-\d\d?-\d\d?\b | \b\d\d?/(?:19|20)\d\d\b | \b\d\d?\.\d\d?\.(?:19|20)\d\d\b)
+    | (?P<clock>\b\d\d?[:.]\d\d\s?(?:[ap]\.?m\b\.?|uhr\b) | \b\d\d?:\d\d\b(?!:) | \b\d\d?\s?[ap]\.?m\b\.?
+        | \b\d\d?\s?uhr\b | \b\d\d?\s?o['’]clock\b | \b\d\d?h\d\d\b)
+    | (?P<path>[~.]{{0,2}}(?:/[\w.-]*\w)+/? | [\w.-]*\w(?:/[\w.-]*\w)+/?)
+    | (?P<number>(?<![\w.])[-+]?\d{{1,3}}(?:[,\u202f'’]\d{{3}})+(?:\.\d+)?(?![\d.]) | (?<![\w.])\d+(?:\.\d+)?(?![\w.-]*[\w])
+        | (?<![\w.])\d+(?:\.\d+)?(?=-?(?:[kKmM]|bn|[kmgt]i?b|ms|s|sec|secs|min|mins|h|hrs?|km|cm|mm|m|kg|g|mg|ml|l|lbs?|[kKmM]?[€$£]|px|x|st|nd|rd|th|hz|ghz|mhz|w|kw|kwh|mph|rpm|qps|rps|eur|usd|gb|mb|°[cf]|%)\b)
+        | (?<![\w.])\d+(?=-[a-zA-Z]))
+    | (?P<version>\bv?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?\b | \bv\d+\b)
+    | (?P<id>\b[a-z]+-[a-z]+-\d+[a-z]?\b | \bno-[a-z]+\b | --[a-z][\w-]* | @[\w-]+ | \#\d+ | \w*{_WORD}_\w+ | \w+(?:\.\w+)+(?:\(\))? | \w+\(\))
+    | (?P<cjk>[{UNSPACED}])
+    | (?P<word>{_WORD}[^\W_{UNSPACED}\u0300-\u036f]*(?:['’]{_WORD}+)*(?:\+\+|\#(?!\w))?)
+    | (?P<mark>[$€£¥%°→=:;,.!?()&≥≤<>"“”„«»、。，；：—–])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+# No value is as long; a run without spaces is cut there, because what is tried on it takes the square of its length.
+_LONG_RUN = re.compile(r"(\S{200})(?=\S)")
+
+# Most words stand alone, and are found without trying all of the above.
+_PLAIN = re.compile(r"\s*(?<!\S)(?P<word>[A-Za-z]+)(?=[,.;:!?]?(?:\s|$))")
+
+
+class Token(NamedTuple):
+    """One token: as it stands, as it is compared, and of what kind it is.
+
+    Kinds: word, mark, cjk, id, number, version, time, date, weekday. `unit` is the dimension of a number.
+    """
+
+    text: str
+    key: str
+    kind: str
+    unit: str = ""
+    start: bool = False  # of a sentence
+
+
+def tokenize(text: str) -> list[Token]:
+    """Split a text into tokens and join those that make one value."""
+    text = rewrite(_LONG_RUN.sub(r"\1 ", normalized("NFKC", text)))
+    if any(map(str.isdigit, text)):
+        for pattern, written in _day_ranges():
+            text = pattern.sub(written, text)
+    return _join(_raw(text))
+
+
+@cache
+def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Give what writes both days of a range out: `3-17 July` and `July 3-17` have two dates."""
+    months = "|".join(sorted((month for month in MONTHS if len(month) > 2), key=len, reverse=True))
+    joint = r"\s?(?:[-–—]|\b(?:to|until|through|and|bis|al|au)\b)\s?"
+    return (
+        (
+            re.compile(rf"(?<![\w.:/-])(\d{{1,2}}){joint}(\d{{1,2}})\.?\s+({months})\b", re.IGNORECASE),
+            r"\1 \3 to \2 \3",
+        ),
+        (
+            re.compile(rf"\b({months})\s+(\d{{1,2}}){joint}(\d{{1,2}})(?![\w:/%-])", re.IGNORECASE),
+            r"\1 \2 to \1 \3",
+        ),
+    )
+
+
+def _raw(text: str) -> list[Token]:
+    found: list[Token] = []
+    start = True
+    place = 0
+    while match := _PLAIN.match(text, place) or _TOKEN.search(text, place):
+        place = match.end()
+        kind, written = str(match.lastgroup), match.group(str(match.lastgroup))
+        made = _read_token(kind, written)
+        if start and made:
+            first = made[0]
+            found.append(Token(first.text, first.key, first.kind, first.unit, start=True))
+            found.extend(made[1:])
+        else:
+            found.extend(made)
+        start = kind == "mark" and written in '.!?;:"“。'
+    return found
+
+
+@lru_cache(maxsize=16_384)
+def _read_token(kind: str, written: str) -> tuple[Token, ...]:
+    return tuple(_READERS.get(kind, _read_word)(written))
+
+
+def _read_word(token: str) -> list[Token]:
+    token = token.replace("’", "'")
+    key = analyze.fold(token)
+    if key.isascii() and key.isdigit() and len(key) < 19:
+        return _read_number(key)
+    if "'" in key:
+        head, _, tail = key.rpartition("'")
+        if tail == "t" and head.endswith("n"):
+            return [
+                Token(token, {"wo": "will", "ca": "can"}.get(head[:-1], head[:-1]), "word"),
+                Token(token, "not", "word"),
+            ]
+        if tail == "s":
+            return [*_read_word(token[: len(head)]), Token("'s", "'s", "word")]
+        if tail in ("m", "re", "ve", "ll", "d"):
+            return [Token(token[: len(head)], head, "word")]
+        if len(head) <= 2:  # l'ordinateur, d'accord, n'aime
+            return [
+                Token(head, "ne" if head == "n" else head, "word"),
+                Token(token[len(head) + 1 :], tail, "word"),
+            ]
+    if key in WEEKDAYS and len(key) > 3:
+        return [Token(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
+    if key.endswith("s") and key[:-1] in WEEKDAYS and len(key) > 5:
+        return [Token(token, f"weekday:{WEEKDAYS[key[:-1]]}", "weekday", "every")]
+    if key in _TIMES:
+        return [Token(token, f"time:{_TIMES[key]}", "time")]
+    return [Token(token, key, "word")]
+
+
+def _read_number(token: str) -> list[Token]:
+    plain = re.sub(r"[,\u202f'’]", "", token)
+    value = float(plain)
+    if value.is_integer() and 1900 <= value <= 2099 and len(token) == 4:
+        return [Token(token, f"year:{plain}", "date")]
+    return [Token(token, _number_key(value, ""), "number")]
+
+
+def _number_key(value: float, unit: str) -> str:
+    return f"#{value:.10g}{unit}"
+
+
+def _read_clock(token: str) -> list[Token]:
+    digits = re.findall(r"\d+", token)
+    hour, minute = int(digits[0]), int(digits[1]) if len(digits) > 1 else 0
+    lower = token.lower()
+    if re.search(r"p\.?m", lower) and hour < 12:
+        hour += 12
+    elif re.search(r"a\.?m", lower) and hour == 12:
+        hour = 0
+    return [Token(token, f"time:{hour * 60 + minute}", "time")]
+
+
+def _read_date(token: str) -> list[Token]:
+    parts = [int(part) for part in re.findall(r"\d+", token)]
+    if len(parts) == 2:
+        return [Token(token, f"date:{parts[1]}-{parts[0]}-", "date")]
+    year, month, day = parts if parts[0] > 31 else parts[::-1]
+    return [Token(token, f"date:{year}-{month}-{day}", "date")]
+
+
+def _read_version(token: str) -> list[Token]:
+    return [Token(token, "#" + analyze.fold(token).removeprefix("v"), "version")]
+
+
+def _read_path(token: str) -> list[Token]:
+    parts = token.split("/")
+    if len(parts) == 2 and all(part.isalpha() for part in parts):
+        return [made for part in parts for made in _read_word(part)]
+    return _read_id(token)
+
+
+def _read_id(token: str) -> list[Token]:
+    return [Token(token, analyze.fold(token.rstrip(".")), "id")]
+
+
+def _read_mark(token: str) -> list[Token]:
+    return [Token(token, unicodedata.normalize("NFKC", token), "mark")]
+
+
+def _read_character(token: str) -> list[Token]:
+    return [Token(token, token, "cjk")]
+
+
+_READERS: dict[str, Callable[[str], list[Token]]] = {
+    "url": _read_id,
+    "email": _read_id,
+    "id": _read_id,
+    "path": _read_path,
+    "number": _read_number,
+    "clock": _read_clock,
+    "date": _read_date,
+    "version": _read_version,
+    "mark": _read_mark,
+    "cjk": _read_character,
+}
+
+
+# The words with which a value may begin.
+_OPENING = frozenset({*MONTHS, *NUMBER_WORDS, *ORDINALS, "half", "a", "an", "per"})
+_TIMES = {
+    "noon": 720,
+    "midday": 720,
+    "mediodia": 720,
+    "mittag": 720,
+    "midi": 720,
+    "midnight": 0,
+    "mitternacht": 0,
+}
+SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
+"""The words that may be read as something else than words."""
+
+
+def _join(raw: list[Token]) -> list[Token]:
+    """Join what makes one value: a number and its unit, a day, a month and a year, five o'clock."""
+    found: list[Token] = []
+    place = 0
+    while place < len(raw):
+        if raw[place].kind == "word" and raw[place].key not in _OPENING:
+            found.append(raw[place])
+            place += 1
+            continue
+        value, length = _date_at(raw, place) or _number_at(raw, place) or (raw[place], 1)
+        if value.start != raw[place].start:
+            value = Token(value.text, value.key, value.kind, value.unit, raw[place].start)
+        found.append(value)
+        place += length
+    return found
+
+
+def _word(raw: list[Token], place: int) -> str:
+    return raw[place].key if place < len(raw) else ""
+
+
+def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
+    """Read a day of a month: its number, 0 for none, and how many tokens it takes."""
+    word = _word(raw, place)
+    if not (word.startswith("#") and word[1:].isdigit() and 1 <= int(word[1:]) <= 31):
+        return 0, 0
+    length = 1
+    if _word(raw, place + length) in ("st", "nd", "rd", "th", "."):
+        length += 1
+    if _word(raw, place + length) in ("of", "de"):
+        length += 1
+    return int(word[1:]), length
+
+
+def _date_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
+    day, length = _day_at(raw, place)
+    month = _month(raw, place + length)
+    if not month:
+        return None
+    length += 1
+    if _word(raw, place + length) == "." and len(_word(raw, place + length - 1)) < 5:
+        length += 1 if day else 0
+    if not day:
+        day, more = _day_at(raw, place + length)
+        length += more
+    gap = 1 if _word(raw, place + length) in (",", "of", "de") else 0
+    year = _word(raw, place + length + gap)
+    if year.startswith("year:"):
+        length += gap + 1
+    if (
+        not day
+        and not year.startswith("year:")
+        and raw[place].key
+        in ("may", "jan", "april", "june", "august", "mar", "march", "sun", "mars", "mai", "mei", "marco")
+    ):
+        before = _word(raw, place - 1) if place else ""
+        if before not in (
+            "in",
+            "of",
+            "early",
+            "late",
+            "mid",
+            "since",
+            "by",
+            "until",
+            "last",
+            "next",
+            "this",
+            "for",
+            "im",
+            "is",
+            "on",
+            "until",
+            "en",
+            "to",
+            "from",
+        ):
+            return None
+    key = f"date:{year[5:] if year.startswith('year:') else ''}-{month}-{day or ''}"
+    return Token(raw[place].text, key, "date"), length
+
+
+def _month(raw: list[Token], place: int) -> int:
+    return MONTHS.get(raw[place].key, 0) if place < len(raw) and raw[place].kind == "word" else 0
+
+
+def _number_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
+    token = raw[place]
+    length = 1
+    unit, factor = "", 1.0
+    if (
+        token.kind == "mark"
+        and token.key in "$€£"
+        and place + 1 < len(raw)
+        and raw[place + 1].key.startswith(("#", "year:"))
+    ):
+        unit, factor = UNITS[token.key]
+        token, length = raw[place + 1], 2
+    value = _value(token)
+    if value is None:
+        return (_half_hour(raw, place)) or _ordinal(token)
+    while _word(raw, place + length) in AMOUNTS or (_word(raw, place + length) == "m" and unit):
+        value *= AMOUNTS.get(_word(raw, place + length), 1e6)
+        length += 1
+    if (
+        20 <= value < 100
+        and value % 10 == 0
+        and token.kind == "word"
+        and 0 < (_value_at(raw, place + length) or 0) < 10
+    ):
+        value += _value_at(raw, place + length) or 0
+        length += 1
+    if _word(raw, place + length) in ("st", "nd", "rd", "th"):
+        return Token(token.text, f"nth:{value:g}", "number", "nth"), length + 1
+    if token.kind == "date" and length == 1:
+        return None
+    after = _word(raw, place + length)
+    if after in ("year", "years") and _word(raw, place + length + 1) in ("old", "of"):
+        return Token(token.text, _number_key(value, ""), "number"), length + 1
+    if (
+        after in UNITS
+        and (not unit)
+        and not (token.kind == "word" and token.key == "one" and len(after) == 1)
+    ):
+        unit, factor = UNITS[after]
+        length += 1
+    elif unit and after in UNITS and UNITS[after][0] == unit:
+        length += 1
+    return Token(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
+
+
+def _value_at(raw: list[Token], place: int) -> float | None:
+    return _value(raw[place]) if place < len(raw) and raw[place].kind == "word" else None
+
+
+def _value(token: Token) -> float | None:
+    if token.kind == "number":
+        return float(token.key[1:])
+    if token.kind == "date" and token.key.startswith("year:"):
+        return float(token.key[5:])
+    if token.kind == "word" and token.key in NUMBER_WORDS:
+        return float(NUMBER_WORDS[token.key])
+    return None
+
+
+def _half_hour(raw: list[Token], place: int) -> tuple[Token, int] | None:
+    words = [_word(raw, place + ahead) for ahead in range(3)]
+    if words == ["half", "an", "hour"]:
+        return Token("half", _number_key(1800, "s"), "number", "s"), 3
+    if words[0] in ("a", "an", "per") and words[1] in ("hour", "dozen"):
+        return None if words[1] == "hour" else (Token("dozen", _number_key(12, ""), "number"), 2)
+    return None
+
+
+def _ordinal(token: Token) -> tuple[Token, int] | None:
+    if token.kind == "word" and token.key in ORDINALS:
+        return Token(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
+    return None
+
+
+def same_value(one: str, other: str) -> bool:
+    """Say whether two keys name one value; of dates, what both of them say must agree.
+
+    >>> same_value("date:-5-3", "date:2024-5-3"), same_value("date:2023-5-3", "date:2024-5-3")
+    (True, False)
+    """
+    if one == other:
+        return True
+    if not (one.startswith("date:") and other.startswith("date:")):
+        return False
+    return all(
+        a == b or not a or not b for a, b in zip(one[5:].split("-"), other[5:].split("-"), strict=True)
+    )

@@ -1,0 +1,1 @@
+"""Adapters, one for each agent framework."""

@@ -1,0 +1,144 @@
+"""What the user of an MCP client is asked before something is taken away, and before a constraint changes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import Denied, InvalidInput, MissingExtra
+from holdfast.tools.action_base import quoted
+
+try:
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.resolve import Elicit
+    from pydantic import BaseModel, Field
+except ImportError as error:
+    raise MissingExtra.of("mcp") from error
+
+if TYPE_CHECKING:
+    from holdfast.tools.actions import Actions
+    from holdfast.tools.permissions import Action
+    from holdfast.tools.results import Item
+
+_SHOWN = 300  # characters of a text in a question that is there already
+_AGREED = 1_000  # characters of a text that is to hold from now on: one agrees to what one reads
+
+Given = Mapping[str, Any]
+Question = Callable[["Actions", Given], str]
+"""Give the question for a call; "" where nothing is to be asked."""
+
+
+class Consent(BaseModel):
+    """The answer of the user."""
+
+    agreed: bool = Field(title="I agree", description="Without it, nothing is changed.")
+
+
+def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
+    """Make what asks the user about a call of an action, before it is carried out; None if no call of it is asked about.
+
+    It gives None for a call that needs no consent, and what the SDK puts to the user for any other.
+    """
+    if action.name not in _QUESTIONS:
+        return None
+    question = _QUESTIONS[action.name]
+
+    def ask(*, context: Context[Any, Any], **given: object) -> Elicit[Consent] | None:
+        words = question(actions, {name: value for name, value in given.items() if value is not None})
+        if not words:
+            return None
+        if not _can_be_asked(context):
+            raise Denied(
+                f"`{action.name}` must ask the user first, and this client cannot ask.",
+                "Tell them: they can do it with the command line, `holdfast --help`.",
+            )
+        return Elicit(words, Consent)
+
+    names = [one.name for one in action.parameters]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what the SDK reads
+        [inspect.Parameter(name, keyword) for name in ("context", *names)]
+    )
+    ask.__annotations__ = {"context": Context}
+    return ask
+
+
+def _can_be_asked(context: Context[Any, Any]) -> bool:
+    """Say whether the client has forms; one that names no way to ask has them, from the time when there was no other."""
+    capabilities = context.client_capabilities
+    elicitation = None if capabilities is None else capabilities.elicitation
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def _forget(actions: Actions, given: Given) -> str:
+    found = _record(actions, given["id"])
+    return f"Take back this {found.kind}: {_quoted(found.text)}?"
+
+
+def _update(actions: Actions, given: Given) -> str:
+    found = _record(actions, given["id"])
+    if found.kind != "constraint":
+        return ""  # the former text stays in the history
+    return f"Replace the constraint {_quoted(found.text)} by {_whole(given['text'])}?"
+
+
+def _history(actions: Actions, given: Given) -> str:
+    if "restore" not in given or not {"id", "kind"} & given.keys():
+        return ""  # nothing is restored without a name
+    what = f"all of the kind {_quoted(given.get('kind', ''))}"
+    if "id" in given:
+        changes = actions.history(
+            id=given["id"], limit=1
+        ).changes  # it has those that were taken back as well
+        what = _quoted(changes[0].after or changes[0].before if changes else given["id"])
+    return f"Take {what} back to what it was at version {given['restore']}?"
+
+
+def _constraints(actions: Actions, given: Given) -> str:
+    asked = []
+    if "add" in given:
+        asked.append(f"Always hold to this: {_whole(given['add'])}?")
+    if "remove" in given:
+        asked.append(f"Remove the constraint {_quoted(_record(actions, given['remove']).text)}?")
+    return " ".join(asked)
+
+
+def _scratchpad(_: Actions, given: Given) -> str:
+    return f"Remove {_quoted(given['remove'])} from the scratchpad for ever?" if "remove" in given else ""
+
+
+def _record(actions: Actions, identity: str) -> Item:
+    found = actions.expand(identity).items[0]
+    if found.id != identity or found.kind == "message":
+        raise InvalidInput("This is the id of no record.", "Use an id from a result.")
+    return found
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return quoted(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…")
+
+
+def _whole(text: str) -> str:
+    """Quote a constraint that the user is to agree to; no part of it is left out.
+
+    Raises:
+        InvalidInput: it is longer than a user would read.
+
+    """
+    if len(text) > _AGREED:
+        raise InvalidInput(
+            f"A constraint of {len(text):,} characters is too long to be agreed to.",
+            f"Say it in {_AGREED:,} or less.",
+        )
+    return quoted(" ".join(text.split()))
+
+
+_QUESTIONS: Mapping[str, Question] = {
+    "forget": _forget,
+    "update": _update,
+    "history": _history,
+    "constraints": _constraints,
+    "scratchpad": _scratchpad,
+}

@@ -1,0 +1,262 @@
+"""What an MCP client reads of a memory beside its tools: resources, prompts, and how ids go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+from holdfast.contract import Capability, capabilities
+from holdfast.errors import HoldfastError, InvalidInput, MissingExtra
+from holdfast.tools import render
+from holdfast.tools.actions import Actions
+from holdfast.tools.results import ORIGIN, as_json
+
+try:
+    import anyio.to_thread
+    from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+    from mcp.server.mcpserver.resources import ResourceSecurity
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import (
+        INVALID_PARAMS,
+        Completion,
+        CompletionArgument,
+        CompletionContext,
+        PromptReference,
+        ResourceTemplateReference,
+    )
+    from pydantic import Field
+except ImportError as error:
+    raise MissingExtra.of("mcp") from error
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+    from holdfast.contract import Provider
+
+WHOLE = 20_000  # tokens of a resource
+_PROMPTED = 4_000  # tokens of what a prompt brings along
+MESSAGES = 50  # of a session, the newest
+_FACTS = 500  # of the newest
+_COMPLETIONS = 100  # more are not allowed
+_LOOKED_AT = 1_000  # sessions or records, the newest, for completions
+_SUMMARISED = 20  # sessions, the newest, for summaries
+_ANY = ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False)  # ids are no paths
+P = ParamSpec("P")
+
+
+def add(server: MCPServer[object], provider: Provider, actions: Actions) -> None:
+    """Add to a server the resources, prompts and completions that a memory has; `actions` are those of its tools."""
+    can = capabilities(provider)
+    reading = _Reading(provider, actions)
+    _add_resources(server, reading, can)
+    _add_prompts(server, reading, can)
+    _add_completions(server, reading, can)
+
+
+class _Reading:
+    """Read what resources and prompts show."""
+
+    def __init__(self, provider: Provider, offered: Actions) -> None:
+        self.provider: Any = provider  # what it can do beyond the core was found out
+        self.offered = offered
+        self.actions = Actions(provider, read_only=True, token_cap=WHOLE)
+        self.briefly = Actions(provider, read_only=True, token_cap=_PROMPTED)
+
+    def status(self) -> str:
+        return _json(self.offered.status())
+
+    def profile(self) -> str:
+        return _json(self.actions.profile())
+
+    def constraints(self) -> str:
+        return _json(self.actions.constraints())
+
+    def facts(self) -> str:
+        found = self.provider.records(kind="fact")
+        left_out = len(found) - _FACTS
+        note = {"note": f"{left_out} older ones are left out; `recall` finds them."} if left_out > 0 else {}
+        return _json({"origin": ORIGIN, "facts": [render.of_record(one) for one in found[-_FACTS:]], **note})
+
+    def fact(self, id: str) -> str:  # noqa: A002 - as in the URI
+        return _json(self.actions.expand(id))
+
+    def session(self, id: str, limit: int = MESSAGES) -> str:  # noqa: A002 - as in the URI
+        return _json(self.actions.search_sessions(session=id, limit=limit))
+
+    def messages(self, id: str) -> str:  # noqa: A002 - as in the URI
+        return _json(self.actions.expand(id))
+
+    def summary(self, id: str) -> str:  # noqa: A002 - as in the URI
+        placed = self.provider.chat("any").describe(id)  # a summary is found from any session
+        behind = self.actions.expand(id)
+        return _json(
+            {
+                "origin": ORIGIN,
+                "summary": render.of_summary(placed.summary),
+                "parents": placed.parents,
+                "items": behind.items,
+                "cursor": behind.cursor,
+            }
+        )
+
+
+def _json(result: object) -> str:
+    return json.dumps(as_json(result), ensure_ascii=False, indent=1)
+
+
+# Resources
+
+
+def _add_resources(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
+    every: tuple[tuple[Capability | None, str, str, str, Callable[..., str]], ...] = (
+        (None, "status", "Status", "Which memory this is, and what it can do.", reading.status),
+        ("profile", "profile", "Profile", "Who the user is, and who the agent is to them.", reading.profile),
+        ("constraints", "constraints", "Constraints", "What always holds.", reading.constraints),
+        ("records", "facts", "Facts", "What is known, the oldest first.", reading.facts),
+        ("records", "facts/{id}", "Record", "One thing that is known, whole.", reading.fact),
+        (
+            "sessions",
+            "sessions/{id}{?limit}",
+            "Session",
+            "The newest messages of a session.",
+            reading.session,
+        ),
+        (
+            "sessions",
+            "messages/{id}",
+            "Message",
+            "A message and those after it, or several.",
+            reading.messages,
+        ),
+        ("explore", "summary/{id}", "Summary", "A summary, and what it was made of.", reading.summary),
+    )
+    for needed, path, title, description, read in every:
+        if needed is None or needed in can:
+            server.resource(
+                f"memory://{path}",
+                name=title.lower(),
+                title=title,
+                description=description,
+                mime_type="application/json",
+                security=_ANY,
+            )(_told_as_resource(read))
+
+
+def _told_as_resource(read: Callable[P, str]) -> Callable[P, str]:
+    @wraps(read)
+    def told(*given: P.args, **named: P.kwargs) -> str:
+        try:
+            return read(*given, **named)
+        except InvalidInput as error:
+            raise ResourceNotFoundError(str(error)) from error
+        except HoldfastError as error:
+            raise ResourceError(str(error)) from error
+
+    return told
+
+
+# Prompts
+
+
+def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
+    if "recall" in can:
+
+        @server.prompt(title="Recall a topic")
+        def recall_topic(topic: Annotated[str, Field(description="what to recall")]) -> str:
+            """Bring what memory holds about a topic into the conversation."""
+            with told_as_request():
+                found = reading.briefly.recall(topic)
+            return f"Here is what memory holds about a topic. Draw on it, and `recall` more if it is not enough.\n{_framed(found)}"
+
+    if "sessions" in can:
+
+        @server.prompt(title="Continue a conversation")
+        def continue_conversation(session: Annotated[str, Field(description="id of a session")]) -> str:
+            """Go on with an earlier conversation where it ended."""
+            with told_as_request():
+                found = reading.briefly.search_sessions(session=session, limit=MESSAGES)
+            return f"Let us go on with an earlier conversation. Its end is here; say in two sentences where we were.\n{_framed(found)}"
+
+    if "records" in can:
+        writes = "update" in {action.name for action in reading.offered.available()}
+
+        @server.prompt(title="Review memory")
+        def review_memory() -> str:
+            """Go through what is known together with the user, and mend it."""
+            with told_as_request():
+                known = reading.facts()
+            mend = "Then `update` or `forget` what I confirm, and nothing else." if writes else ""
+            return (
+                "Go through what memory holds about me: name what contradicts itself, what looks outdated and what is "
+                f"there twice, and ask me about each. {mend}\n{_framed(json.loads(known))}"
+            )
+
+
+def _framed(result: object) -> str:
+    """Write a result between marks that no text in it can write."""
+    text = json.dumps(as_json(result), ensure_ascii=False).replace("<", "\\u003c")
+    return f"<memory>\n{text}\n</memory>"
+
+
+@contextmanager
+def told_as_request() -> Iterator[None]:
+    """Tell what is refused as an error of the request."""
+    try:
+        yield
+    except HoldfastError as error:
+        raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
+
+
+# Completions
+
+
+def _add_completions(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK has no types there
+    async def complete(
+        reference: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        _: CompletionContext | None,
+    ) -> Completion | None:
+        """Give the ids that begin as the one that is being written."""
+        of = reference.name if isinstance(reference, PromptReference) else reference.uri
+        list_ids = next(
+            (ids for needed, names, ids in _COMPLETED if needed in can and (of, argument.name) in names), None
+        )
+        if list_ids is None:
+            return None
+        ids = partial(list_ids, reading.provider)
+        return await anyio.to_thread.run_sync(lambda: _completion(ids(), argument.value))
+
+
+def _completion(ids: Iterable[str], begun: str) -> Completion:
+    found = list(islice((one for one in ids if one.startswith(begun)), _COMPLETIONS + 1))
+    return Completion(values=found[:_COMPLETIONS], has_more=len(found) > _COMPLETIONS)
+
+
+def _sessions(provider: Any) -> Iterator[str]:
+    return (info.id for info in provider.chats(limit=_LOOKED_AT))
+
+
+def _facts(provider: Any) -> Iterator[str]:
+    return (record.id for record in reversed(provider.records()))
+
+
+def _summaries(provider: Any) -> Iterator[str]:
+    """Give those that stand in the windows of the newest sessions, the others are behind them."""
+    for chat in islice(_sessions(provider), _SUMMARISED):
+        yield from (summary.id for summary in provider.chat(chat).window().summaries)
+
+
+_COMPLETED: tuple[tuple[Capability, frozenset[tuple[str, str]], Callable[[Any], Iterator[str]]], ...] = (
+    (
+        "sessions",
+        frozenset({("continue_conversation", "session"), ("memory://sessions/{id}{?limit}", "id")}),
+        _sessions,
+    ),
+    ("records", frozenset({("memory://facts/{id}", "id")}), _facts),
+    ("explore", frozenset({("memory://summary/{id}", "id")}), _summaries),
+)

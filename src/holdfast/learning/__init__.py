@@ -1,0 +1,1 @@
+"""From history to records, in the background."""

@@ -1,0 +1,519 @@
+"""Learning from history: jobs, what they cost, and what they gave. The part of `Memory` that works in the background."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.compaction.explorer import resolved
+from holdfast.errors import Damaged, InvalidInput
+from holdfast.logs import logged
+from holdfast.records.standing import Standing
+from holdfast.store import jobs, llm_calls
+from holdfast.store.database import repeated
+from holdfast.store.message_rows import to_micros
+from holdfast.text.shorten import shown
+from holdfast.types import (
+    Job,
+    JobStatus,
+    Scope,
+    Time,
+    as_time,
+    check_count,
+    check_flag,
+    check_name,
+    scope_of,
+)
+
+if TYPE_CHECKING:
+    from holdfast.events import Event
+    from holdfast.learning.job_context import Setting
+    from holdfast.learning.ranking import Ranking, Strategy
+    from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
+    from holdfast.learning.worker import Desk
+    from holdfast.llm.llm_request import Question
+    from holdfast.llm.meter import Meter
+    from holdfast.llm.model import LLM, Model
+    from holdfast.records.intake import Intake
+
+UNFINISHED: tuple[JobStatus, ...] = ("open", "running", "failed")
+_EARLIER = 3  # turns that are looked at, to tell what was said before
+_FOR_EVERYONE = ("authentication", "quota", "unavailable")  # reasons for which a model fails whoever asks
+SHORTEST = 50  # characters of what is worth extracting from
+
+
+class Learner(Standing):
+    """Learn from what was said. A part of `Memory`."""
+
+    @logged
+    def work(
+        self,
+        *,
+        llm: LLM | None = None,
+        limit: int | None = None,
+        until: Time | None = None,
+        everyone: bool = False,
+        dry_run: bool = False,
+        prompts: Mapping[str, str] | None = None,
+        progress: Callable[[WorkResult], object] | None = None,
+    ) -> WorkResult:
+        """Do what is due: learn from the sessions that have ended, reflect, keep the facts tidy.
+
+        Sessions that `Chat.end` named, or without a message for `Learning.idle`, are extracted from and get an episode.
+        With a model, agents reflect on their sessions, and what merging left unsure is judged. Nothing of it happens
+        elsewhere: call this from a thread, a schedule, or leave it to `holdfast work --watch`. Any number of workers
+        may do so at once; a job is done by one of them. A job that fails is tried again later, after `Learning.backoff`
+        and twice as long each time; what became of it is in the result and in `jobs`, and not raised. One that failed
+        with a model waits for one. A worker whose awaiting is cancelled goes on to the end of what it began.
+
+        Args:
+            llm: the model, as for `Chat.compact`; without one, what needs none is done.
+            limit: at most so many jobs.
+            until: begin none at this time or later.
+            everyone: for all users of this tenant, not only this one. A handle that names a user needs `admin=True`.
+            dry_run: only say what it would ask the model, and how many tokens that is.
+            progress: is called before each job, with an account of nothing whose `why` names the job, and after it with the
+                account of it; of an awaited call, on another thread.
+            prompts: other prompts for kinds of jobs: a version ("v1") or the path of a file, as for `relearn`.
+
+        Raises:
+            InvalidInput: no model, a negative limit, or no time.
+            Denied: `everyone` from a handle of one user.
+            MissingExtra: the model needs a package that is not installed.
+            Unavailable: the database cannot be written at the moment.
+
+        """
+        model, stop_at = resolved(llm), as_time(until, "until")
+        most = None if limit is None else check_count(limit, "limit")
+        check_flag(dry_run, "dry_run")
+        told: object = progress
+        if told is not None and not callable(told):
+            raise InvalidInput(f"`progress` is {shown(told)}.", "Pass a function of one account, or None.")
+        from holdfast.learning.results import WorkResult, explained, together  # noqa: PLC0415 - not needed to import all the rest
+
+        if not check_flag(everyone, "everyone"):
+            return explained(self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress))
+        self._check_scope(None)
+
+        results: list[WorkResult] = []
+        for scope in self._everyone():
+            left = None if most is None else most - sum(one.count for one in results)
+            if left == 0 or (results and any(job.reason in _FOR_EVERYONE for job in results[-1].postponed)):
+                break
+            self._open.served = scope.space
+            one = Learner(self._open, scope, self._at)
+            try:
+                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run, progress=progress))
+            except Damaged as error:  # of one user, which must not keep the others from being served
+                results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
+        return explained(together(results))
+
+    def _work(
+        self,
+        model: Model | None,
+        limit: int | None,
+        until: datetime | None,
+        prompts: Mapping[str, str] | None,
+        *,
+        dry_run: bool = False,
+        ids: Sequence[str] | None = None,
+        progress: Callable[[WorkResult], object] | None = None,
+    ) -> WorkResult:
+        from holdfast.learning import worker  # noqa: PLC0415 - what learns is loaded by those who work
+        from holdfast.learning.throttle import giving_way  # noqa: PLC0415 - as above
+
+        desk = self._desk(model, until, prompts)
+        if dry_run:
+            return worker.estimate(desk)
+        # What was appended before is no reason to wait: often it is this thread that did so.
+        is_in_the_way = partial(self._open.is_appended_to, time.monotonic())
+        with self._open.working(), giving_way(is_in_the_way):
+            return worker.work(desk, limit, ids, progress)
+
+    def _everyone(self) -> Iterator[Scope]:
+        """Give the users of this tenant that have sessions, and the tenant itself."""
+        from holdfast.store import sessions  # noqa: PLC0415 - only for those who work for everyone
+
+        own, last = self.scope, self._open.served  # so that a limit does not always serve the same ones
+        after, rounds = last, 2 if last else 1
+        while rounds:
+            space = sessions.next_space(self._open.database, after)
+            if space is None or (rounds == 1 and last and space > last):
+                after, rounds = "", rounds - 1
+                continue
+            after, scope = space, scope_of(space)
+            if scope.tenant == own.tenant:
+                yield Scope(scope.tenant, scope.user, own.agent)
+
+    def _desk(
+        self, model: Model | None, until: datetime | None = None, prompts: Mapping[str, str] | None = None
+    ) -> Desk:
+        from holdfast.learning.worker import Desk  # noqa: PLC0415 - as above
+
+        opened = self._open
+
+        def stopped() -> str:
+            if opened.closing:
+                return "The memory is being closed."
+            return "The time is over." if until is not None and opened.clock() >= until else ""
+
+        return Desk(self._setting(prompts), model, self._meter(), stopped, opened.busy, opened.guard)
+
+    def _setting(self, prompts: Mapping[str, str] | None = None) -> Setting:
+        from holdfast.learning.job_context import Setting  # noqa: PLC0415 - as above
+        from holdfast.llm.prompt_files import load  # noqa: PLC0415 - as above
+
+        opened = self._open
+        if prompts is not None and not isinstance(prompts, Mapping):
+            raise InvalidInput("`prompts` is no dict.", 'Pass {"observe": "v1"} or the like.')
+        for name, version in (prompts or {}).items():
+            load(name, version)
+
+        def intake(scope: Scope) -> Intake:
+            return opened.intake(scope, "reflect")
+
+        def earlier(scope: Scope, text: str, time: datetime) -> list[str]:
+            from holdfast.search.filters import check  # noqa: PLC0415 - as above
+            from holdfast.search.query import has_words  # noqa: PLC0415 - as in episodes
+
+            if not has_words(text):
+                return []
+            wanted = check(sources=("message",), until=time, limit=_EARLIER, valid_at=opened.clock())
+            return [hit.text for hit in opened.search.recall(scope, text, wanted)]
+
+        return Setting(
+            opened.database,
+            self.scope,
+            opened.kinds,
+            opened.count_tokens,
+            opened.now,
+            opened.learning,
+            opened.events,
+            intake,
+            earlier,
+            dict(prompts or {}),
+        )
+
+    def _meter(self) -> Meter:
+        return self._open.meter(self.scope)
+
+    @logged
+    def extract(
+        self,
+        text: str,
+        *,
+        step: str = "",
+        type: str = "",  # noqa: A002 - the word of the records' source
+        llm: LLM | None = None,
+    ) -> Extraction:
+        """Extract findings, insights and lessons from a text, such as the output of a step, and remember them.
+
+        What is known already is not stored again. Texts below 50 characters are skipped, long ones are read in parts,
+        split between paragraphs. If the model fails, the result says why, and a job is left that tries it again. Without
+        a model, the sentences that tell a decision are kept as insights. Use `Chat.extract` for a session.
+
+        Args:
+            text: what to learn from.
+            step: the name of the step that gave it.
+            type: its type, such as "GOAL"; the records have the source "{type}:{step}".
+            llm: the model, as for `Chat.compact`.
+
+        Raises:
+            InvalidInput: something is not text, or there is no such model.
+
+        """
+        from holdfast.learning.results import Extraction  # noqa: PLC0415 - as above
+
+        for value, what in ((step, "step"), (type, "type")):
+            check_name(value, what, empty=True)
+        if not isinstance(text, str):
+            raise InvalidInput(f"The text must be text, not {text.__class__.__name__}.", "Pass a string.")
+        model = resolved(llm)
+        if (size := len(text.strip())) < SHORTEST:
+            return Extraction(
+                why=f"Skipped: the text has {size} characters, and from {SHORTEST} on they are read."
+            )
+        from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which hardly any program needs
+
+        named = "\0".join((self.scope.agent, type, step, text))  # noqa: FLY002 - a line of it would be too long
+        key = sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
+        return self._extract(
+            f"observe text:{key}", "", {"text": text, "step": step, "type": type or "text"}, model
+        )
+
+    def _extract(
+        self, job: str | None, chat: str, payload: Mapping[str, object] | None, model: Model | None
+    ) -> Extraction:
+        """Leave a job for an extraction, do it at once, and say what it gave."""
+        from holdfast.learning.results import Extraction  # noqa: PLC0415 - as above
+
+        left_job = self._leave("observe", chat=chat, id=job, payload=payload)
+        done = self._work(model, None, None, None, ids=[left_job])
+        left = next(iter((*done.postponed, *done.failed)), None)
+        dropped = {why: number for why, number in done.dropped.items() if number}
+        why = left.error if left else ""
+        if not why and not done.done:
+            why = "Another worker is at it."
+        if not why and not done.records:
+            why = "; ".join(note.removeprefix(f"{left_job}: ") for note in done.notes)
+        return Extraction(
+            done.records,
+            dropped,
+            why,
+            left.id if left else "",
+            done.calls,
+            done.prompt_tokens,
+            done.answer_tokens,
+        )
+
+    @repeated
+    def _leave(
+        self,
+        kind: str,
+        *,
+        chat: str = "",
+        agent: str | None = None,
+        id: str | None = None,  # noqa: A002 - the field
+        payload: Mapping[str, object] | None = None,
+    ) -> str:
+        """Leave a job that is due now, and return its id."""
+        opened, scope = self._open, self.scope
+        with opened.database.writing() as tx:
+            tx.lock(scope.space)
+            return jobs.add(
+                tx,
+                scope.space,
+                kind,
+                now=opened.now(),
+                agent=scope.agent if agent is None else agent,
+                chat=chat,
+                id=id,
+                payload=payload,
+                again=True,
+            )
+
+    def reflect(self, *, llm: LLM, prompts: Mapping[str, str] | None = None) -> WorkResult:
+        """Reflect now on the sessions with news, of this agent or of all, as the worker does every hour.
+
+        The model reads a batch of them, the one that was reflected on longest ago first, and may rewrite the profile and
+        add observations. It has no way to constraints and soul. What changed is in `records`; running sessions keep the
+        profile that their prompts began with.
+
+        Raises:
+            InvalidInput: there is no such model.
+
+        """
+        return self._now("reflect", llm, prompts)
+
+    def consolidate(
+        self, *, llm: LLM, prompts: Mapping[str, str] | None = None, target: str | None = None
+    ) -> WorkResult:
+        """Let a model keep the facts tidy: judge what merging left unsure, and join facts that say parts of the same.
+
+        Each decision is a change with its reason, and `undo` takes it back. There are never more facts than before.
+
+        Args:
+            llm: the model, as for `Chat.compact`.
+            prompts: other prompts, as for `work`.
+            target: only the facts about this, "user" or "env"; None for all.
+
+        Raises:
+            InvalidInput: there is no such model, or no such target.
+
+        """
+        judged = [job for job in self.jobs(status="open") if job.kind == "judge"]
+        if target is not None:
+            targets = self._open.kinds["fact"].targets
+            if target not in targets:
+                raise InvalidInput(
+                    f"A fact has no target {shown(target)}.", f"Use one of {', '.join(targets)}."
+                )
+            about = {record.id for record in self.records(kind="fact", target=target)}
+            judged = [job for job in judged if about.issuperset(job.records)]
+        return self._now("consolidate", llm, prompts, [job.id for job in judged], target)
+
+    def _now(
+        self,
+        kind: str,
+        llm: LLM,
+        prompts: Mapping[str, str] | None,
+        more: Sequence[str] = (),
+        target: str | None = None,
+    ) -> WorkResult:
+        model = resolved(llm)
+        if model is None:
+            raise InvalidInput("There is no model.", "Pass llm=.")
+        from holdfast.learning import scheduler  # noqa: PLC0415 - what learns is loaded by those who do
+
+        setting = self._setting()
+        every = scheduler.owners(setting) if kind == "consolidate" else scheduler.agents(setting, kind)
+        own = [self.scope.agent] if self.scope.agent else every
+        if target is None:
+            left = [self._leave(kind, agent=agent) for agent in own]
+        else:  # a job of its own, so that the one about all facts stays what it is
+            left = [
+                self._leave(kind, agent=agent, id=f"{kind} {target}:{agent}", payload={"target": target})
+                for agent in own
+            ]
+        from holdfast.learning.results import explained  # noqa: PLC0415 - as above
+
+        return explained(self._work(model, None, None, prompts, ids=[*more, *left]))
+
+    def relearn(
+        self,
+        kind: str = "observations",
+        *,
+        llm: LLM,
+        prompt: str | None = None,
+        dry_run: bool = False,
+    ) -> Relearning:
+        """Learn anew, with another prompt or model, from the sessions that observations came from.
+
+        What comes is compared with what is stored: what says the same stays, what is new is added, what is found no
+        more is retracted. Each session is one change that `undo` takes back. What the user wrote or changed is left alone,
+        and so are facts, unless the prompt asks for them.
+
+        Args:
+            kind: what is learned anew: "observations".
+            llm: the model, as for `Chat.compact`. It is asked in a dry run as well.
+            prompt: a version of the prompt, "v1", or the path of a file; None for the newest.
+            dry_run: only show the difference.
+
+        Raises:
+            InvalidInput: no such kind, prompt or model.
+
+        """
+        from holdfast.learning.relearn import relearn  # noqa: PLC0415 - what learns is loaded by those who do
+
+        model = resolved(llm)
+        if model is None:
+            raise InvalidInput("There is no model.", "Pass llm=.")
+        meter, setting = self._meter(), self._setting()
+
+        def ask(question: Question, chat: str) -> str:
+            return meter.ask(
+                model, replace(question, purpose="relearn"), setting.learning.patience, chat=chat
+            )
+
+        setting = replace(setting, model=model.name)
+        return relearn(setting, kind, prompt, ask, meter.calls, apply=not check_flag(dry_run, "dry_run"))
+
+    def episodes(
+        self,
+        query: str | None = None,
+        *,
+        strategy: Strategy = "index",
+        limit: int = 5,
+        llm: LLM | None = None,
+    ) -> Ranking:
+        """Find what was done in earlier sessions: their episodes, the one that answers a query best first.
+
+        Without a query, the newest first. What is in quarantine, because its session used sources from outside, is not among
+        them until `release`.
+
+        Args:
+            query: a question or some words.
+            strategy: "index", as `recall` ranks; "projection", by the similarity of the words in random projections;
+                "recency", the newest session first; "llm", by a model, of at most 20 that the index finds first. An
+                answer that cannot be read, or none, gives "recency", and the result says so in `why`.
+            limit: at most so many.
+            llm: the model for "llm", as for `Chat.compact`.
+
+        Raises:
+            InvalidInput: no such strategy, or no model for "llm".
+
+        """
+        from holdfast.learning.ranking import CANDIDATES, rank  # noqa: PLC0415 - as for relearn
+        from holdfast.search.query import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
+
+        if query is not None and not isinstance(query, str):
+            raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+        model, most = resolved(llm), check_count(limit, "limit")
+        hits: list[str] = []
+        if query is not None and strategy in ("index", "llm") and has_words(query):
+            found = self.recall(query, sources=("record",), kinds=("episode",), limit=max(most, CANDIDATES))
+            hits = [hit.id for hit in found]
+        ask = None
+        if model is not None:
+            ask = partial(self._meter().ask, model, patience=self._open.learning.patience)
+        return rank(strategy, self.records(kind="episode"), query, most, hits=hits, ask=ask)
+
+    def jobs(self, *, status: JobStatus | None = None) -> list[Job]:
+        """List what is left to do, runs, or has failed for good, the oldest first; or only the jobs of a status.
+
+        Raises:
+            InvalidInput: an unknown status.
+
+        """
+        if status is not None and status not in (*UNFINISHED, "done"):
+            raise InvalidInput(f"{shown(status)} is no status.", "Use open, running, done or failed.")
+        agents = (self.scope.agent,) if self.scope.agent else None
+        return jobs.read(
+            self._open.database, self.scope.space, UNFINISHED if status is None else (status,), agents
+        )
+
+    def retry(self, id: str) -> Job:  # noqa: A002 - the field
+        """Open a job again that has failed for good, or let one that waits be due now; one that runs is left alone.
+
+        Raises:
+            InvalidInput: there is no such job.
+
+        """
+        opened = self._open
+        check_name(id, "The id of a job")
+        own = self.scope.agent or None
+        job = jobs.retry(opened.database, self.scope.space, id, opened.now(), own)
+        if job is None:
+            raise InvalidInput(f"There is no job {id!r}.", "See `memory.jobs()`.")
+        return job
+
+    def spend(self, since: Time | timedelta | None = None) -> Spend:
+        """Sum up what models were asked for this user: every call, by what for, which model and how it ended.
+
+        Args:
+            since: from this time on, or in the time that has passed since; None for all.
+
+        Raises:
+            InvalidInput: `since` is no time.
+
+        """
+        from holdfast.learning.results import Spend, SpendLine  # noqa: PLC0415 - as above
+
+        try:
+            start = self._open.clock() - since if isinstance(since, timedelta) else as_time(since, "since")
+        except OverflowError as error:
+            raise InvalidInput(f"{since!r} is longer than time.", "Pass a shorter timedelta.") from error
+        rows = llm_calls.totals(
+            self._open.database, self.scope.space, 0 if start is None else to_micros(start)
+        )
+        return Spend(
+            start,
+            tuple(
+                SpendLine(purpose, model, outcome, calls, prompts, answers, micros / 1_000_000, counted)
+                for purpose, model, outcome, calls, prompts, answers, micros, counted in (
+                    (*row[:3], *map(int, row[3:])) for row in rows
+                )
+            ),
+        )
+
+    def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
+        """Call a function at each event of a name, and return what ends that.
+
+        The events are "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back",
+        "evicted", "erased", "compacted", "failed" and "spent"; see
+        `holdfast.Event`. It is called after what it tells of was stored, on the thread that did so, whichever handle on this
+        open memory did it. A handle hears its own scope: its tenant and user, and with an agent what that agent may read. One
+        that was opened with `admin=True` and names no user hears all users of its tenant. If the function raises, that is
+        logged, and nothing else is disturbed.
+
+        >>> off = memory.on("learned", lambda event: print(event.record.text))
+
+        Raises:
+            InvalidInput: there is no such event.
+
+        """
+        return self._open.events.on(event, observer, self.scope, everyone=self._admin and not self.scope.user)

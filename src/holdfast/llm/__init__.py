@@ -1,0 +1,1 @@
+"""Any language model behind one function: adapters, the meter of calls, prompts as files, JSON answers."""

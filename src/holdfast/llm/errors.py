@@ -1,0 +1,110 @@
+"""How a model failed: from any exception to one error that says what to do, without repeating what the exception says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.errors import ModelFailed, Reason
+
+# Words of the names of exceptions and of the codes of providers, in lower case without underscores.
+_WORDS: dict[Reason, tuple[str, ...]] = {
+    "authentication": (
+        *("authentication", "unauthenticated", "unauthorized", "permissiondenied", "accessdenied"),
+        *("forbidden", "apikey", "credential", "expiredtoken"),
+    ),
+    "quota": ("ratelimit", "quota", "toomanyrequests", "resourceexhausted", "throttl", "billing"),
+    "timeout": ("timeout", "timedout", "deadlineexceeded"),
+    "unavailable": (
+        *("connecterror", "connectionerror", "connectionrefused", "connectionreset", "apiconnection"),
+        *("serviceunavailable", "overloaded", "badgateway"),
+    ),
+    "answer": ("unexpectedmodelbehavior", "decodeerror"),
+}
+_STATUSES: dict[Reason, tuple[int, ...]] = {
+    "authentication": (401, 403),
+    "quota": (402, 429),
+    "timeout": (408, 504),
+    "unavailable": (502, 503, 529),
+}
+_SAID: dict[Reason, tuple[str, str]] = {
+    "authentication": (
+        "was not let in by its provider",
+        "Check the API key and that it may use this model, then try again.",
+    ),
+    "quota": (
+        "refused to answer because a rate limit or a quota is used up",
+        "Wait and try again, or raise the limit at the provider.",
+    ),
+    "unavailable": ("cannot be reached", "Try again when its provider is there again."),
+    "timeout": ("did not answer in time", "Try again, or allow more time."),
+    "answer": ("gave an answer that cannot be read", "Try again, or use another model."),
+    "error": ("failed", "The exception that this was raised from says more: mend its cause and try again."),
+}
+
+_NOT_FOUND = 404
+_NOT_THERE = (
+    "Check the name of the model and the address of its provider. 'openai:' speaks OpenAI's newer protocol; a server that "
+    "has only the older one wants 'openai-chat:'."
+)
+
+
+@contextmanager
+def explained(name: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn what a model raises into ModelFailed; what is one, or among the others, stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (ModelFailed, *but)):
+            raise
+        raise _failed(name, error) from error
+
+
+def _failed(name: str, error: Exception) -> ModelFailed:
+    """Explain an error without its text, in which there may be a key or the prompt."""
+    chain = list(_chain(error))
+    reason: Reason = next((found for each in chain if (found := _reason(each))), "error")
+    status = next((f", status {code}" for each in chain if (code := _status(each))), "")
+    said, todo = _SAID[reason]
+    if any(_status(each) == _NOT_FOUND for each in chain):
+        todo = _NOT_THERE
+    return ModelFailed(
+        f"The model {shown(name)} {said} ({type(error).__name__}{status}).", todo, reason=reason
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those that it came from, the nearest first."""
+    left, seen = [error], set[int]()
+    while left:
+        error = left.pop(0)
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        left += error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+        if cause := error.__cause__ or (None if error.__suppress_context__ else error.__context__):
+            left.append(cause)
+
+
+def _reason(error: BaseException) -> Reason | None:
+    """Say what kind of failure an error is by its class, the code that its provider gave, and its HTTP status."""
+    names = [kind.__name__ for kind in type(error).__mro__]
+    codes = [getattr(error, name, None) for name in ("code", "provider_error_code", "provider_error_type")]
+    text = " ".join([*names, *(code for code in codes if isinstance(code, str))]).lower().replace("_", "")
+    told = [reason for reason, words in _WORDS.items() if any(word in text for word in words)]
+    return next(iter(told + [reason for reason, codes in _STATUSES.items() if _status(error) in codes]), None)
+
+
+def _status(error: BaseException) -> int:
+    for holder in (error, getattr(error, "response", None)):
+        if isinstance(status := getattr(holder, "status_code", None), int):
+            return status
+    return 0
+
+
+def shown(name: str) -> str:
+    """Give the name of a model without the key that somebody may have passed as one."""
+    from holdfast.safety.guard import redact, scan  # noqa: PLC0415 - its rules take a while to load
+
+    return redact(name, scan(name))

@@ -1,0 +1,240 @@
+"""Read JSON out of what a model wrote, whatever stands around it, and read what was asked for out of that JSON.
+
+Answers are hostile: what a model was shown may have made it write them. All here is linear and of bounded depth.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from holdfast.llm.llm_request import Unreadable
+from holdfast.text.clean import clean
+from holdfast.text.message_text import without_reasoning
+
+LONGEST_ANSWER = (
+    1_000_000  # characters, reasoning included: a hundred times what any of our questions asks for
+)
+_DEEPEST = 64  # lists and objects within each other
+_STARTS = re.compile(r"[{\[]")
+_BEGINS_WITH_JSON = re.compile(r"\s*(?:[{\[](?!reasoning\])|```)")
+_SPACE = re.compile(r"\s*+")
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_WORD = re.compile(r"[-+.\w]++")
+_FENCE = "```"
+_DECODER = json.JSONDecoder(strict=False)  # a line feed in a string is what models often forget to escape
+_NOTHING = object()  # stands for a value that is cut off
+_TEXTS = ("text", "content")
+_DIGITS = re.compile(r"(?<!\d)\d{1,15}(?!\d)")
+
+
+def parse(answer: str) -> object:
+    """Find the list or object in an answer; of several, the longest.
+
+    Code fences, prose around it, reasoning before it and trailing commas do not matter. Of one that is cut off, all is
+    kept that is complete: an element of a list that is not, is dropped as a whole.
+
+    Raises:
+        Unreadable: there is none, it is cut off before anything in it is complete, or the answer is far too long.
+
+    """
+    if len(answer) > LONGEST_ANSWER:
+        raise Unreadable(
+            f"it has {len(answer):,} characters, and {LONGEST_ANSWER:,} are the most that is read."
+        )
+    text = answer if _BEGINS_WITH_JSON.match(answer) else without_reasoning(answer)
+    best, cut, start = None, False, 0
+    while match := _STARTS.search(text, start):
+        reader = _Reader(text, match.start())
+        try:
+            found = _Found(reader.value(), match.start(), reader.place)
+        except _NotJson:
+            start = reader.place  # what was read of it holds no other beginning that would do better
+            continue
+        start = reader.place
+        if reader.ended and not _says_anything(found.value):
+            cut = True
+        elif best is None or found.length > best.length:
+            best = found
+    if best is None:
+        raise Unreadable("it breaks off before one item is complete." if cut else "there is no JSON in it.")
+    return best.value
+
+
+class _Found(NamedTuple):
+    value: object
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+
+class _NotJson(Exception):
+    """What is read is no JSON from here on."""
+
+
+class _Reader:
+    """Read a value from a place on. `place` is how far it came, `ended` says that the text ended before the value did."""
+
+    __slots__ = ("_text", "ended", "place")
+
+    def __init__(self, text: str, place: int) -> None:
+        self._text = text
+        self.place = place
+        self.ended = False
+
+    def value(self, depth: int = 0) -> object:
+        """Read what begins here, or give `_NOTHING` where it is cut off."""
+        sign = self._next()
+        if sign not in ("{", "["):
+            return self._scalar(sign)
+        if depth == _DEEPEST:
+            raise _NotJson
+        self.place += 1
+        return self._object(depth + 1) if sign == "{" else self._list(depth + 1)
+
+    def _object(self, depth: int) -> dict[str, object]:
+        pairs: dict[str, object] = {}
+        while not self._closes("}"):
+            key = self._scalar(self._next())
+            if not self.ended:
+                self._pass(":")
+            value = _NOTHING if self.ended else self.value(depth)
+            if value is not _NOTHING:
+                pairs[str(key)] = value
+            self._go_on("}")
+        return pairs
+
+    def _list(self, depth: int) -> list[object]:
+        items: list[object] = []
+        while not self._closes("]"):
+            item = self.value(depth)
+            if not self.ended:
+                items.append(item)
+            self._go_on("]")
+        return items
+
+    def _scalar(self, sign: str) -> object:
+        if self.ended:
+            return _NOTHING
+        match = (_STRING if sign == '"' else _WORD).match(self._text, self.place)
+        if match is None and sign != '"':
+            raise _NotJson
+        self.place = match.end() if match else len(self._text)
+        if match is None or (sign != '"' and self.place == len(self._text)):
+            self.ended = True
+            return _NOTHING
+        try:
+            value: object = _DECODER.decode(match[0])
+        except ValueError as error:
+            raise _NotJson from error
+        return value
+
+    def _closes(self, sign: str) -> bool:
+        if self._next() == sign:
+            self.place += 1
+            return True
+        return self.ended
+
+    def _go_on(self, closing: str) -> None:
+        """Pass the comma behind an item; before the end there may be one as well."""
+        if not self.ended and self._next() != closing:
+            self._pass(",")
+
+    def _pass(self, sign: str) -> None:
+        if self._next() == sign:
+            self.place += 1
+        elif not self.ended:
+            raise _NotJson
+
+    def _next(self) -> str:
+        """Give the next sign that is no white space; "" at the end, which the end of a code fence is as well."""
+        space = _SPACE.match(self._text, self.place)
+        self.place = space.end() if space else self.place
+        if self.place == len(self._text) or self._text.startswith(_FENCE, self.place):
+            self.ended = True
+            return ""
+        return self._text[self.place]
+
+
+def _says_anything(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_says_anything, value.values()))
+    if isinstance(value, list):
+        return any(map(_says_anything, value))
+    return True
+
+
+# What was asked for
+
+
+def table(value: object, what: str) -> Mapping[str, object]:
+    """Take an object, also one that stands alone in a list; `what` names it in the reason.
+
+    Raises:
+        Unreadable: it is something else.
+
+    """
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, Mapping):
+        raise Unreadable(f"{what} is not an object.")
+    return value
+
+
+def picked(given: Mapping[str, object], name: str) -> object:
+    """Take the value of a key, in whatever case and number: "findings" is also "Finding"; None where there is none."""
+    wanted = _plain(name)
+    return next((value for key, value in given.items() if _plain(key) == wanted), None)
+
+
+def has(given: Mapping[str, object], name: str) -> bool:
+    """Say whether there is a key that `picked` would take, whatever its value."""
+    return _plain(name) in map(_plain, given)
+
+
+def _plain(key: str) -> str:
+    return key.strip().casefold().removesuffix("s")
+
+
+def listed(value: object) -> list[object]:
+    """Take a list; a value where one was asked for becomes a list of one, and null and false one of none."""
+    if isinstance(value, list):
+        return value
+    return [] if value is None or value is False else [value]
+
+
+def text_of(value: object, *names: str) -> str:
+    """Take a text: of a number its digits, of an object what it has as "text", "content" or one of `names`, of null "".
+
+    Raises:
+        Unreadable: it is something else.
+
+    """
+    if isinstance(value, Mapping):
+        held = (picked(value, name) for name in (*_TEXTS, *names))
+        value = next((one for one in held if one is not None), value)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise Unreadable("a text is something else.")
+
+
+def numbers_of(value: object) -> list[int]:
+    """Take whole numbers of 0 or more: 3, [3, 5], "3-5" or {"first": 3, "last": 5}; none where there are none."""
+    if isinstance(value, Mapping):
+        return [number for one in value.values() for number in numbers_of(one)]
+    if isinstance(value, list):
+        return [number for one in value for number in numbers_of(one)]
+    if isinstance(value, str):
+        return [int(digits) for digits in _DIGITS.findall(value)]
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 10**15:
+        return [int(value)]
+    return []

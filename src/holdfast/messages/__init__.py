@@ -1,0 +1,1 @@
+"""From the chat formats of others to messages, and back."""

@@ -1,0 +1,217 @@
+"""Messages in Anthropic's form: a message as blocks, and all of them as turns that its API accepts.
+
+The rules are those of https://platform.claude.com/docs/en/api/messages: the user begins, roles alternate, no text is
+blank, the results of all calls of a turn begin the next one, and no two calls of a request have the same id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from holdfast.errors import InvalidInput
+from holdfast.messages import media
+from holdfast.messages.formats import REASONING, texts_of
+from holdfast.text.clean import clean, each_text
+from holdfast.types import Message
+
+Block = dict[str, object]
+Turn = tuple[str, list[Block]]
+
+INSTRUCTIONS = ("system", "developer")  # the roles whose messages are a part of the system text
+START = "[…]"  # stands for what was before a window that begins with the assistant
+BREAKPOINTS = 2  # of the four that a request may have; the others are left to the system text and the tools
+_THOUGHTS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
+_APART = {"tool_use", "tool_result", "reasoning", *_THOUGHTS}  # that are not shown as text or media
+
+
+def to_anthropic(message: Message, *, images: bool = True, thinking: bool = False) -> list[dict[str, object]]:
+    """Write a message as blocks in Anthropic's form; one that answers several calls becomes one dict per call.
+
+    Blocks stay as they came in where the API accepts them, with their `cache_control`. Images and documents stand where
+    a user or the result of a call has them, those in OpenAI's form converted; what the API takes from nobody, or not
+    there, stays a placeholder, with `images=False` all of them. Reasoning is left out, but for signed blocks with
+    `thinking`. The form has no place for names, and for instructions only in the system text.
+    """
+    content = sent_parts(message)
+    if message.role == "tool" and message.answers:
+        given = {clean(str(part["tool_use_id"])): part for part in _of_type(content, "tool_result")}
+        whole = content if content and not given else message.content
+        results = [_result(call, given.get(call), whole, images=images) for call in message.answers]
+        beside = _blocks(content, images=images) if given else []
+        return [item for blocks in (*([one] for one in results), beside) for item in _item("user", blocks)]
+    is_model = message.role == "assistant"
+    if content:
+        blocks = _blocks(content, images=not is_model and images, thinking=is_model and thinking)
+    else:
+        blocks = _texts("" if message.content == REASONING else message.content)
+    if message.role == "tool":  # without the id of a call, it is accepted only as something that was said
+        blocks = [*_texts(f"[result of {message.name or 'a tool'}]"), *blocks]
+    return _item("assistant" if is_model else "user", [*blocks, *_calls(message, content)])
+
+
+def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
+    """Make turns that the API accepts of messages in which each result stands right behind its call.
+
+    Neighbours of one role become one, in which results come first and calls last; ids and names of calls keep to the
+    letters that the API takes, and no id is there twice. Of the marks for its cache, the newest two stay.
+    """
+    turns = _joined(_ordered(*turn) for turn in _joined(_identified(items)))
+    if turns and turns[0][0] == "assistant":
+        turns.insert(0, ("user", _texts(START)))
+    marked = [block for _, blocks in turns for block in blocks if "cache_control" in block]
+    for block in marked[:-BREAKPOINTS]:
+        del block["cache_control"]
+    if turns and turns[-1][0] == "assistant" and isinstance(text := turns[-1][1][-1].get("text"), str):
+        turns[-1][1][-1]["text"] = text.rstrip()  # an answer to be gone on with must not end with white space
+    return tuple({"role": role, "content": blocks} for role, blocks in turns)
+
+
+# One message ----------------------------------------------------------------------------------------------------------
+
+
+def sent_parts(message: Message) -> Sequence[object]:
+    """Return the parts that a message came with; none where they say something else than the message."""
+    content = media.content_of(message.raw)
+    try:
+        is_same = bool(content) and texts_of(content) == message.content
+    except (InvalidInput, RecursionError):  # the payload of a message that was made by hand can be anything
+        return ()
+    given = {clean(str(part.get("tool_use_id"))) for part in _of_type(content, "tool_result")}
+    return content if is_same and given <= set(message.answers) else ()
+
+
+def _of_type(content: Sequence[object], kind: str) -> list[Mapping[str, object]]:
+    return [part for part in content if isinstance(part, Mapping) and part.get("type") == kind]
+
+
+def _item(role: str, blocks: list[Block]) -> list[dict[str, object]]:
+    return [{"role": role, "content": blocks}] if blocks else []
+
+
+def _texts(text: str) -> list[Block]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _blocks(content: Sequence[object], *, images: bool, thinking: bool = False) -> list[Block]:
+    """Write the parts of a message, but for calls and results."""
+    blocks: list[Block] = []
+    for part in content:
+        kind = str(part.get("type")) if isinstance(part, Mapping) else "text"
+        if thinking and isinstance(part, Mapping) and kind in _THOUGHTS:
+            thought = {key: part.get(key) for key in ("type", *_THOUGHTS[kind])}
+            blocks += [thought] if all(isinstance(value, str) for value in thought.values()) else []
+        elif kind not in _APART:
+            blocks += _shown(each_text(part, clean), images=images)
+    return blocks
+
+
+def _shown(part: object, *, images: bool) -> list[Block]:
+    is_media = isinstance(part, Mapping) and any(media.media([part]))
+    written = media.to_anthropic(part) if images and is_media and isinstance(part, Mapping) else None
+    return [_marked(block, part) for block in ([written] if written else _texts(texts_of([part])))]
+
+
+def _marked(block: Block, part: object) -> Block:
+    mark = part.get("cache_control") if isinstance(part, Mapping) else None
+    return {**block, "cache_control": dict(mark)} if isinstance(mark, Mapping) else block
+
+
+def _calls(message: Message, content: Sequence[object]) -> list[Block]:
+    given = {clean(str(part.get("id"))): part for part in _of_type(content, "tool_use")}
+    return [
+        _marked(
+            {
+                "type": "tool_use",
+                "id": call.id,
+                "name": call.name,
+                "input": {"arguments": call.arguments}  # what a model wrote that is not JSON
+                if isinstance(call.arguments, str)
+                else dict(call.arguments),
+            },
+            given.get(call.id),
+        )
+        for call in message.calls
+    ]
+
+
+def _result(
+    call: str, given: Mapping[str, object] | None, whole: str | Sequence[object], *, images: bool
+) -> Block:
+    """Write the result of a call, as it was `given` in Anthropic's form, or else the `whole` message."""
+    content = whole if given is None else given.get("content")
+    failed = given is not None and given.get("is_error") is True
+    block: Block = {"type": "tool_result", "tool_use_id": call}
+    if isinstance(content, str):
+        block |= {"content": clean(content)} if content.strip() else {}
+    elif isinstance(content, Sequence):
+        inner = _blocks(content, images=images and not failed)  # of an error, the API takes text only
+        block["content"] = [{key: one[key] for key in one if key != "cache_control"} for one in inner]
+    return _marked({**block, "is_error": True} if failed else block, given)
+
+
+# All of them ----------------------------------------------------------------------------------------------------------
+
+
+def _identified(items: Iterable[Mapping[str, object]]) -> Iterable[Turn]:
+    """Give every call an id of its own, and its result with it; results of one call become one."""
+    taken: set[str] = set()
+    names: dict[object, list[str]] = {}
+    results: dict[str, Block] = {}
+    for item in items:
+        content, blocks = item["content"], list[Block]()
+        called: dict[object, list[str]] = {}
+        for block in content if isinstance(content, list) else _texts(str(content)):
+            if block["type"] == "tool_use":
+                identity = _unused(_word(block["id"]), taken)
+                called.setdefault(block["id"], []).append(identity)
+                blocks.append({**block, "id": identity, "name": _word(block["name"])[:128]})
+            elif block["type"] == "tool_result":
+                for identity in names.get(block["tool_use_id"]) or [_word(block["tool_use_id"])]:
+                    if identity in results:
+                        results[identity]["content"] = _both(results[identity], block)
+                    else:
+                        results[identity] = {**block, "tool_use_id": identity}
+                        blocks.append(results[identity])
+            else:
+                blocks.append(block)
+        names |= called
+        yield str(item["role"]), blocks
+
+
+def _word(text: object) -> str:
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", str(text)) or "_"
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    number, found = 1, name
+    while found in taken:
+        number, found = number + 1, f"{name}_{number + 1}"
+    taken.add(found)
+    return found
+
+
+def _both(*results: Block) -> list[Block]:
+    contents = [one.get("content", []) for one in results]
+    return [block for one in contents for block in (one if isinstance(one, list) else _texts(str(one)))]
+
+
+def _joined(turns: Iterable[Turn]) -> list[Turn]:
+    joined: list[Turn] = []
+    for role, blocks in turns:
+        if blocks and joined and joined[-1][0] == role:
+            joined[-1][1].extend(blocks)
+        elif blocks:
+            joined.append((role, [*blocks]))
+    return joined
+
+
+def _ordered(role: str, blocks: list[Block]) -> Turn:
+    """Put results first and calls last; reasoning stays only where it begins a turn, and nothing was moved past it."""
+    if role == "user":
+        return role, sorted(blocks, key=lambda block: block["type"] != "tool_result")
+    ordered = sorted(blocks, key=lambda block: block["type"] == "tool_use")
+    is_thought = [block["type"] in _THOUGHTS for block in ordered]
+    if ordered == blocks and is_thought[0] and not is_thought[-1]:
+        return role, ordered
+    return role, [block for block in ordered if block["type"] not in _THOUGHTS]

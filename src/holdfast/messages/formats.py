@@ -1,0 +1,454 @@
+"""Chat-format dicts and messages: read what OpenAI, Anthropic and Holdfast itself write; write what models accept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
+
+from holdfast.errors import InvalidInput
+from holdfast.messages import media
+from holdfast.messages.media import FILE_PARTS, IMAGE_PARTS
+from holdfast.text.clean import clean, each_text, whole
+from holdfast.text.shorten import shown
+from holdfast.types import Dumpable, Message, Role, ToolCall
+
+REASONING = (
+    "[reasoning]"  # stands for a message that only reasons: the thoughts stay in `raw`, out of prompts
+)
+_TIMES = ("at", "timestamp", "created_at")
+_TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
+_REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
+_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+
+
+def parse(payload: Mapping[str, object] | Dumpable) -> Message:
+    """Make a message of a dict in the OpenAI or Anthropic chat format, or with the field names of `Message`.
+
+    What has `model_dump`, such as the message in a client's response, is a dict by that. The dict itself becomes `raw`, except where it has a field `raw`: that is an exported message. Content parts
+    become text, with `[image: …]` and `[file: …]` in place of what is not text; reasoning stays in `raw` only. The
+    keys `at`, `timestamp` and `created_at` give the time.
+
+    Raises:
+        InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
+
+    """
+    payload = _with_text_for_times(_dumped(payload))
+    item = _from_response_item(payload)
+    role = _role(item.get("role"))
+    try:
+        texts, calls, answers = _read_parts(item.get("content"))
+    except RecursionError as error:
+        raise InvalidInput("The content of the message is nested too deeply.", "Make it flatter.") from error
+    calls += _read_tool_calls(item)
+    if not any(text.strip() for text in texts):
+        texts = _beside_content(item, silent=not calls and not answers) or texts
+    if answers:
+        role = "tool"
+    elif role == "tool" and _is_texts(item.get("answers")):
+        answers = [*cast("Sequence[str]", item["answers"])]  # our own export of one that answers many calls
+    elif role == "tool" and isinstance(item.get("tool_call_id"), str):
+        answers = [cast("str", item["tool_call_id"])]
+    elif item.get("role") == "function" and isinstance(item.get("name"), str):
+        answers = [cast("str", item["name"])]  # the legacy format names the function instead of the call
+    call_id = item.get("call_id", answers[0] if answers else None)
+    name, identity, meta = item.get("name"), item.get("id"), item.get("meta", {})
+    if not isinstance(meta, Mapping):
+        raise InvalidInput("`meta` of a message must be a dict.", "Pass a dict of JSON values.")
+    raw = item.get("raw", payload) if "raw" in item else payload
+    if raw is not None and not isinstance(raw, Mapping):
+        raise InvalidInput(
+            "`raw` of a message must be a dict.", "Pass the original payload, or leave it out."
+        )
+    return Message(
+        role,
+        clean("\n".join(texts)),
+        id=clean(identity) if isinstance(identity, str) else _numbered(identity),
+        name=clean(name) if isinstance(name, str) and name else None,
+        at=read_time(next((item[key] for key in _TIMES if item.get(key)), None)),
+        calls=tuple(calls),
+        call_id=clean(call_id) if isinstance(call_id, str) else None,
+        answers=tuple(clean(answer) for answer in answers),
+        raw=cast("Mapping[str, object] | None", raw),
+        meta=cast("Mapping[str, object]", meta),
+    )
+
+
+def _dumped(given: Mapping[str, object] | Dumpable) -> Mapping[str, object]:
+    dump = getattr(given, "model_dump", None)
+    if callable(dump):
+        try:
+            given = dump(mode="json")
+        except Exception as error:
+            raise InvalidInput(
+                f"The `model_dump` of {type(given).__name__} failed: {error}.", "Pass a dict."
+            ) from error
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"A message must be a Message or a dict, not {type(given).__name__}.", "Pass one of these."
+        )
+    return given
+
+
+def _with_text_for_times(payload: Mapping[str, object]) -> Mapping[str, object]:
+    """Write the time of a message as text, where it is a datetime: JSON has none."""
+    times = {key: time.isoformat() for key in _TIMES if isinstance(time := payload.get(key), datetime)}
+    return {**payload, **times} if times else payload
+
+
+def _numbered(identity: object) -> str:
+    """Write a number that serves as an id; nothing for what cannot be one."""
+    try:
+        return str(identity) if type(identity) is int else ""
+    except ValueError as error:
+        raise InvalidInput("The id of a message has more than 4,300 digits.", "Use a shorter one.") from error
+
+
+def cleaned(message: Message) -> Message:
+    """Clean the content and the calls of a message; where that loses something, the original words stay in `raw`."""
+    given_calls: object = message.calls
+    if not isinstance(given_calls, tuple):
+        raise InvalidInput("The `calls` of a Message must be a tuple.", "Pass a tuple of ToolCalls.")
+    content, calls = clean(message.content), tuple(map(_cleaned_call, message.calls))
+    if content == message.content and calls == message.calls:
+        return message
+    original: dict[str, object] = {"role": message.role, "content": whole(message.content)}
+    given = [each_text(call.arguments, whole) for call in message.calls]
+    if calls:
+        original["calls"] = [
+            {"id": call.id, "name": call.name, "arguments": arguments}
+            for call, arguments in zip(message.calls, given, strict=True)
+        ]
+    is_lost = original["content"] != content or given != [call.arguments for call in calls]
+    return replace(
+        message, content=content, calls=calls, raw=(message.raw or original) if is_lost else message.raw
+    )
+
+
+def _cleaned_call(call: ToolCall) -> ToolCall:
+    if not isinstance(call, ToolCall):
+        raise InvalidInput(f"A tool call is {type(call).__name__}.", "Pass a ToolCall.")
+    try:
+        arguments = each_text(call.arguments, clean)
+    except RecursionError as error:
+        raise InvalidInput(
+            "The arguments of a tool call are nested too deeply.", "Make them flatter."
+        ) from error
+    return replace(call, arguments=cast("Mapping[str, object] | str", arguments))
+
+
+def read_time(value: object) -> datetime | None:
+    """Read a time from a datetime, ISO 8601 text, or seconds or milliseconds since the epoch; naive times are UTC.
+
+    Raises:
+        InvalidInput: it is none of these.
+
+    """
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            value = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput(
+            f"{shown(value)} is not a time.", "Use ISO 8601 text or seconds since the epoch."
+        ) from error
+    if not isinstance(value, datetime):
+        raise InvalidInput(
+            f"{shown(value)} is not a time.", "Use a datetime, ISO 8601 text or seconds since the epoch."
+        )
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def export(message: Message) -> dict[str, object]:
+    """Write a stored message as a JSON-compatible dict that `parse` reads back into an equal message."""
+    fields: dict[str, object] = {"role": message.role, "content": message.content, "id": message.id}
+    if message.at is not None:
+        fields["at"] = message.at.isoformat()
+    if message.name:
+        fields["name"] = message.name
+    if message.calls:
+        fields["calls"] = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.calls]
+    if message.call_id is not None:
+        fields["call_id"] = message.call_id
+    if message.answers and message.answers != (message.call_id,):
+        fields["answers"] = list(message.answers)
+    if message.meta:
+        fields["meta"] = dict(message.meta)
+    fields["raw"] = dict(message.raw) if message.raw is not None else None
+    return fields
+
+
+def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object]]:
+    """Write a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
+
+    A message of nothing but reasoning becomes none. The images, files and sound that a user sent stay where they were
+    in it; those in the result of a call, which must be text, follow it in a message of the user. What OpenAI takes from
+    nobody but users, or not at all, stays a placeholder; with `images=False` that is all of them.
+    """
+    shown = _shown_parts(message) if images else []
+    if message.role == "tool" and message.answers:
+        results = _results(message)
+        items: list[dict[str, object]] = [
+            {"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers
+        ]
+        beside = _said_beside_results(message)
+        if shown:
+            said = beside or f"[sent along with the result of {message.name or 'a tool'}]"
+            return [*items, {"role": "user", "content": [_text(said), *shown]}]
+        return [*items, {"role": "user", "content": beside}] if beside else items
+    if message.content == REASONING and not message.calls:
+        return []
+    if message.role == "tool":  # without the id of a call, models accept it only as something that was said
+        said = f"[result of {message.name or 'a tool'}]\n{message.content}"
+        return [{"role": "user", "content": [_text(said), *shown] if shown else said}]
+    fields: dict[str, object] = {"role": message.role, "content": shown or message.content}
+    if message.name:
+        fields["name"] = message.name
+    if message.calls:
+        fields["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": call.arguments
+                    if isinstance(call.arguments, str)
+                    else json.dumps(call.arguments),
+                },
+            }
+            for call in message.calls
+        ]
+    return [fields]
+
+
+def _shown_parts(message: Message) -> list[dict[str, object]]:
+    """Write the parts of a message that has more than text: of a user's all of them, of a tool's what is not text.
+
+    None where the payload says something else than the message, as the content of one that was made by hand.
+    """
+    if message.role not in ("user", "tool") or not media.has_media(message.raw):
+        return []
+    content = media.content_of(message.raw)
+    sent = [written for part in media.media(content) if (written := media.to_openai(part))]
+    if not sent or texts_of(content) != message.content:
+        return []
+    if message.role == "tool":
+        return sent
+    parts = []
+    for part in content:
+        written = media.to_openai(part) if isinstance(part, Mapping) and any(media.media([part])) else None
+        texts = _read_parts([part])[0] if written is None else []
+        parts += [written] if written else [_text(clean(text)) for text in texts]
+    return parts
+
+
+def texts_of(content: object) -> str:
+    """Return the text that content becomes in a message, with placeholders for what is not text.
+
+    Raises:
+        InvalidInput: parts of a shape that no format has.
+
+    """
+    return clean("\n".join(_read_parts(content)[0]))
+
+
+def _text(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+def _results(message: Message) -> dict[str, str]:
+    """Give the text of each call that a message answers; only an Anthropic payload answers more than one."""
+    if len(message.answers) == 1 or message.raw is None:
+        return dict.fromkeys(message.answers, message.content)
+    found = dict.fromkeys(message.answers, "")
+    inner = message.raw.get("message")  # where a line of a session log wraps the payload
+    content = inner.get("content") if isinstance(inner, Mapping) else message.raw.get("content")
+    for part in _blocks(content):
+        if part.get("type") == "tool_result":
+            found[clean(str(part.get("tool_use_id")))] = texts_of(part.get("content"))
+    return found
+
+
+def _said_beside_results(message: Message) -> str:
+    """Give what the user said in the same message as several results."""
+    if len(message.answers) == 1 or message.raw is None:
+        return ""
+    parts = [part for part in _blocks(message.raw.get("content")) if part.get("type") != "tool_result"]
+    return texts_of(parts)
+
+
+def _role(value: object) -> Role:
+    if value is None:
+        raise InvalidInput("The message has no role.", "Add 'role': 'user', 'assistant', 'system' or 'tool'.")
+    return cast("Role", "tool" if value == "function" else value)
+
+
+def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
+    """Bring an item of OpenAI's Responses format (a call, its output, reasoning) into the shape of a message."""
+    kind = payload.get("type")
+    if "role" in payload or not isinstance(kind, str):
+        return payload
+    if kind in {"function_call", "custom_tool_call"}:
+        call = {"id": payload.get("call_id"), "function": payload}
+        return {
+            **payload,
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [call],
+            "name": None,
+            "call_id": None,
+        }
+    if kind in {"function_call_output", "custom_tool_call_output"}:
+        return {
+            **payload,
+            "role": "tool",
+            "content": payload.get("output"),
+            "tool_call_id": payload.get("call_id"),
+        }
+    if kind == "reasoning":
+        return {**payload, "role": "assistant", "content": REASONING}
+    return payload
+
+
+def _beside_content(item: Mapping[str, object], *, silent: bool) -> list[str]:
+    """Find what a model wrote beside an empty content: a refusal, the words of a spoken answer, or only thoughts."""
+    refusal, audio = item.get("refusal"), item.get("audio")
+    if isinstance(refusal, str) and refusal:
+        return [refusal]
+    if isinstance(audio, Mapping):
+        return [_string(audio.get("transcript")) or f"[file: {_part_name(audio)}]"]
+    return [REASONING] if silent and any(item.get(field) for field in _REASONING_FIELDS) else []
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _string(value: object) -> str:
+    """Return text, also that of OpenAI's `{"value": …}`, or nothing."""
+    if isinstance(value, Mapping):
+        value = value.get("value")
+    return value if isinstance(value, str) else ""
+
+
+def _blocks(content: object) -> Iterator[Mapping[str, object]]:
+    if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+        for part in content:
+            if isinstance(part, Mapping):
+                yield part
+
+
+def _read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
+    """Split content into texts, tool calls and the ids of answered calls."""
+    if content is None or isinstance(content, str):
+        return ([content] if content else []), [], []
+    if not isinstance(content, Sequence) or isinstance(content, bytes):
+        raise InvalidInput(
+            f"The content of a message must be text or a list of parts, not {type(content).__name__}.",
+            "Pass either.",
+        )
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    answers: list[str] = []
+    reasoned = False
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        if not isinstance(part, Mapping):
+            raise InvalidInput(
+                f"A part of the content is {type(part).__name__}.", "Use text or a dict with a 'type'."
+            )
+        kind = str(part.get("type") or ("text" if "text" in part else "part"))
+        if kind == "tool_use":
+            calls.append(_call(part.get("id"), part.get("name"), part.get("input")))
+        elif kind == "tool_result":
+            if not isinstance(part.get("tool_use_id"), str):
+                raise InvalidInput("A tool result does not name its call.", "Give it a 'tool_use_id'.")
+            answers.append(part["tool_use_id"])
+            texts.extend(_read_parts(part.get("content"))[0])
+        elif kind in _REASONING_PARTS:
+            reasoned = True
+        else:
+            text = _part_text(kind, part)
+            if text:
+                texts.append(text)
+    if reasoned and not texts and not calls and not answers:
+        texts.append(REASONING)
+    return texts, calls, answers
+
+
+def _part_text(kind: str, part: Mapping[str, object]) -> str:
+    if kind in _TEXT_PARTS:
+        return _string(part.get("text"))
+    if kind == "refusal":
+        return _string(part.get("refusal"))
+    if kind in IMAGE_PARTS:
+        return f"[image: {_part_name(part)}]"
+    if kind in FILE_PARTS:
+        return f"[file: {_part_name(part)}]"
+    name = part.get("name")  # such as a tool that the provider itself runs: its result is in the same message
+    return f"[{kind}: {name}]" if isinstance(name, str) and name else f"[{kind}]"
+
+
+def _part_name(part: Mapping[str, object]) -> str:
+    """Find what a person would call an image or a file: its name, title, address or type."""
+    nested = [value for value in part.values() if isinstance(value, Mapping)]
+    for source in (part, *nested):
+        for key in ("filename", "name", "title", "alt", "caption", "file_id"):
+            if isinstance(source.get(key), str) and source[key]:
+                return str(source[key])
+    for source in (part, *nested):
+        for key in ("url", "image_url", "file_url"):
+            address = source.get(key)
+            if isinstance(address, str) and address and not address.startswith("data:"):
+                return address.split("?")[0].rstrip("/").rsplit("/", 1)[-1] or address
+    for source in (part, *nested):
+        for key in ("media_type", "format", "mime_type"):
+            if isinstance(source.get(key), str):
+                return str(source[key])
+    return "unnamed"
+
+
+def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
+    calls = []
+    for entry in _blocks(item.get("tool_calls")):
+        function = entry.get("function", entry.get("custom", entry))
+        if not isinstance(function, Mapping):
+            raise InvalidInput(
+                "A tool call has no function.", "Use {'id': …, 'function': {'name': …, 'arguments': …}}."
+            )
+        arguments = function.get("arguments", function.get("input"))
+        calls.append(_call(entry.get("id"), function.get("name"), arguments))
+    for entry in _blocks(item.get("calls")):
+        call = _call(entry.get("id"), entry.get("name"), {})
+        calls.append(
+            ToolCall(call.id, call.name, cast("Mapping[str, object] | str", entry.get("arguments", {})))
+        )
+    legacy = item.get("function_call")
+    if isinstance(legacy, Mapping):
+        calls.append(_call(legacy.get("name"), legacy.get("name"), legacy.get("arguments")))
+    return calls
+
+
+def _call(identity: object, name: object, arguments: object) -> ToolCall:
+    if not isinstance(name, str) or not name:
+        raise InvalidInput("A tool call has no name.", "Name the tool that it calls.")
+    if isinstance(arguments, str):
+        try:
+            parsed = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            parsed = None  # what a model wrote is kept as it is, also when it is not JSON
+        arguments = parsed if isinstance(parsed, dict) else arguments
+    elif arguments is None:
+        arguments = {}
+    if not isinstance(arguments, Mapping | str):
+        raise InvalidInput(
+            f"The arguments of {name!r} are {type(arguments).__name__}.", "Use a dict or JSON text."
+        )
+    return ToolCall(clean(str(identity or name)), clean(name), arguments)

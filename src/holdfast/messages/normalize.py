@@ -1,0 +1,86 @@
+"""Messages on their way in: whatever form they come in, checked, cleaned and scanned before they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from holdfast.errors import InvalidInput
+from holdfast.messages import formats
+from holdfast.safety.masking import FLAG, holds_secret
+from holdfast.store.message_rows import dump
+from holdfast.text.clean import clean
+from holdfast.text.shorten import shown
+from holdfast.types import AnyMessage, Message, ToolCall, check_name
+
+
+def check_list(messages: object) -> Sequence[AnyMessage]:
+    """Return `messages` if it is a list of what may be messages, or raise InvalidInput."""
+    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
+        raise InvalidInput(
+            f"Cannot append {type(messages).__name__}.",
+            "Pass role= and content=, a Message, a dict, or a list.",
+        )
+    return messages
+
+
+def ready(item: AnyMessage) -> Message:
+    """Make a message that can be stored of one in any of the formats that `Chat.append` takes.
+
+    Raises:
+        InvalidInput: it is no message, or a part of it cannot be stored.
+
+    """
+    message = formats.cleaned(item if isinstance(item, Message) else formats.parse(item))
+    _check(message)
+    return _flagged(message)
+
+
+def _flagged(message: Message) -> Message:
+    """Note what the guard finds in a message. It is stored word for word all the same: it is what was said."""
+    from holdfast.safety import guard  # noqa: PLC0415 - its tables are loaded by the first append
+
+    findings = guard.scan(message.content, closely=False)
+    kinds: set[str] = {one.kind for one in findings if one.severity == "high"} if findings else set()
+    if (message.calls or message.name) and holds_secret(message):
+        kinds.add(FLAG)
+    flags = tuple(sorted(kinds))
+    return message if flags == message.flags else replace(message, flags=flags)
+
+
+def _check(message: Message) -> None:
+    """Raise InvalidInput where a part of a message is not what its type says, or fits only one of the databases."""
+    for name in (message.id, message.name):
+        if name not in ("", None):
+            check_name(name, "An id or a name in a message")
+    for value, what in ((message.raw, "raw"), (message.meta, "meta")):
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInput(
+                f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
+            )
+    lists: tuple[object, object] = message.calls, message.answers
+    if not all(isinstance(value, tuple) for value in lists):
+        raise InvalidInput("The `calls` and `answers` of a Message must be tuples.", "Pass tuples.")
+    if message.call_id is not None:
+        _check_call_text(message.call_id)
+    for answer in message.answers:
+        _check_call_text(answer)
+    for call in message.calls:
+        if not isinstance(call, ToolCall):
+            raise InvalidInput(f"A tool call is {type(call).__name__}.", "Pass a ToolCall.")
+        if not isinstance(call.arguments, Mapping | str):
+            raise InvalidInput(
+                f"The arguments of a tool call are {type(call.arguments).__name__}.",
+                "Use a dict or JSON text.",
+            )
+        _check_call_text(call.id)
+        _check_call_text(call.name)
+        dump(call.arguments, "The arguments of a tool call")  # before their tokens are counted
+
+
+def _check_call_text(text: object) -> None:
+    if not isinstance(text, str) or clean(text) != text:
+        raise InvalidInput(
+            f"{shown(text)} cannot be the id or the name of a tool call.",
+            "Use text without NUL or lone surrogates.",
+        )

@@ -1,0 +1,1 @@
+"""From the log, records and hits to a window and a prompt within a token budget."""

@@ -1,0 +1,248 @@
+"""How far back a window goes: the newest messages that fit, and those that are guaranteed whether they fit or not.
+
+All policies come down to this. Messages of one tool use are one *group*, taken together or not at all. What has no
+counterpart (a call that never got its result, a result of an unknown call) is left out, costs nothing, and is stated.
+Reading stops one group after the last one taken, so the cost is that of the window, whatever the length of the session.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import chain, dropwhile, islice
+from typing import TYPE_CHECKING
+
+from holdfast.types import Message, Omission, Shortened, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from holdfast.prompt.oversize import Oversize
+
+NO_RESULT = "tool call without a result"
+UNKNOWN_CALL = "result of an unknown call"
+OVER_BUDGET = "older than the budget reaches"
+BEFORE_USER = "before the user message that the window starts with"
+NO_USER = "and no user message that the window could start with is in reach"
+NO_BUDGET = -1  # that no message fits, not even one without tokens
+_INSTRUCTIONS = {"system", "developer"}
+
+Group = list[Message]  # newest first, as everything before the finished window
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Say how far back a window goes, in the terms that all policies come down to.
+
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. With
+    `user_first` it starts at a user message where one is in reach. For results that
+    are `oversize` there are placeholders.
+    """
+
+    budget: int
+    keep: int
+    turns: int = 0
+    cap: int = NO_BUDGET
+    user_first: bool = True
+    older: str = OVER_BUDGET
+    oversize: Oversize | None = None
+
+
+def choose(
+    newest_first: Iterable[Message], length: int, tokens: int, reach: Reach, erased: int, start: int = 0
+) -> Window:
+    """Make the window of the messages after the seq `start` up to `length`, of which some are `erased`.
+
+    `tokens` is what all of them cost, `newest_first` reads them.
+    """
+    broken: list[tuple[Message, str]] = []
+    # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
+    groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
+    read, floor, fits, exhausted = _measure(groups, reach)
+    originals: dict[int, Message] = {}
+    oversize = reach.oversize if reach.oversize and _is_any_large(read, reach.oversize) else None
+    if oversize:
+        groups = oversize.shown(chain(read, groups), originals)
+        read, floor, fits, exhausted = _measure(groups, reach)
+    whole = exhausted and fits == len(read)
+    taken = fits if whole or not reach.user_first else _user_start(read, groups, floor, fits, reach)
+    edge = max(taken, fits)
+    # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
+    first = start + 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
+
+    shown: Iterable[Group] = read[:taken]
+    if oversize and oversize.fresh:
+        shown = oversize.now().shown(shown, originals)
+    messages = [message for group in shown for message in group]
+    messages.reverse()
+    beyond = [message for group in read[taken:fits] for message in group]
+    left_out = [(originals.get(message.seq, message), BEFORE_USER) for message in beyond]
+    left_out += [(message, why) for message, why in broken if message.seq >= first]
+    left_out.sort(key=lambda item: item[0].seq)
+
+    used = sum([message.tokens for message in messages])
+    shortened = tuple(_shortened(messages, originals)) if originals else ()
+    omitted = _merge(left_out)
+    count = length - start - erased - len(messages) - len(left_out)
+    if first > start + 1 and count > 0:
+        stated = used + sum(omission.tokens for omission in omitted) + sum(one.saved for one in shortened)
+        why = reach.older
+        if reach.user_first and taken and not _starts_with_user(read, taken):
+            why = f"{why}, {NO_USER}"
+        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, tokens - stated), why))
+    budget = None if reach.budget == NO_BUDGET else reach.budget
+    return Window(tuple(messages), (), used, budget, tuple(omitted), shortened)
+
+
+def _is_any_large(groups: Iterable[Group], oversize: Oversize) -> bool:
+    return max((message.tokens for group in groups for message in group), default=0) > oversize.limit
+
+
+def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> Iterator[Shortened]:
+    for message in messages:
+        if original := originals.get(message.seq):
+            yield Shortened(message.seq, original.tokens, original.tokens - message.tokens)
+
+
+def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, int, bool]:
+    """Read as far as the window can go.
+
+    Returns the groups read, how many of them are guaranteed, how many make the window, and whether these were all.
+    """
+    budget, keep, turns, cap = reach.budget, reach.keep, reach.turns, reach.cap
+    read: list[Group] = []
+    n = count = tokens = users = 0
+    fits = kept = whole_turns = part_of_turn = 0
+    exhausted = False
+    for group in groups:
+        read.append(group)
+        n += 1
+        seen = users
+        for message in group:
+            tokens += message.tokens
+            users += message.role == "user"
+        if tokens <= budget:
+            fits = n
+        if count < keep:
+            kept = n
+        count += len(group)
+        if seen < turns and tokens <= cap:
+            part_of_turn = n
+            if users > seen:
+                whole_turns = n
+        if tokens > budget and count >= keep and (users >= turns or tokens > cap):
+            break
+    else:
+        exhausted = True
+    guaranteed = max(kept, whole_turns or part_of_turn)
+    if exhausted and part_of_turn == n and users < turns:
+        fits = n  # all turns are kept, so what was said before the first user message is kept with them
+    return read, guaranteed, max(fits, guaranteed), exhausted
+
+
+def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int, reach: Reach) -> int:
+    """Move the start of a window to a user message; return how many groups it then has, as before if none is in reach.
+
+    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the tokens. Without
+    a budget all messages are guaranteed, and in reach is the next older one, among as many groups again.
+    """
+    left = total = _tokens(read[:fits])
+    for start in range(fits, max(floor, 1) - 1, -1):
+        if 2 * left < total:
+            break
+        if _starts_with_user(read, start):
+            return start
+        left -= _tokens(read[start - 1 : start])
+    if reach.budget == NO_BUDGET and fits:
+        for group in islice(groups, fits):
+            read.append(group)
+            if group[-1].role == "user":
+                return len(read)
+    return fits
+
+
+def _tokens(groups: Iterable[Group]) -> int:
+    return sum([message.tokens for group in groups for message in group])
+
+
+def _starts_with_user(read: list[Group], start: int) -> bool:
+    """Say whether a window of `start` groups starts with a user message, apart from instructions before it."""
+    while start and read[start - 1][-1].role in _INSTRUCTIONS:
+        start -= 1
+    return start > 0 and read[start - 1][-1].role == "user"
+
+
+def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) -> Iterator[Group]:
+    """Yield what must stay together: a message alone, or tool calls with their results and everything in between.
+
+    A result belongs to the nearest earlier call with its id, because models use the same ids again and again in one
+    session. Broken tool use goes to `broken` with the reason. So does a call at the very end whose results are still to
+    come: no model accepts it before they are there, and then it is whole.
+    """
+    group: Group = []
+    waiting: set[str] = set()  # calls whose results have been read and which have not been read themselves
+    unanswered: list[int] = []
+    for message in newest_first:
+        calls, answers = message.calls, message.answers
+        if not (waiting or calls or answers or message.call_id):
+            yield [message]
+            continue
+        if message.call_id and not answers:
+            broken.append((message, UNKNOWN_CALL))
+            continue
+        waiting.update(answers)
+        if calls:
+            ids = {call.id for call in calls}
+            if not ids <= waiting:
+                unanswered.append(len(group))
+            waiting -= ids
+        group.append(message)
+        if not waiting:
+            if unanswered:
+                yield from _mend(group, unanswered, broken)
+            else:
+                yield group
+            group, unanswered = [], []
+    if group:
+        yield from _mend(group, unanswered, broken)
+
+
+def _mend(group: Group, unanswered: list[int], broken: list[tuple[Message, str]]) -> Iterator[Group]:
+    """Take broken tool use out of a group and yield what remains, grouped anew.
+
+    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is linked to it
+    as call or result. What is merely in between stays.
+    """
+    links: dict[int, list[int]] = defaultdict(list)
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for place, message in enumerate(group):
+        for call in message.calls:
+            for result in waiting.pop(call.id, ()):
+                links[place].append(result)
+                links[result].append(place)
+        for answer in message.answers:
+            waiting[answer].append(place)
+    out: dict[int, str] = {}
+    missing = [place for places in waiting.values() for place in places]
+    for todo, why in (([*unanswered], NO_RESULT), (missing, UNKNOWN_CALL)):
+        while todo:
+            place = todo.pop()
+            if place not in out:
+                out[place] = why
+                todo.extend(links[place])
+    broken.extend((group[place], why) for place, why in out.items())
+    yield from _groups([message for place, message in enumerate(group) if place not in out], broken)
+
+
+def _merge(left_out: Iterable[tuple[Message, str]]) -> list[Omission]:
+    """State messages, oldest first: neighbours with the same reason in one omission."""
+    merged: list[Omission] = []
+    for message, why in left_out:
+        last = merged[-1] if merged else None
+        if last and last.why == why and last.last + 1 == message.seq:
+            merged[-1] = Omission(
+                last.messages + 1, last.first, message.seq, last.tokens + message.tokens, why
+            )
+        else:
+            merged.append(Omission(1, message.seq, message.seq, message.tokens, why))
+    return merged

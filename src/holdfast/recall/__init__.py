@@ -1,1 +1,0 @@
-"""From a question to hits: the index, the scoring, and the search that joins them."""

@@ -1,0 +1,1 @@
+"""What is known: written under versions, read, undone."""

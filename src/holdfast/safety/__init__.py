@@ -1,0 +1,1 @@
+"""What in a text may do harm: orders to the model that reads it, credentials, hidden characters."""

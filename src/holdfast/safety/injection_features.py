@@ -1,0 +1,166 @@
+"""What tells an order to the model from a text that only looks like one: named signs, from which `forest` decides.
+
+They are what the rules found, how far the words lean, which roles are filled, who is spoken to, and how the text is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from importlib import resources
+from typing import TypeVar
+
+from holdfast.safety import injection_roles, injection_weights
+from holdfast.safety.injection_roles import Sentence
+from holdfast.safety.injection_rules import Order
+from holdfast.safety.injection_weights import Weights
+
+Signs = dict[str, float]
+_Found = TypeVar("_Found", str, int)
+
+# How a text is made; looked for in lower case.
+_MADE = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "tag": r"</?[a-z_|!]",
+        "special token": r"<\|[a-z_]+\|>|\[/?inst\]|<<sys|\[/?(?:system|admin|assistant)",
+        "speaker": r"(?:^|\s)(?:system|assistant|user|human|ai|developer|tool)\s?:",
+        "addressee": r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model|bot)\b[^.\n]{0,12}[:,]",
+        "tool call": r"tool_call|function_call|\"name\"\s?:|\"arguments\"|invoke|tool_result|tool_use|tool_output",
+        "object": r"\{\s?\"",
+        "url": r"https?://|www\.|\.example\b",
+        "address": r"\w@\w",
+        "rule": r"###|---|===|\*\*\*",
+        "fence": r"```|~~~",
+        "comment": r"<!--|/\*|//|^#|\n#",
+        "backtick": r"`",
+        "quote": r"[\"“”«»「]",
+        "single quote": r"(?:^|\s)'\w",
+        "colon": r":\s",
+        "exclamation": r"!",
+        "question": r"\?",
+        "bracket": r"\[[a-z ]",
+        "template": r"\{\{|\$\{|%\w+%",
+        "semicolon": r";",
+        "parenthesis": r"\(",
+        "code": r"\w\(\)|\w\.\w+\(|==|=>|;\n|def |const |import |return ",
+        "command": r"\b(?:curl|wget|rm -|sudo|bash|sh\b|git push|chmod|pip install|npm|python)",
+        "path": r"[~.]?/\w+/|\w\.(?:env|py|json|md|txt|yml|yaml|pem|sh|js|ts)\b",
+        "digit": r"\d",
+        "date": r"\d{4}-\d\d|\d\d:\d\d",
+        "bullet": r"\n[-*•]|\n\d[.)]",
+        "line": r"\n",
+        "handle": r"(?:^|\s)@\w",
+    }.items()
+}
+_CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
+_LATIN = "\u024f"  # the last letter of the scripts that count as one's own
+
+
+def signs(
+    text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: Weights
+) -> Signs:
+    """Read the signs of a text, of what a reader sees of it in lower case, its sentences, and the orders in it."""
+    found = _orders(lower, orders)
+    found |= _leanings(sentences, weights)
+    found |= _roles(sentences)
+    found |= _addressed([word for sentence in sentences for word in sentence.words])
+    for place, sentence in (("first", sentences[0]), ("last", sentences[-1])) if sentences else ():
+        if sentence.words:
+            found[f"{place} begins with: {_classes().get(sentence.words[0], '')}"] = 1
+    for name, pattern in _MADE.items():
+        found[f"made: {name}"] = len(pattern.findall(lower))
+    return found | _looks(text, lower)
+
+
+def _orders(lower: str, orders: Sequence[Order]) -> Signs:
+    """Say which rules found something, how much of the text that is, and whether it is quoted."""
+    found = Signs(Counter(f"{order.severity}: {order.rule}" for order in orders))
+    for severity in ("high", "low"):
+        found[f"orders, {severity}"] = sum(order.severity == severity for order in orders)
+    if orders:
+        start, end = min(order.start for order in orders), max(order.end for order in orders)
+        found["before the orders"] = start / len(lower)
+        found["after the orders"] = 1 - end / len(lower)
+        quotes = len(_MADE["quote"].findall(lower[:start]))
+        found["quoted orders"] = quotes % 2
+    return found
+
+
+def _leanings(sentences: Sequence[Sentence], weights: Weights) -> Signs:
+    """Say how far a text leans, as a whole, and its sentences."""
+    found = _spread(
+        "words",
+        [injection_weights.words(sentence) for sentence in sentences],
+        lambda words: injection_weights.lean_of_words(words, weights),
+    )
+    for reading in injection_weights.READINGS:
+        found |= _spread(
+            reading,
+            [injection_weights.buckets(reading, sentence) for sentence in sentences],
+            partial(injection_weights.lean, reading, weights=weights),
+        )
+    return found
+
+
+def _spread(name: str, parts: list[set[_Found]], lean: Callable[[Iterable[_Found]], float]) -> Signs:
+    each = [lean(part) for part in parts] or [lean(())]
+    return {
+        f"{name}, all": lean(set().union(*parts)) if len(parts) > 1 else each[0],
+        f"{name}, most": max(each),
+        f"{name}, least": min(each),
+        f"{name}, first": each[0],
+        f"{name}, last": each[-1],
+    }
+
+
+def _roles(sentences: Sequence[Sentence]) -> Signs:
+    """Say which roles a text fills, and how many come together in a sentence."""
+    each = [
+        {role for mark in sentence.marks for role in injection_roles.roles(mark.bits)}
+        for sentence in sentences
+    ]
+    known: set[str] = set().union(*each)
+    return dict.fromkeys(known, 1.0) | {
+        "roles": len(known),
+        "roles in a sentence": max(map(len, each), default=0),
+        "sentences with an order": sum(any(role.endswith("!") for role in roles) for roles in each),
+    }
+
+
+def _addressed(words: Sequence[str]) -> Signs:
+    """Count the words of each class, and say how early the first one comes."""
+    of = [_classes().get(word) for word in words]
+    found: Signs = {}
+    for place, name in enumerate(of):
+        if name is not None:
+            found.setdefault(f"first {name}", 1 + place)
+            found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _looks(text: str, lower: str) -> Signs:
+    """Measure a text."""
+    size = max(1, len(text))
+    return {
+        "sentences": sum(1 for _ in injection_roles.sentences(lower)),
+        "length": len(lower),
+        "ascii": lower.isascii(),
+        "foreign": sum(map(_LATIN.__lt__, lower)) / max(1, len(lower)),
+        "disguised": lower != text.lower(),
+        "upper": sum(map(str.isupper, text)) / size,
+        "digits": sum(map(str.isdigit, text)) / size,
+        "capitals": len(_CAPITALS.findall(text)),
+        "names": len(_NAME.findall(text)),
+    }
+
+
+@cache
+def _classes() -> dict[str, str]:
+    """Read the classes of words, by word."""
+    lines = (resources.files("holdfast.safety") / "order_signs.txt").read_text("utf-8").splitlines()
+    rows = (line.partition(":") for line in lines if not line.startswith("#"))
+    return {word: name for name, _, words in rows for word in words.split()}

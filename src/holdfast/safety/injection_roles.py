@@ -1,0 +1,308 @@
+"""Intents of an order to a model, such as "send" what is secret somewhere "quietly": roles that many words can fill.
+
+The rules of `orders` know how an order is worded; those here know what it is after. A sentence is read once, word by word;
+which roles its words fill decides. A verb counts as an order only where an order has it: first in a clause, after "please".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import product
+from typing import NamedTuple
+
+from holdfast.safety.deobfuscate import fold
+
+HEAD = 4  # letters of a word that is known by its beginning
+_LONGEST = 400  # characters of a sentence; what is longer is read in parts
+_END = re.compile(r"(?<![.!?;])[.!?;]++(?=[\s\"'”’)\]*]|$)|[。！？；।؟]|\n")
+_TOKEN = re.compile(r"[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?")
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.\w")
+_REACH = 160  # characters from the first word of an intent to the last
+# Scripts whose words are not parted by spaces, or begin with articles.
+_UNSPACED = re.compile("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")
+_LEADS = frozenset(
+    "please then and or just now always must should shall will would kindly simply instead quietly silently secretly "
+    "immediately also first only can may do you i'd bitte dann und sofort einfach luego y e et puis alors poi subito depois "
+    "entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora maintenant hidden solely either again so "
+    "but therefore hereby automatically".split()
+)
+_SUBJECTS = frozenset(
+    "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split()
+)
+_TO = frozenset(
+    "have has need needs sure remember are is ought forget supposed instructed required able order".split()
+)
+
+
+class Intent(NamedTuple):
+    """Where the words of an intent stand, and what it is."""
+
+    start: int
+    end: int
+    message: str
+
+
+class Mark(NamedTuple):
+    """Where a word stands that fills roles, and their bits."""
+
+    start: int
+    end: int
+    bits: int
+
+
+class Sentence(NamedTuple):
+    """A sentence, where it begins, its words, and those that fill roles."""
+
+    text: str
+    start: int
+    words: list[str]
+    marks: list[Mark]
+
+
+class _Member(NamedTuple):
+    """The words after the first one ("" for any up to four), the classes, and whether the form is an order's alone."""
+
+    first: str
+    rest: tuple[str, ...]
+    bits: int
+    sure: bool
+
+
+class _Rule(NamedTuple):
+    message: str
+    needs: int  # in the sentence
+    near: int  # in it or beside it
+    bars: int
+
+
+class _Tables(NamedTuple):
+    words: dict[str, int]  # classes by a word
+    phrases: dict[str, tuple[_Member, ...]]  # by the first word
+    stems: dict[str, tuple[_Member, ...]]  # by the first letters
+    needles: dict[str, tuple[_Member, ...]]  # by the first two characters
+    orders: int  # the classes that count as an order only; the bit above each says that it is one
+    names: dict[str, int]
+    address: int  # the class of an e-mail address
+    rules: tuple[_Rule, ...]
+
+
+def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
+    """Find the intents in sentences that follow one another."""
+    masks = [_mask_of(mark.bits for mark in sentence.marks) for sentence in sentences]
+    for index, sentence in enumerate(sentences):
+        mask = masks[index]
+        if not mask:
+            continue
+        near = _mask_of(masks[max(0, index - 2) : index + 2])
+        for rule in _tables().rules:
+            if mask & rule.needs == rule.needs and near & rule.near == rule.near and not mask & rule.bars:
+                span = _closest(sentence.marks, rule.needs)
+                if span:
+                    yield Intent(*span, rule.message)
+                    break
+
+
+def read(text: str) -> list[Sentence]:
+    """Read a folded text in lower case: its sentences, and what roles their words fill."""
+    text = text.replace("’", "'")
+    return [_sentence(text, start, end) for start, end in sentences(text) if text[start:end].strip()]
+
+
+@lru_cache(4096)
+def roles(bits: int) -> tuple[str, ...]:
+    """Name the roles of a mark by its bits; "!" after one says that it is an order."""
+    return tuple(
+        f"#{name}!" if bits & bit << 1 else f"#{name}" for name, bit in _tables().names.items() if bits & bit
+    )
+
+
+def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
+    """Find what fills all roles, close together."""
+    for index, (start, _, bits) in enumerate(marks):
+        if not bits & needs:
+            continue
+        known, last = 0, start
+        for _, end, more in marks[index:]:
+            if end - start > _REACH:
+                break
+            if more & needs:
+                known |= more & needs
+                last = max(last, end)
+            if known == needs:
+                return start, last
+    return None
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Cut a text into sentences, and those that never end into parts."""
+    start = 0
+    for end in (*[match.end() for match in _END.finditer(text)], len(text)):
+        if start < end <= start + _LONGEST:
+            yield start, end
+        else:
+            for first in range(start, end, _LONGEST):
+                yield first, min(end, first + _LONGEST)
+        start = end
+
+
+def _mask_of(masks: Iterable[int]) -> int:
+    mask = 0
+    for bits in masks:
+        mask |= bits
+    return mask
+
+
+def _sentence(text: str, start: int, end: int) -> Sentence:
+    """Read a sentence, word by word."""
+    tables = _tables()
+    tokens = [(match.group(), *match.span()) for match in _TOKEN.finditer(text, start, end)]
+    marks = []
+    for index, (word, first, end_of_word) in enumerate(tokens):
+        loose = tables.words.get(word, 0)  # an order only where an order stands
+        members = tables.stems.get(word[:HEAD], ()) + tables.phrases.get(word, ())
+        if not loose and not members:
+            continue
+        sure, last = 0, end_of_word
+        for member in members:
+            length = _matches(member, tokens, index)
+            if length:
+                last = max(last, tokens[index + length - 1][2])
+                if member.sure:
+                    sure |= member.bits
+                else:
+                    loose |= member.bits
+        if loose & tables.orders and _is_order(text, tokens, index):
+            sure |= loose
+        if loose | sure:
+            marks.append(Mark(first, last, loose | sure | (sure & tables.orders) << 1))
+    marks += [Mark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
+    for run in _UNSPACED.finditer(text, start, end) if not text.isascii() else ():
+        marks += _needles(text, *run.span(), tables)
+    return Sentence(text[start:end], start, [word for word, *_ in tokens], sorted(marks))
+
+
+def _matches(member: _Member, tokens: list[tuple[str, int, int]], index: int) -> int:
+    """Count the words that a member covers from an index on; none where it is another one."""
+    if not _is(tokens[index][0], member.first):
+        return 0
+    at = index + 1
+    steps = 1
+    for part in member.rest:
+        if part == "..":
+            steps = 5
+            continue
+        for step in range(at, min(at + steps, len(tokens))):
+            if _is(tokens[step][0], part):
+                at = step + 1
+                break
+        else:
+            return 0
+        steps = 1
+    return at - index
+
+
+def _is(word: str, part: str) -> bool:
+    return word.startswith(part[:-1]) if part.endswith("*") else word == part
+
+
+def _is_order(text: str, tokens: list[tuple[str, int, int]], index: int) -> bool:
+    """Say whether a verb stands where an order has it."""
+    if index == 0:
+        return True
+    before = tokens[index - 1]
+    if not _CLAUSE.isdisjoint(text[before[2] : tokens[index][1]]):
+        return True
+    earlier = tokens[index - 2][0] if index > 1 else ""
+    if before[0] == "to":
+        return earlier in _TO
+    if before[0] in _LEADS:
+        return earlier not in _SUBJECTS
+    return index == len(tokens) - 1 and not tokens[index][0].isascii()
+
+
+def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[Mark]:
+    for at in range(start, end):
+        for key in (text[at : at + 2], text[at]):
+            for member in tables.needles.get(key, ()):
+                if text.startswith(member.first, at, end):
+                    orders = member.bits & tables.orders
+                    yield Mark(at, at + len(member.first), member.bits | orders << 1)
+
+
+def _lines(name: str) -> Iterator[str]:
+    for line in (resources.files("holdfast.safety") / name).read_text("utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield line
+
+
+@cache
+def _tables() -> _Tables:
+    bits: dict[str, int] = {}
+    orders = 0
+    by: tuple[dict[str, list[_Member]], ...] = ({}, {}, {})
+    for line in _lines("intent_words.txt"):
+        name, _, entries = line.partition(":")
+        if name not in bits:
+            bits[name] = 1 << 2 * len(bits)
+        orders |= bits[name] if name.endswith("!") else 0
+        for entry in entries.split(" | "):
+            for form in _forms(fold(entry).text.lower().strip()):
+                _add(form, bits[name], by)
+    words: dict[str, int] = {}
+    for member in (member for members in by[0].values() for member in members):
+        if not member.rest and not member.sure:
+            words[member.first] = words.get(member.first, 0) | member.bits
+    phrases = {first: tuple(one for one in found if one.rest or one.sure) for first, found in by[0].items()}
+    stems, needles = ({key: tuple(members) for key, members in table.items()} for table in by[1:])
+    return _Tables(words, phrases, stems, needles, orders, bits, bits["sink"], tuple(_rules(bits)))
+
+
+def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
+    for line in _lines("intents.txt"):
+        message, _, classes = line.partition(" | ")
+        needs = near = bars = 0
+        for name in classes.split():
+            bit = bits[name.lstrip("~-")]
+            meant = bit << 1 if name.endswith("!") else bit
+            if name.startswith("-"):
+                bars |= bit
+            elif name.startswith("~"):
+                near |= meant
+            else:
+                needs |= meant
+        yield _Rule(message, needs, near, bars)
+
+
+def _forms(entry: str) -> Iterator[str]:
+    """Write out the alternatives of a member: "(a/b) c" is "a c" and "b c"; "(a)? b" is "a b" and "b".
+
+    >>> list(_forms("(a/b) c"))
+    ['a c', 'b c']
+    """
+    parts = re.findall(r"\([^()]*\)\??|[^()]+", entry)
+    choices = [
+        [*part.strip("()?").split("/"), *([""] if part.endswith("?") else [])] if part[0] == "(" else [part]
+        for part in parts
+    ]
+    for choice in product(*choices):
+        yield " ".join("".join(choice).split())
+
+
+def _add(form: str, bit: int, by: tuple[dict[str, list[_Member]], ...]) -> None:
+    words, stems, needles = by
+    if form.startswith("*"):
+        needle = form[1:]
+        needles.setdefault(needle[:2], []).append(_Member(needle, (), bit, sure=True))
+        return
+    first, *rest = re.findall(r"\.\.|[^\W_]+(?:'(?:t|re|ll|ve|m|d)(?!\w))?\*?", form)
+    is_sure = first.endswith("*") or not first.isascii()
+    member = _Member(first, tuple(rest), bit, is_sure)
+    stem = first.rstrip("*")
+    if stem == first:
+        words.setdefault(first, []).append(member)
+    else:
+        stems.setdefault(stem[:HEAD], []).append(member)

@@ -1,0 +1,308 @@
+"""Orders to the model that are hidden in a text: rules over classes of words, both kept as data.
+
+A single word proves nothing; a rule asks for several classes of words in one sentence, such as a verb of disregarding,
+"previous", and "instructions". Most texts lack the rarest word of every rule, which a look at the first letters of
+their words tells; only what remains is searched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import cache
+from importlib import resources
+from typing import Literal, NamedTuple
+
+from holdfast.safety.deobfuscate import fold
+
+_PART = re.compile(r"\([^()]*\)\??|[^ ]+")
+_STEM = re.compile(r"[^\W_]+\*?")
+# Words that are in so many texts that they tell nothing.
+COMMON = frozenset(
+    "that your what this these those user users one keep step need with have has will would should must they them their there from "
+    "about summary need tell show know say ask make makes used using use note message change action answer reply all any every each "
+    "the it not and you are was were been can could for but when where which while more most some such than then time only just "
+    "also into over like want wants without never nothing everything anyone file line text order new next first last now give "
+    "found find look see let set run add good best safe every before after again other same system model agent assistant run".split()
+)
+_EVERYWHERE = frozenset(
+    "the that for with about this from time what your you when and not are was have has to in of on is it a".split()
+)
+HEAD = 4  # letters of a word by which the cheap look goes
+_BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
+_TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
+_NEGATED = re.compile(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
+_REPORTED = re.compile(
+    r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how|supposed|used|begged)"
+    r"\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
+)
+_DISCUSSED = re.compile(
+    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing|threat model"
+    r"|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk|blog|phrases?)\b"
+)
+
+
+class Order(NamedTuple):
+    """Where an order stands, how grave it is, what it is, and the rule that found it."""
+
+    start: int
+    end: int
+    severity: Literal["low", "high"]
+    message: str
+    rule: str
+
+
+class _Hints(NamedTuple):
+    words: frozenset[str]
+    prefixes: frozenset[str]
+    needles: frozenset[str]
+
+
+class _Class(NamedTuple):
+    """A class of words: the pattern, and what a text has that has one of them: a word, its beginning, a needle."""
+
+    pattern: str
+    hints: _Hints
+
+
+class _Rule(NamedTuple):
+    """Ask for `others` within `reach` characters of a key, in its sentence; or, with a pattern, for that alone."""
+
+    message: str
+    reach: int
+    side: str  # "after" the key, "around" it, or "across" the end of its sentence
+    key: str
+    others: tuple[str, ...]
+    pattern: str
+
+
+class _Gate(NamedTuple):
+    """Which classes a text has, as bits: by the first letters of a word, by its other needles; and what a rule needs."""
+
+    words: dict[str, int]
+    prefixes: dict[str, int]
+    needles: dict[str, tuple[tuple[str, int], ...]]  # by their rarest character
+    rules: tuple[tuple[int, tuple[tuple[int, _Rule], ...]], ...]  # by the class that is looked for first
+
+
+def find_orders(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> Iterator[Order]:
+    """Find the orders in a folded text in lower case, of which `words` are the words and `heads` their beginnings."""
+    gate = _gate()
+    known = 0
+    for word in gate.words.keys() & words:
+        known |= gate.words[word]
+    for head in gate.prefixes.keys() & heads:
+        known |= gate.prefixes[head]
+    for char in gate.needles.keys() & set(text):
+        for needle, bits in gate.needles[char]:
+            if needle in text:
+                known |= bits
+    for key, rules in gate.rules:
+        if known & key:
+            for needs, rule in rules:
+                if known & needs == needs:
+                    yield from _apply(rule, text)
+
+
+def _apply(rule: _Rule, text: str) -> Iterator[Order]:
+    spans = (
+        (match.span() for match in _find(rule.pattern).finditer(text)) if rule.pattern else _spans(text, rule)
+    )
+    for start, end in spans:
+        yield judge(text, start, end, rule.message, f"{rule.message} {rule.key} {' '.join(rule.others)}")
+
+
+def judge(text: str, start: int, end: int, message: str, rule: str) -> Order:
+    """Make an order of what stands there: a light one where it is talked about rather than given."""
+    return Order(start, end, "low" if _is_mention(text, start, end) else "high", message, rule)
+
+
+def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:
+    """Find a key and the others beside it, in one sentence."""
+    done = 0
+    for key in _find(_class(rule.key).pattern).finditer(text):
+        if key.start() < done:
+            continue
+        first, last = _window(text, key.start(), key.end(), rule)
+        start, end = key.span()
+        for other in rule.others:
+            pattern = _find(_class(other).pattern)
+            found = pattern.search(text, key.end(), last) or pattern.search(text, first, key.start())
+            if found is None:
+                break
+            start, end = min(start, found.start()), max(end, found.end())
+        else:
+            done = end
+            yield start, end
+
+
+def _window(text: str, start: int, end: int, rule: _Rule) -> tuple[int, int]:
+    first = max(0, start - rule.reach) if rule.side == "around" else start
+    last = min(len(text), end + rule.reach)
+    if rule.side == "across":
+        return first, last
+    for stop in _BREAK.finditer(text, first, start):
+        first = stop.end()
+    stop_after = _BREAK.search(text, end, last)
+    return first, stop_after.start() if stop_after else last
+
+
+def _is_mention(text: str, start: int, end: int) -> bool:
+    """Say whether an order is talked about rather than given."""
+    sentence = re.split(r"[.!?]\s|\n", text[max(0, start - 160) : start])[-1]
+    if _NEGATED.search(sentence) or _REPORTED.search(sentence):
+        return True
+    around = sentence + text[start : end + 80].split("\n", 1)[0]
+    return _DISCUSSED.search(around) is not None
+
+
+@cache
+def _rules() -> tuple[tuple[_Rule, str], ...]:
+    """Read the rules: what it is | "after", "around" or "across", how far | key others; or what it is | find | pattern."""
+    rules = []
+    for line in _lines("order_rules.txt"):
+        message, how, what = (part.strip() for part in line.split(" | ", 2))
+        if how.startswith("find"):
+            rules.append((_Rule(message, 0, "", "", (), what), fold(how[5:-1]).text))
+            continue
+        side, reach = how.split(maxsplit=1)
+        reach, _, hints = reach.rstrip(">").partition("<")
+        key, *others = what.split()
+        rules.append((_Rule(message, int(reach), side, key, tuple(others), ""), fold(hints).text))
+    return tuple(rules)
+
+
+@cache
+def _gate() -> _Gate:
+    bits: dict[str, int] = {}
+    tables: tuple[dict[str, int], ...] = ({}, {}, {})
+    rules: dict[int, list[tuple[int, _Rule]]] = {}
+    for rule, hints in _rules():
+        hinted = {name: _class(name).hints for name in (rule.key, *rule.others) if name}
+        for group in filter(None, hints.split("+")):
+            hinted[group] = _hints(hint[1:] if hint[0] == "=" else f"{hint}*" for hint in group.split(","))
+        for name, known in hinted.items():
+            bit = bits.setdefault(name, 1 << len(bits))
+            for table, items in zip(tables, known, strict=True):
+                for item in items:
+                    table[item] = table.get(item, 0) | bit
+        names = list(hinted)
+        rules.setdefault(bits[names[0]], []).append((sum(bits[name] for name in names), rule))
+    words, prefixes, needles = tables
+    chars = {needle: max(needle, key=_rarity) for needle in needles}
+    by_char = {
+        char: tuple(pair for pair in needles.items() if chars[pair[0]] == char)
+        for char in set(chars.values())
+    }
+    return _Gate(words, prefixes, by_char, tuple((key, tuple(of_key)) for key, of_key in rules.items()))
+
+
+def _rarity(char: str) -> int:
+    """Say how rare a character is: foreign ones, then signs, then letters."""
+    return (
+        ord(char)
+        if not char.isascii()
+        else 60
+        if char in "<>|@#~[](){}`!"
+        else 40
+        if not char.isalnum() and char not in " .,"
+        else 0
+    )
+
+
+def _hints(hints: Iterable[str]) -> _Hints:
+    """Sort hints into whole words, beginnings (which end with "*"), and needles."""
+    words, prefixes, needles = set(), set(), set()
+    for hint in hints:
+        stem = hint.rstrip("*")
+        if not stem.isalnum():
+            needles.add(stem)
+        elif stem == hint or (len(stem) < HEAD and stem.isascii()):
+            words.add(stem)
+        elif len(stem) < HEAD:
+            needles.add(stem)
+        else:
+            prefixes.add(stem[:HEAD])
+    return _Hints(frozenset(words), frozenset(prefixes), frozenset(needles))
+
+
+@cache
+def _find(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _lines(name: str) -> Iterator[str]:
+    for line in (resources.files("holdfast.safety") / name).read_text("utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield line
+
+
+@cache
+def _members() -> dict[str, list[str]]:
+    members: dict[str, list[str]] = {}
+    for line in _lines("order_words.txt"):
+        name, _, entries = line.partition(":")
+        folded = (
+            entry.strip() if "re<" in entry else fold(entry).text.lower().strip()
+            for entry in entries.split(" | ")
+        )
+        members.setdefault(name.strip(), []).extend(folded)
+    return members
+
+
+@cache
+def _class(name: str) -> _Class:
+    words, parts, hints = [], [], []
+    needles: list[str] = []
+    for entry in _members()[name]:
+        if entry.startswith("re<"):
+            known, _, pattern = entry[3:].partition(">:")
+            hints += [f"{hint}*" for hint in known.split(",")]
+            parts.append(pattern)
+        elif entry.startswith("*"):
+            needles.append(max(entry[1:].split(), key=lambda word: len(word.encode())))
+            parts.append(_pattern(entry[1:]))
+        else:
+            words.append(entry)
+            hints += _telling(entry)
+    if words:
+        parts.insert(0, rf"(?<!\w)(?:{'|'.join(map(_pattern, words))})(?!\w|['’]s\b)")
+    known_by = _hints(hints)
+    return _Class("|".join(parts), known_by._replace(needles=known_by.needles | set(needles)))
+
+
+def _pattern(entry: str) -> str:
+    """Turn a member of a class into a regular expression."""
+    parts = []
+    for part in _TOKEN.findall(entry):
+        if part == " .. ":
+            parts.append(r"(?:\W{1,3}\w{1,24}){0,4}?\W{1,3}")
+        elif part == " ":
+            parts.append(r"[\W_]{1,4}")
+        elif part == "*":
+            parts.append(r"\w{0,14}")
+        elif part.startswith("("):
+            words = "|".join(map(_pattern, part.strip("(?) ").split("/")))
+            parts.append(rf"(?:(?:{words})[\W_]{{1,4}})?" if part.endswith(")? ") else f"(?:{words})")
+        else:
+            parts.append(re.escape(part))
+    return "".join(parts)
+
+
+def _frequency(word: str) -> int:
+    """Guess how many texts have a word."""
+    if word in _EVERYWHERE:
+        return 60
+    return 6 if word in COMMON else 4 if len(word) < HEAD and word.isascii() else 1
+
+
+def _telling(entry: str) -> list[str]:
+    """Pick the rarest part that every text with this member has: the one of the longest words."""
+    choices = []
+    for part in _PART.findall(entry):
+        alternatives = [_STEM.findall(words) for words in part.strip("()").split("/")]
+        if all(alternatives) and not part.endswith("?"):
+            words = [max(found, key=len) for found in alternatives]
+            choices.append((-sum(map(_frequency, words)), min(map(len, words)), words))
+    return max(choices)[-1]

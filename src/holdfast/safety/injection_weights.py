@@ -1,0 +1,152 @@
+"""How much a text leans towards an order to a model: weights fitted to labelled texts, which add up.
+
+The rules of `orders` and `intents` know what they have seen. This knows less of each text, but of all of them. There are
+four readings of a text: its words; its phrases, which are pairs of words that follow each other; the roles of `intents`
+that its words fill, and the pairs of those; and its letters, which are runs of a few characters. The words have a table
+of their own and are a look at every message; the others are looked up by a hash, and only where that look stops.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
+from importlib import resources
+from itertools import combinations, pairwise
+from math import sqrt
+from typing import NamedTuple
+from zlib import crc32
+
+from holdfast.safety.injection_roles import Sentence, roles
+
+LETTERS = 7  # of a word by which it is known
+BUCKETS = 1 << 16  # of the readings that are hashed
+_SHORTEST = 10  # characters of an order that is told with letters
+_QUIET = -1.1  # the sum up to which a text needs no closer look: 1 in 200 orders that are found has less
+_QUIET_ABROAD = -2.0  # the same of a text with accents or of another script, of which fewer words are known
+_QUIET_SAID = -0.3  # the sum of what is only to be flagged: 1 in 50 orders has less
+_FAR = 0.8  # the sum of three readings up to which what is only to be flagged needs no more: 1 in 200 orders has less
+_RUNS = (3, 4, 5)  # lengths of the runs of letters
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+
+class Weights(NamedTuple):
+    """What each word, and each bucket of a hashed reading, adds to a sum; and what the sum begins with, by reading."""
+
+    words: Mapping[str, float]
+    buckets: Mapping[str, Sequence[float]]
+    biases: Mapping[str, float]
+
+
+def glance(text: str, words: AbstractSet[str], *, closely: bool) -> float | None:
+    """Say how far a folded text in lower case, with these words, leans by its words alone; None for a quiet one. Cheap."""
+    is_ascii = text.isascii()
+    if is_ascii and len(text) < _SHORTEST:
+        return None
+    table, bias = _words()
+    known = {word[:LETTERS] for word in words}
+    if not is_ascii:
+        known |= _pairs_of_characters(text)
+    sum_of_words = _scaled([table[word] for word in known if word in table], bias)
+    quiet = _QUIET_SAID if not closely else _QUIET if is_ascii else _QUIET_ABROAD
+    return None if sum_of_words < quiet else sum_of_words
+
+
+def is_far(sentences: Sequence[Sentence]) -> bool:
+    """Say whether a text is far from an order by its words, its phrases and its roles together. A third of a close look."""
+    table = weights()
+    total = lean_of_words(set().union(*map(words, sentences)), table)
+    for reading in ("phrases", "roles"):
+        total += lean(reading, set().union(*(buckets(reading, sentence) for sentence in sentences)), table)
+    return total < _FAR
+
+
+def lean_of_words(found: Iterable[str], weights: Weights) -> float:
+    """Add up what `words` gave of a text, or of a sentence."""
+    table = weights.words
+    return _scaled([table[word] for word in found if word in table], weights.biases["words"])
+
+
+def lean(reading: str, found: Iterable[int], weights: Weights) -> float:
+    """Add up what one of the hashed `READINGS` gave of a text, or of a sentence."""
+    table = weights.buckets[reading]
+    return _scaled([table[bucket] for bucket in found], weights.biases[reading])
+
+
+def _scaled(parts: list[float], bias: float) -> float:
+    """Add up; a long text has more of everything."""
+    return 4 * sum(parts) / sqrt(max(4, len(parts))) + bias
+
+
+def words(sentence: Sentence) -> set[str]:
+    """Give the beginnings of the words, and pairs of characters where words are not parted."""
+    found = {word[:LETTERS] for word in sentence.words}
+    return found if sentence.text.isascii() else found | _pairs_of_characters(sentence.text)
+
+
+def _pairs_of_characters(text: str) -> set[str]:
+    return {pair for run in _UNSPACED.findall(text) for pair in map("".join, pairwise(run))}
+
+
+def _phrases(sentence: Sentence) -> Iterator[str]:
+    """Give the words, those at the beginning, and those that stand next to each other or one apart."""
+    words = sentence.words
+    yield from words
+    yield from (f"^{' '.join(words[:count])}" for count in (1, 2))
+    yield from (f"{one} {other}" for one, other in pairwise(words))
+    yield from (f"{one[:5]}_{other[:5]}" for one, other in zip(words, words[2:], strict=False))
+
+
+def _letters(sentence: Sentence) -> Iterator[str]:
+    text = f" {' '.join(sentence.words)} "
+    for length in _RUNS:
+        yield from (text[at : at + length] for at in range(len(text) - length + 1))
+    for run in () if text.isascii() else _UNSPACED.findall(text):
+        yield from (run[at : at + length] for length in (1, 2, 3) for at in range(len(run) - length + 1))
+
+
+def _roles(sentence: Sentence) -> Iterator[str]:
+    """Give the roles, those that follow each other, and those that are in one sentence."""
+    in_turn = [roles(mark.bits) for mark in sentence.marks]
+    known = sorted({role for found in in_turn for role in found})
+    yield from known
+    for found, following in pairwise(in_turn):
+        yield from (f"{one}>{other}" for one in found for other in following)
+    yield from (f"{one}&{other}" for one, other in combinations(known, 2))
+
+
+_Reading = Callable[[Sentence], Iterable[str]]
+READINGS: dict[str, _Reading] = {"phrases": _phrases, "roles": _roles, "letters": _letters}
+
+
+def buckets(reading: str, sentence: Sentence) -> set[int]:
+    """Read a sentence in one of the `READINGS`, and hash what it has."""
+    return {crc32(found.encode()) % BUCKETS for found in set(READINGS[reading](sentence))}
+
+
+@cache
+def _words() -> tuple[dict[str, float], float]:
+    """Read the weights of the words: on each line one, and what has it; "=" is where their sum begins."""
+    table: dict[str, float] = {}
+    lines = (resources.files("holdfast.safety") / "order_weights.txt").read_text("utf-8").splitlines()
+    for line in lines:
+        if not line.startswith("# "):
+            weight, *names = line.split()
+            table.update(dict.fromkeys(names, float(weight)))
+    return table, table.pop("=")
+
+
+@cache
+def weights() -> Weights:
+    """Read all weights."""
+    import numpy as np  # noqa: PLC0415 - heavy, and most texts need no closer look
+
+    words, bias = _words()
+    with (
+        resources.as_file(resources.files("holdfast.safety") / "order_weights.npz") as path,
+        np.load(path, allow_pickle=False) as packed,
+    ):
+        buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
+        biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
+    return Weights(words, buckets, biases | {"words": bias})

@@ -1,0 +1,135 @@
+"""Characters that nobody sees: harmless where a script, an emoji or a typesetter needs them, else a hiding place."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from holdfast.safety.deobfuscate import INVISIBLE
+from holdfast.types import Finding
+
+_RUN = re.compile(f"{INVISIBLE.pattern}+")
+_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,7}\U000e007f")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# Scripts whose letters need joiners, and those that are broken into lines by invisible spaces.
+_JOINED = re.compile("[\u0590-\u109f\u1780-\u18af\u1a00-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc]")
+_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff]")
+_EMOJI = re.compile("[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff#*0-9\u20e3]")
+_IDEOGRAPH = re.compile("[\u3001-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_LETTER = re.compile(r"[^\W\d_]")
+_MONGOLIAN = re.compile("[\u1800-\u18af]")
+
+_SYLLABLE = 3  # letters on each side of what a line may be broken at; who hides a word cuts it smaller
+_MOST = 5000  # runs that are judged one by one; no text needs as many
+_BIDI_OVERRIDE = "\u202d\u202e"
+_BIDI = "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
+_RIGHTWARDS = "\u202b\u2067"
+_TURNS = re.compile("[\u202b\u202d\u202e\u2067]")
+_MARKS = "\u200e\u200f\u061c"
+_JOINERS = "\u200c\u200d"
+_FILLERS = "\u3164\uffa0\u115f\u1160\u17b4\u17b5\u034f\u180b\u180c\u180d\u180e\u180f"
+
+
+class _Directions(NamedTuple):
+    """What a text as a whole says of its direction: letters that are written from right to left, controls that turn it."""
+
+    has_rightward_letters: bool
+    turns: bool
+
+
+def find_invisible(text: str) -> Iterator[Finding]:
+    """Find the runs of invisible characters, and say of each whether it hides something."""
+    flags = [match.span() for match in _FLAG.finditer(text)]
+    starts = [first for first, _ in flags]
+    hyphens = text.count("\u00ad")
+    directions = _Directions(_RIGHT_TO_LEFT.search(text) is not None, _TURNS.search(text) is not None)
+    for count, run in enumerate(_RUN.finditer(text)):
+        start, end = run.span()
+        if count == _MOST:
+            yield Finding("invisible", start, len(text), "high", "thousands of invisible characters")
+            return
+        before = bisect_right(starts, start)
+        if before and start < flags[before - 1][1]:
+            continue
+        message, is_high = _judge(text, start, end, hyphens, directions)
+        if message:
+            severity: Literal["low", "high"] = "high" if is_high else "low"
+            yield Finding("invisible", start, end, severity, message)
+
+
+def _judge(text: str, start: int, end: int, hyphens: int, directions: _Directions) -> tuple[str, bool]:
+    """Say what a run of invisible characters is, and whether it is grave; nothing for what belongs there."""
+    run = text[start:end]
+    if any("\U000e0000" <= char <= "\U000e007f" for char in run):
+        return "tag characters", True
+    if any(char in _BIDI_OVERRIDE for char in run):
+        return "direction override", True
+    if any(char in _BIDI for char in run):
+        return "direction control", _is_misdirected(run, start, directions)
+    if all(char in _MARKS for char in run):
+        return "direction mark", len(run) > 3
+    if start == 0 and run == "\ufeff":
+        return "byte order mark", False
+    if set(run) == {"\u00ad"}:
+        return "soft hyphen", len(run) > 1 or (hyphens > 3 and _is_shredded(text, start))
+    return _judge_others(text, start, end)
+
+
+def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
+    run, before, after = text[start:end], text[max(0, start - 1) : start], text[end : end + 1]
+    if _is_selector(run[0]) or _is_selector(run[-1]):
+        return _judge_selector(run, before, after)
+    if all(char in _JOINERS for char in run) and len(run) <= 2 and _joins(before, after):
+        return "", False
+    if run[0] in _FILLERS:
+        is_grave = len(run) > 3 or _is_inside_word(text, start, end)
+        return "filler", is_grave and not _MONGOLIAN.match(before or " ")
+    if len(run) >= 4:
+        return "run of zero-width characters", True
+    return "zero-width character", _is_inside_word(text, start, end) and not _may_break(text, start, end)
+
+
+def _is_misdirected(run: str, start: int, directions: _Directions) -> bool:
+    """Say whether embeddings and isolates turn text around that has no letters to be turned."""
+    if directions.has_rightward_letters:
+        return len(run) > 3
+    return any(c in _RIGHTWARDS for c in run) or (start > 0 and directions.turns)
+
+
+def _is_selector(char: str) -> bool:
+    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+
+
+def _judge_selector(run: str, before: str, after: str) -> tuple[str, bool]:
+    if len(run) == 1 and (_EMOJI.match(before) or _IDEOGRAPH.match(before) or _JOINED.match(before)):
+        return "", False
+    if run in {"\ufe0f\u200d", "\ufe0e\u200d", "\u200d\ufe0f"} and (
+        _EMOJI.match(before) or _EMOJI.match(after)
+    ):
+        return "", False
+    return "variation selectors", len(run) > 1 or bool(_LETTER.match(before))
+
+
+def _joins(before: str, after: str) -> bool:
+    return any(bool(_EMOJI.match(side) or _JOINED.match(side)) for side in (before or " ", after or " "))
+
+
+def _is_inside_word(text: str, start: int, end: int) -> bool:
+    """Say whether a run parts a word of a script that needs no such thing."""
+    before, after = text[max(0, start - 1) : start], text[end : end + 1]
+    if not (_LETTER.match(before) and _LETTER.match(after)):
+        return False
+    return not any(_UNSPACED.match(c) or _JOINED.match(c) for c in (before, after))
+
+
+def _may_break(text: str, start: int, end: int) -> bool:
+    """Return whether one character stands where a line of a long word, or of two that belong together, may be broken."""
+    sides = text[max(0, start - _SYLLABLE) : start], text[end : end + _SYLLABLE]
+    return end - start == 1 and all(len(side) == _SYLLABLE and side.isalpha() for side in sides)
+
+
+def _is_shredded(text: str, start: int) -> bool:
+    """Say whether soft hyphens part single letters, where no syllable ends."""
+    return len(re.findall("\u00ad[^\\W\\d_](?=\u00ad)", text[max(0, start - 12) : start + 12])) >= 2

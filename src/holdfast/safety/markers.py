@@ -1,0 +1,149 @@
+"""Markers of turns, calls and results of tools, as the formats have them that models are asked in: syntax, found by rule.
+
+What is said between them does not matter: who can write one can speak as the system or as a tool. A marker that is
+named rather than used, in quotes, beside words about templates, or in a template itself, is a light finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from holdfast.safety.injection_rules import Order
+
+_SIGNS = ("<", "[", "{", "#", "`", "]~")
+_WORDS = frozenset(
+    (
+        "human",
+        "assistant",
+        "instructions",
+        "action",
+        "functions",
+        "gpt4",
+        "instruction",
+        "curious",
+        "tool",
+        "function",
+    )
+)
+_ANY = re.compile(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
+_ROLE = re.compile(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
+_PLACEHOLDER = re.compile(r"\{\{|\{%|\$\{|\{\w+\}|%s|\{\w+\[|…|\.\.\.")
+_IN_CODE = re.compile(r"[=(,]\s?[\[{(]|\breturn\b|\.append\(")
+_WORD = re.compile(r"[^\W_]{2,}")
+_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "“": "”",
+    "„": "“",
+    "«": "»",
+    "»": "«",
+    "‘": "’",
+    "「": "」",
+    "(": ")",
+}
+# Words beside which a marker is one that is talked about.
+_NAMED = re.compile(
+    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek|gpt-?\d|prompt formats?"
+    r"|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*|stop sequences?|delimiter\w*"
+    r"|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?|documentation|fields?|column|wraps?|decod\w+"
+    r"|encod\w+|fine-?tun\w*|jinja|red team|test(?:s|ed|ing)?|bug|emits?|sanitiz\w+|headings?)\b"
+)
+_NEAR = 160  # characters before and after a marker that say whether it is talked about
+_MOST = 200  # markers of a text that are looked at one by one
+
+
+class _Form(NamedTuple):
+    message: str
+    needle: str
+    pattern: re.Pattern[str]
+
+
+def may_have_markers(lower: str, words: AbstractSet[str]) -> bool:
+    """Return whether a folded text in lower case, with these words, holds what every marker has. Cheap: most do not."""
+    if not _WORDS.isdisjoint(words):
+        return True
+    for sign in _SIGNS:  # noqa: SIM110 - a generator takes twice as long
+        if sign in lower:
+            return True
+    return False
+
+
+def find_markers(lower: str) -> Iterator[Order]:
+    """Find the markers in a folded text in lower case."""
+    done = -1
+    spans = sorted(
+        (match.start(), match.end(), form.message)
+        for form in _forms()
+        if form.needle in lower
+        for match in _some(form.pattern.finditer(lower))
+    )
+    for start, end, message in spans:
+        if start >= done:
+            done = end
+            yield Order(start, end, "low" if _is_named(lower, start, end) else "high", message, message)
+
+
+def _some(matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
+    for _, match in zip(range(_MOST), matches, strict=False):
+        yield match
+
+
+def _is_named(lower: str, start: int, end: int) -> bool:
+    """Return whether a marker is talked about rather than used."""
+    line_start = max(lower.rfind("\n", 0, start) + 1, start - _NEAR)
+    stop = lower.find("\n", end)
+    line_end = min(len(lower) if stop < 0 else stop, end + _NEAR)
+    before, after = lower[line_start:start], lower[end:line_end]
+    if _is_quoted(before, lower[start:end], after):
+        return True
+    if '"' in lower[start:end] and _IN_CODE.search(lower, max(0, start - _NEAR), start + 1):
+        return True
+    if _PLACEHOLDER.search(lower, max(0, start - _NEAR), min(len(lower), end + _NEAR)):
+        return True
+    if "\n" in lower[start:end] or not before.strip():
+        return _NAMED.match(after.lstrip()) is not None
+    if _opens_turn(lower, end, line_end):
+        return False
+    return _NAMED.search(_ANY.sub(" ", f"{before} {after}")) is not None
+
+
+def _is_quoted(before: str, marker: str, after: str) -> bool:
+    """Return whether a marker stands in quotes that hold little else."""
+    for place in range(len(before) - 1, max(-1, len(before) - 40), -1):
+        closing = _QUOTES.get(before[place])
+        if closing is None:
+            continue
+        end = after.find(closing)
+        if end < 0:
+            if closing in marker and closing in "\"'":
+                return False
+            continue
+        inside = _ANY.sub(" ", before[place + 1 :] + marker + after[:end])
+        return len(_WORD.findall(inside)) <= 3
+    return False
+
+
+def _opens_turn(lower: str, end: int, line_end: int) -> bool:
+    """Return whether a role follows a marker and then a line of its own, as in a real turn."""
+    role = _ROLE.match(lower, end)
+    if role is None:
+        return line_end == end and line_end < len(lower)
+    rest = _ANY.sub("", lower[role.end() : line_end])
+    return not rest.strip() and line_end < len(lower)
+
+
+@cache
+def _forms() -> tuple[_Form, ...]:
+    """Read the table."""
+    forms = []
+    for line in (resources.files("holdfast.safety") / "markers.txt").read_text("utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            message, needle, pattern = line.split(" | ", 2)
+            forms.append(_Form(message, needle.replace("\\n", "\n"), re.compile(pattern)))
+    return tuple(forms)

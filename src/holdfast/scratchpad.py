@@ -1,0 +1,132 @@
+"""Pads: scratchpads that read and write like a dict, at the level of a user, a session, or a run."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Denied, InvalidInput
+from holdfast.kinds import LONGEST
+from holdfast.safety import guard
+from holdfast.store import pads, runs
+from holdfast.text.clean import clean
+from holdfast.types import check_name
+
+if TYPE_CHECKING:
+    from holdfast.runtime import Opened
+    from holdfast.store.pads import Place
+
+TEMPORARY = "temp:"
+
+
+class Pad(MutableMapping[str, str]):
+    """Keep texts under names, each durable when the assignment returns. Made by `memory.pad`, `chat.pad`, `run.pad`.
+
+    Names that begin with "temp:" are kept in this process only, for as long as the memory is open, or the run lasts:
+    the place for credentials, which no other name takes. Iteration is in the order of the names.
+    """
+
+    def __init__(self, opened: Opened, place: Place) -> None:
+        self._open = opened
+        self._place = place
+
+    def __getitem__(self, name: str) -> str:
+        check_name(name, "A name on a pad")
+        value = (
+            self._temporary().get(name)
+            if name.startswith(TEMPORARY)
+            else pads.read(self._open.database, self._place, name)
+        )
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __setitem__(self, name: str, value: str) -> None:
+        check_name(name, "A name on a pad")
+        if not isinstance(value, str):
+            raise InvalidInput(
+                f"A pad keeps text, not {type(value).__name__}.", "Pass a string, such as JSON."
+            )
+        if name.startswith(TEMPORARY):
+            self._check_lasting()
+            with self._open.lock:
+                self._open.temporary.setdefault(self._place, {})[name] = value
+            return
+        if len(value) > LONGEST:
+            raise InvalidInput(
+                f"The value has {len(value):,} characters; a pad takes {LONGEST:,} under a name.",
+                "Shorten or split it.",
+            )
+        if any(one.kind == "secret" and one.severity == "high" for one in guard.scan(f"{name}: {value}")):
+            raise Denied(
+                f"The value of {name!r} looks like a credential, and those are not stored.",
+                f"Keep it under {TEMPORARY + name!r}, which stays in memory.",
+            )
+        pads.write(self._open.database, self._place, name, clean(value), self._open.now())
+
+    def __delitem__(self, name: str) -> None:
+        check_name(name, "A name on a pad")
+        if name.startswith(TEMPORARY):
+            with self._open.lock:
+                gone = self._open.temporary.get(self._place, {}).pop(name, None) is not None
+        else:
+            gone = pads.remove(self._open.database, self._place, name)
+        if not gone:
+            raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except (KeyError, InvalidInput):
+            return False
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __repr__(self) -> str:
+        return f"Pad({self._all()!r})"
+
+    def clear(self) -> None:
+        """Remove all names."""
+        pads.remove(self._open.database, self._place)
+        with self._open.lock:
+            self._open.temporary.pop(self._place, None)
+
+    def list(self, prefix: str = "") -> builtins.list[str]:
+        """List the names that begin with a prefix, sorted."""
+        return [name for name in self._all() if name.startswith(prefix)]
+
+    def search(self, text: str) -> dict[str, str]:
+        """Find the names that have a text in them or in their value, whatever its case.
+
+        Raises:
+            InvalidInput: it is not text.
+
+        """
+        if not isinstance(text, str):
+            raise InvalidInput(f"The text to look for is {type(text).__name__}.", "Pass a string.")
+        part = text.casefold()
+        return {
+            name: value
+            for name, value in self._all().items()
+            if part in name.casefold() or part in value.casefold()
+        }
+
+    def stored(self) -> dict[str, str]:
+        """Give what is stored, without the names that begin with "temp:"."""
+        return pads.read_all(self._open.database, self._place)
+
+    def _all(self) -> dict[str, str]:
+        return dict(sorted({**self.stored(), **self._temporary()}.items()))
+
+    def _temporary(self) -> dict[str, str]:
+        with self._open.lock:
+            return dict(self._open.temporary.get(self._place, {}))
+
+    def _check_lasting(self) -> None:
+        with self._open.database.reading() as connection:
+            runs.check_run(connection, self._place.space, self._place.run)

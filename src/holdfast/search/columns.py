@@ -1,0 +1,247 @@
+"""What ranking needs to know of every document of a space besides its words, in arrays that grow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.text import analyze
+from holdfast.types import MAX_COUNT
+
+if TYPE_CHECKING:
+    from holdfast.search.segment import Document, Segment
+
+PAUSE = 6 * 3600 * 1_000_000  # microseconds of silence in a chat after which something new begins
+BLOCK = 128  # messages at most that count as one block, so that a chat without pauses is not one block
+
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+_COMMON: dict[str, type[np.generic]] = {
+    "words": np.uint32,
+    "at": np.int64,
+    "chat": np.int32,
+    "actor": np.int32,
+    "tells_time": np.bool_,
+}
+
+
+class Columns(ABC):
+    """Hold one entry per document, at the place of its document number; place 0 stands for no document.
+
+    `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name).
+    """
+
+    KINDS: ClassVar[dict[str, type[np.generic]]] = _COMMON
+
+    words: NDArray[np.uint32]
+    at: NDArray[np.int64]
+    chat: NDArray[np.int32]
+    actor: NDArray[np.int32]
+    tells_time: NDArray[np.bool_]
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.total_words = 0
+        self.chats: dict[tuple[str, str], int] = {}
+        self.actors: dict[tuple[str, str], int] = {}
+        self.names: dict[int, set[int]] = {}  # hash of a word of a name → the actors that have it
+        self._newest = np.zeros(64, np.int32)  # of each chat: its newest document
+        self._allocate(1024)
+
+    def _allocate(self, size: int) -> None:
+        for name, kind in self.KINDS.items():
+            column = np.zeros(size, kind)
+            if self.last:
+                column[: self.last + 1] = getattr(self, name)[: self.last + 1]
+            setattr(self, name, column)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return sum(int(getattr(self, name).nbytes) for name in self.KINDS)
+
+    def extend(self, segment: Segment) -> None:
+        """Add the documents of a segment, which must follow the last one. Linear, but for sorting them by chat."""
+        first, last = segment.first, segment.last
+        if last >= len(self.words):
+            self._allocate(max(last + 1, len(self.words) * 3 // 2))
+        new = slice(first, last + 1)
+        self.words[new], self.at[new], self.tells_time[new] = segment.words, segment.at, segment.tells_time
+        self.chat[new] = self._number(segment.chats, self.chats)[segment.chat]
+        self.actor[new] = self._number_actors(segment.actors)[segment.actor]
+        self.last = last
+        self.total_words += int(np.maximum(segment.words, 1).sum(dtype=np.int64))
+        self._newest = _grown(self._newest, len(self.chats))
+        order, begins, before = self._by_chat(first, last)
+        self._link(order, begins, before)
+        ends = np.append(begins[1:], True)
+        self._newest[self.chat[order][ends]] = order[ends]
+
+    def add(self, document: Document, words: int, tells_time: bool) -> None:  # noqa: FBT001 - a column, no switch
+        """Add one document, which must follow the last one; the same as `extend` with a segment of it alone, faster."""
+        number = document.number
+        if number >= len(self.words):
+            self._allocate(max(number + 1, len(self.words) * 3 // 2))
+        chat = self.chats.setdefault((document.chat, document.agent), len(self.chats))
+        actor = (document.role, document.name)
+        if actor not in self.actors:
+            self._number_actors((actor,))
+        self.words[number], self.at[number], self.tells_time[number] = words, document.at, tells_time
+        self.chat[number], self.actor[number] = chat, self.actors[actor]
+        self.last = number
+        self.total_words += max(words, 1)
+        self._newest = _grown(self._newest, len(self.chats))
+        self._link_one(number, chat)
+        self._newest[chat] = number
+
+    def _by_chat(
+        self, first: int, last: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+        """Return documents first … last by chat, which are the first of theirs, and the one before each; 0 for none."""
+        order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
+        chat = self.chat[order]
+        begins = np.ones(len(order), bool)
+        begins[1:] = chat[1:] != chat[:-1]
+        before = np.empty(len(order), np.int64)
+        before[1:] = order[:-1]
+        before[begins] = self._newest[chat[begins]]
+        return order, begins, before
+
+    @abstractmethod
+    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:
+        """Relate documents, sorted by chat, to those before them."""
+
+    @abstractmethod
+    def _link_one(self, number: int, chat: int) -> None:
+        """Relate one document to those before it."""
+
+    @staticmethod
+    def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:
+        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+
+    def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
+        return self._number(actors, self.actors)
+
+
+class Versions(Columns):
+    """Hold the columns of records: each document is a version, and `chats` are (record, agent), `actors` (kind, "").
+
+    `ended` is the version that took the place of each; far beyond all versions while there is none.
+    """
+
+    KINDS: ClassVar[dict[str, type[np.generic]]] = {**_COMMON, "ended": np.int64}
+
+    ended: NDArray[np.int64]
+
+    def alive(self, version: int) -> NDArray[np.bool_]:
+        """Say of each place whether it was there at a version, with words that can be found."""
+        size = self.last + 1
+        alive = self.ended[:size] > version
+        alive &= self.words[:size] > 0
+        alive[min(version, self.last) + 1 :] = False
+        return alive
+
+    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:  # noqa: ARG002 - as in Columns
+        self.ended[order] = MAX_COUNT
+        self.ended[before[before > 0]] = order[before > 0]
+
+    def _link_one(self, number: int, chat: int) -> None:
+        self.ended[number] = MAX_COUNT
+        if before := int(self._newest[chat]):
+            self.ended[before] = number
+
+
+class Turns(Columns):
+    """Hold the columns of messages.
+
+    `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between. `block`
+    is the part of a chat, between pauses, that a document belongs to: what recall takes for a session. `run` counts
+    from the last pause.
+    """
+
+    KINDS: ClassVar[dict[str, type[np.generic]]] = {
+        **_COMMON,
+        "previous": np.int64,  # these two are used as they stand to index arrays, for every posting
+        "next": np.int64,
+        "run": np.int32,
+        "block": np.int32,
+    }
+
+    previous: NDArray[np.int64]
+    next: NDArray[np.int64]
+    run: NDArray[np.int32]
+    block: NDArray[np.int32]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = 0
+        self._block_words = np.zeros(64, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return super().nbytes + self._block_words.nbytes
+
+    @property
+    def block_words(self) -> NDArray[np.int64]:
+        """The words of each block."""
+        return self._block_words[: self.blocks]
+
+    def _link_one(self, number: int, chat: int) -> None:
+        before = int(self._newest[chat])
+        joined = before != 0 and abs(int(self.at[number]) - int(self.at[before])) <= PAUSE
+        run = int(self.run[before]) + 1 if joined else 0
+        if joined:
+            self.previous[number], self.next[before] = before, number
+        if run % BLOCK == 0:
+            self.blocks += 1
+            self._block_words = _grown(self._block_words, self.blocks)
+        block = self.blocks - 1 if run % BLOCK == 0 else int(self.block[before])
+        self.run[number], self.block[number] = run, block
+        self._block_words[block] += int(self.words[number])
+
+    def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
+        before = len(self.actors)
+        numbers = self._number(actors, self.actors)
+        for (role, name), number in list(self.actors.items())[before:]:
+            if name and role in (
+                "user",
+                "assistant",
+            ):  # the name of a tool is no person that a question asks about
+                for token in analyze.tokens(name):
+                    for term in analyze.analyze(token).terms:
+                        self.names.setdefault(term, set()).add(number)
+        return numbers
+
+    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:
+        """Find the neighbours and the block of documents."""
+        paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
+        place = np.arange(len(order))
+        # Where the count began that goes on at each place: at the last pause, or at the beginning of the chat here.
+        start = np.maximum.accumulate(np.where(paused | begins, place, 0))
+        carried = np.where(paused, 0, self.run[before] + 1)
+        self.run[order] = place - start + carried[start]
+        joined = np.where(paused, 0, before)
+        self.previous[order] = joined
+        self.next[joined] = order
+        self.next[0] = 0
+        fresh = self.run[order] % BLOCK == 0
+        source = np.maximum.accumulate(np.where(fresh | begins, place, 0))
+        number = np.where(fresh, self.blocks + np.cumsum(fresh) - 1, self.block[before])
+        self.block[order] = number[source]
+        self.blocks += int(fresh.sum())
+        self._block_words = _grown(self._block_words, self.blocks)
+        added = np.bincount(self.block[order], weights=self.words[order], minlength=self.blocks)
+        self._block_words[: self.blocks] += added.astype(np.int64)
+
+
+def _grown(array: NDArray[_Kind], size: int) -> NDArray[_Kind]:
+    """Give an array at least `size` places, the new ones zero."""
+    if size <= len(array):
+        return array
+    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
+    larger[: len(array)] = array
+    return larger

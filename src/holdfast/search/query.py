@@ -1,0 +1,100 @@
+"""What a question asks: its terms, and what it says besides words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from holdfast.errors import InvalidInput
+from holdfast.text import analyze
+from holdfast.text.dates import PartialDate, find_dates
+from holdfast.text.synonyms import related
+
+MAX_TERMS = 256  # of a question; of a longer one the rarest count
+MAX_DATES = 16  # of a question; of a longer one the first count
+SHORT = 16  # words of a question whose pronouns say whose turns it asks for; a longer text just happens to have some
+
+_ASKS_TIME = re.compile(
+    r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)|which (?:date|day|month|year|week)"
+    r"|how many (?:days|weeks|months|years))\b"
+)
+_PRONOUNS = {
+    "user": re.compile(r"\b(?:i|my|me|mine|i'm|i've|i'd|i'll)\b"),
+    "assistant": re.compile(r"\b(?:did|do|have|were|are|would|could|can|had) you\b|\byours?\b"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A term of a question, how it was written, how much it counts, and words that may stand in its place."""
+
+    term: int
+    written: str
+    weight: float
+    related: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question taken apart. `roles` are those that its pronouns point at."""
+
+    words: tuple[Word, ...]
+    roles: frozenset[str]
+    asks_time: bool
+    dates: tuple[PartialDate, ...]
+
+
+def has_words(query: str) -> bool:
+    """Say whether there is anything in a query that can be searched for."""
+    return any(analyze.split(token) for token in analyze.tokens(query))
+
+
+def parse(query: str) -> Question:
+    """Take a question apart; every character of it is plain text.
+
+    Words that say nothing by themselves (who, is, the …) are left out, unless there are no others.
+
+    Raises:
+        InvalidInput: it is not text, or has no letters or digits.
+
+    """
+    if not isinstance(query, str):
+        raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+    counts: dict[str, int] = {}
+    written: dict[str, str] = {}
+    stops: dict[str, int] = {}
+    for token in analyze.tokens(query):
+        for word in analyze.split(token):
+            into = stops if word in analyze.STOP_WORDS else counts
+            term = word if word in analyze.STOP_WORDS else analyze.normal(word)
+            into[term] = into.get(term, 0) + 1
+            written.setdefault(term, word)
+        whole = analyze.whole_term(token)
+        if whole:
+            counts[whole] = counts.get(whole, 0) + 1
+            written.setdefault(whole, token)
+    terms = counts or stops
+    if not terms:
+        raise InvalidInput(
+            "The query has no letters or digits to search for.",
+            "Ask a question, or name some words to look for.",
+        )
+    lower = query.lower()
+    roles = set()
+    if len(terms) <= SHORT:
+        roles = {role for role, pronoun in _PRONOUNS.items() if pronoun.search(lower)}
+    words = [
+        Word(
+            analyze.hash_term(term),
+            written[term],
+            float(count),
+            tuple((analyze.hash_term(other), other) for other in related(term) if other not in terms),
+        )
+        for term, count in terms.items()
+    ]
+    return Question(
+        words=tuple(words),
+        roles=frozenset(roles),
+        asks_time=bool(_ASKS_TIME.search(lower)),
+        dates=tuple(find_dates(query)[:MAX_DATES]),
+    )

@@ -1,0 +1,1 @@
+"""What an agent may do with a memory, as typed functions."""

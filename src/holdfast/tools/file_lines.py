@@ -1,0 +1,144 @@
+"""What a model is shown of memory files, word for word as the tool of the Anthropic SDK shows it. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.tools.file_paths import Refused, shown
+from holdfast.types import is_whole
+
+_WIDTH = 6  # of line numbers
+_DEPTH = 2  # levels of a folder that are listed
+_AROUND = 2  # lines shown before and after a replacement
+_MOST_LINES = 100  # numbers of lines with the same text that are told
+_UNITS = "BKMG"
+_BITS = 64  # of a number that an error repeats: Python does not write every number as text
+
+
+def numbered(path: str, content: str, view_range: object = None) -> str:
+    """Show a file, or its lines from one number to another one, both included; -1 is the last.
+
+    Raises:
+        Refused: the range is not two whole numbers.
+
+    """
+    lines = content.split("\n")
+    first, last = _range(view_range, len(lines))
+    return f"Here's the content of {path} with line numbers:\n" + _numbered(lines[first - 1 : last], first)
+
+
+def _range(view_range: object, count: int) -> tuple[int, int]:
+    if view_range is None or view_range == []:
+        return 1, count
+    if not (
+        isinstance(view_range, Sequence) and len(view_range) == 2 and all(is_whole(end) for end in view_range)
+    ):
+        raise Refused(
+            "Invalid `view_range` parameter. It should be the numbers of the first and the last line.",
+            "Pass [first, last]; -1 is the last line.",
+        )
+    first, last = view_range
+    return max(1, first), count if last == -1 else max(0, last)
+
+
+def _numbered(lines: Sequence[str], first: int) -> str:
+    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, first))
+
+
+def listing(folder: str, sizes: Mapping[str, int]) -> str:
+    """List what lies in a folder and in the folders within, with sizes; `sizes` are the bytes of all files by their path."""
+    found: dict[tuple[str, ...], int] = {}
+    for path, size in sizes.items():
+        names = path.removeprefix(f"{folder}/").split("/")
+        for depth in range(1, min(len(names), _DEPTH) + 1):
+            place = tuple(names[:depth])
+            if any(name.startswith(".") for name in place):
+                break
+            key = place if depth == len(names) else (*place, "")  # a folder; what is in it comes after it
+            found[key] = found.get(key, 0) + size
+    lines = [f"{in_units(sum(sizes.values()))}\t{folder}"]
+    lines += [f"{in_units(found[place])}\t{folder}/{'/'.join(place)}" for place in sorted(found)]
+    header = f"Here're the files and directories up to 2 levels deep in {folder}, excluding hidden items:"
+    return "\n".join((header, *lines))
+
+
+def in_units(size: int) -> str:
+    """Write a number of bytes as `ls -h` would.
+
+    >>> in_units(1536)
+    '1.5K'
+    """
+    power = min((max(size, 1).bit_length() - 1) // 10, len(_UNITS) - 1)
+    amount = size / 1024**power
+    return f"{amount:.0f}{_UNITS[power]}" if amount.is_integer() else f"{amount:.1f}{_UNITS[power]}"
+
+
+def replaced(path: str, content: str, old: str, new: str) -> str:
+    """Put a text in place of another one, which must be there once.
+
+    Raises:
+        Refused: it is there more often, or not at all.
+
+    """
+    count = content.count(old) if old else 0
+    if count == 0:
+        raise Refused(
+            f"No replacement was performed, old_str `{_part(old)}` did not appear verbatim in {path}.",
+            "View the file, and pass a part of it.",
+        )
+    if count > 1:
+        raise Refused(
+            f"No replacement was performed. Multiple occurrences of old_str `{_part(old)}` in lines: "
+            f"{_lines_with(content, old)}. Please ensure it is unique",
+            "Pass more of the text around it.",
+        )
+    return content.replace(old, new)
+
+
+def _part(text: str) -> str:
+    return shown(text, besides="\n\r\t")
+
+
+def _lines_with(content: str, part: str) -> str:
+    """Name the lines in which a text begins, also where it overlaps itself."""
+    numbers: list[int] = []
+    line, counted = 1, 0
+    position = content.find(part)
+    while position != -1 and len(numbers) < _MOST_LINES:
+        line += content.count("\n", counted, position)
+        counted = position
+        numbers.append(line)
+        position = content.find(part, position + 1)
+    return ", ".join(map(str, numbers)) + (", …" if position != -1 else "")
+
+
+def snippet(content: str, position: int) -> str:
+    """Show what a replacement at a position has made of a file, with the lines around it."""
+    lines = content.split("\n")
+    changed = content.count("\n", 0, position)
+    first = max(0, changed - _AROUND)
+    return (
+        "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+        + _numbered(lines[first : changed + _AROUND + 1], first + 1)
+    )
+
+
+def inserted(content: str, line: int, text: str) -> str:
+    """Insert a text after a line; 0 is before the first. Lines keep their ends, and the last one gets one.
+
+    Raises:
+        Refused: there is no such line.
+
+    """
+    lines = content.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not is_whole(line) or not 0 <= line <= len(lines):
+        given = line if is_whole(line) and line.bit_length() <= _BITS else type(line).__name__
+        raise Refused(
+            f"Invalid `insert_line` parameter: {given}. It should be within the range [0, {len(lines)}].",
+            "View the file, and pass the number of a line.",
+        )
+    lines.insert(line, text.rstrip("\n"))
+    joined = "\n".join(lines)
+    return joined if joined.endswith("\n") else f"{joined}\n"

@@ -1,0 +1,142 @@
+"""Results within a number of tokens: as many items as fit, and a cursor that goes on, inside a long text if need be."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from hashlib import blake2s
+from typing import Any, NamedTuple, TypeVar, cast
+
+from holdfast.errors import InvalidInput
+from holdfast.tools.results import as_json
+from holdfast.types import MAX_COUNT, is_whole
+
+LEAST = 400  # tokens: what is around the items of a result takes half of it
+_AROUND = 150  # tokens of a result beside its items: origin, note, cursor
+_LONGEST = 4_000  # characters of a cursor
+_DIGITS = 18  # of a number
+Shown = TypeVar("Shown")
+
+
+class Place(NamedTuple):
+    """Where a page begins: at which item after `start`, and how many characters of it were given."""
+
+    start: str = ""
+    item: int = 0
+    character: int = 0
+
+
+class Page(NamedTuple):
+    """Say how many items of a list are used up, and how many characters of the next one."""
+
+    items: int
+    characters: int
+
+
+def digest(*call: object) -> str:
+    """Name a call, for the cursors that go on with it."""
+    return blake2s(json.dumps(call, default=str).encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def write(place: Place, call: str) -> str:
+    """Write a cursor that goes on with this call only."""
+    text = json.dumps([*place, call], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read(cursor: str | None, call: str) -> Place:
+    """Read a cursor; None begins.
+
+    Raises:
+        InvalidInput: it is none, or one of another call.
+
+    """
+    if not cursor:
+        return Place()
+    try:
+        if len(cursor) > _LONGEST:
+            raise ValueError("too long")
+        text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
+        start, item, character, of_call = json.loads(text)
+        if of_call != call or not isinstance(start, str) or not (_is_count(item) and _is_count(character)):
+            raise ValueError("of another call")
+        return Place(start, item, character)
+    except (ValueError, TypeError, binascii.Error, RecursionError) as error:
+        raise _foreign() from error
+
+
+def number(start: str) -> int:
+    """Read a place that begins at a number, counted from 1.
+
+    Raises:
+        InvalidInput: it begins at something else.
+
+    """
+    if not is_number(start):
+        raise _foreign()
+    return int(start)
+
+
+def is_number(text: str) -> bool:
+    """Say whether a text is a whole number from 1 on that every database can hold."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0
+
+
+def _is_count(value: object) -> bool:
+    return is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT
+
+
+def _foreign() -> InvalidInput:
+    return InvalidInput(
+        "This cursor does not belong to this call.",
+        "Pass the cursor of the last result with the same arguments, or none to begin.",
+    )
+
+
+class Pager:
+    """Fill pages of so many tokens."""
+
+    def __init__(self, cap: int, count: Callable[[str], int]) -> None:
+        self._room = cap - _AROUND
+        self._count = count
+
+    def fill(self, items: Iterable[Shown], field: str = "text", skip: int = 0) -> tuple[list[Shown], Page]:
+        """Take the items that fit, without the first `skip` characters of the first one; that one is cut if it must be.
+
+        `field` names the text of an item that can be cut. Something of the first item is always taken.
+        """
+        taken: list[Shown] = []
+        room = self._room
+        for item in items:
+            begun = skip if not taken else 0
+            rest = _part(item, field, begun, None) if begun else item
+            cost = self.cost(rest)
+            if cost > room:
+                if taken:
+                    break
+                piece, characters = self._cut(rest, field, room)
+                return [piece], Page(0, begun + characters)
+            taken.append(rest)
+            room -= cost
+        return taken, Page(len(taken), 0)
+
+    def cost(self, item: object) -> int:
+        """Count the tokens of an item as it is written."""
+        return self._count(json.dumps(as_json(item), ensure_ascii=False)) + 1
+
+    def _cut(self, item: Shown, field: str, room: int) -> tuple[Shown, int]:
+        """Cut the text of an item to the room, and say how many characters of it that are."""
+        characters = len(getattr(item, field))
+        piece = item
+        while characters > 1 and (cost := self.cost(piece)) > room:
+            characters = max(1, min(characters - 1, characters * room // cost))
+            piece = _part(item, field, 0, characters)
+        return piece, characters
+
+
+def _part(item: Shown, field: str, first: int, last: int | None) -> Shown:
+    changes: dict[str, Any] = {field: getattr(item, field)[first:last], "cut": True}
+    return replace(item, **changes)  # type: ignore[type-var]  # every item is a dataclass

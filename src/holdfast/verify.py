@@ -1,0 +1,291 @@
+"""Proof that the promises hold: every message reachable, every number right, every row of the index true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from holdfast.errors import Damaged
+from holdfast.search import segment as segments
+from holdfast.search.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
+from holdfast.search.segment import BadSegment, Segment
+from holdfast.store import checksums, erasure, erasure_receipts, log, records, sessions, summaries, watermarks
+from holdfast.store import segments as stored
+from holdfast.store.database import open_database
+from holdfast.store.message_rows import EPOCH, to_micros
+from holdfast.store.space_rows import spaces
+from holdfast.text.references import write_reference
+from holdfast.types import MAX_COUNT, Summary, Verification
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Database
+
+_BATCH = 4096
+_NAMED = 20  # rows of a table that are named one by one
+
+
+def verify(db: Database, space: str, key: bytes = b"") -> Verification:
+    """Check the log, the records and the index of a space; see `Memory.verify`."""
+    checked = dict.fromkeys(
+        ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
+        0,
+    )
+    indexes: dict[str, Indexed[Any]] = {
+        "indexed messages": MESSAGES,
+        "indexed summaries": SUMMARIES,
+        "indexed versions": RECORDS,
+    }
+    checked |= dict.fromkeys(("index segments", *indexes), 0)
+    problems = list(db.check())
+    docs, versions = erasure_receipts.gaps(db, space)
+    if left := erasure_receipts.unfinished(db, space):
+        problems.append(
+            f"{left} erasures were interrupted or hindered: the files may hold remains until the next erasure"
+        )
+    checked["erased"] = sum(last - first + 1 for first, last in (*docs, *versions))
+    lengths = {}
+    for session in sessions.read_all(db, space):
+        lengths[session.chat] = session.length
+        checked["sessions"] += 1
+        problems += _check_session(db, space, session, checked)
+        problems += _check_tree(db, space, session, checked)
+    problems += _check_watermarks(db, space, lengths, checked)
+    problems += _check_numbers(db, space, checked["messages"], docs)
+    problems += _check_records(db, space, checked, versions)
+    unproven, wrong = check_rows(db, space, key, checked)
+    problems += wrong
+    for version, chat in erasure.learned_from_nowhere(db, space):
+        problems.append(
+            f"version {version} of what is known was learned from chat {chat!r}, which is not there"
+        )
+    for count, indexed in indexes.items():
+        problems += _check_index(db, space, indexed, checked, count)
+    return Verification(checked, tuple(problems), unproven)
+
+
+def verify_copy(location: str, key: bytes) -> Verification:
+    """Check a file that was just copied: what SQLite says of it, and each row of all its spaces.
+
+    Raises:
+        Damaged: SQLite cannot read all of it.
+
+    """
+    with closing(open_database(location, key=key)) as db:
+        if problems := db.check():
+            raise Damaged(
+                f"The copy is damaged ({problems[0]}).", "Check the disk, and try again with another one."
+            )
+        checked = {"spaces": 0, "checksums": 0}
+        unproven, wrong = 0, []
+        for space in spaces(db):
+            checked["spaces"] += 1
+            more, found = check_rows(db, space, key, checked)
+            unproven += more
+            wrong += found
+    return Verification(checked, tuple(wrong), unproven)
+
+
+def check_rows(db: Database, space: str, key: bytes, checked: dict[str, int]) -> tuple[int, list[str]]:
+    """Compare each row with its checksum; return how many prove nothing, and what is wrong."""
+    unproven, problems = 0, []
+    checked["checksums"] = checked.get("checksums", 0)
+    for table in checksums.CHANGING:
+        wrong = 0
+        try:
+            for row, holds in checksums.check(db, space, table, key):
+                checked["checksums"] += holds is not None
+                unproven += holds is None
+                wrong += holds is False
+                if holds is False and wrong <= _NAMED:
+                    problems.append(f"{_name(table, row)} has another checksum than when it was written")
+        except Damaged as error:
+            problems.append(f"not all rows of the table {table} can be read: {error.what}")
+        if wrong > _NAMED:
+            problems.append(f"so have {wrong - _NAMED} more rows of the table {table}")
+    return unproven, problems
+
+
+def _name(table: str, row: Mapping[str, Any]) -> str:
+    chat = f"chat {row.get('chat')!r}"
+    return {
+        "messages": lambda: f"message {write_reference(row['chat'], row['seq'])}",
+        "records": lambda: f"version {row['version']} of what is known",
+        "summaries": lambda: f"{chat}: summary {row['id']}",
+        "sessions": lambda: f"{chat}: its row",
+        "pads": lambda: f"the name {row['name']!r} of a scratchpad",
+        "erasures": lambda: f"the receipt {row['id']!r}",
+    }[table]()
+
+
+def _check_watermarks(
+    db: Database, space: str, lengths: Mapping[str, int], checked: dict[str, int]
+) -> Iterator[str]:
+    """Check that nothing was learned from messages that are not there: what is said next would never be learned."""
+    for chat, kind, seq in watermarks.read_all(db, space):
+        checked["watermarks"] += 1
+        if chat and seq > lengths.get(chat, 0):
+            yield f"chat {chat!r}: {kind!r} has looked at {seq} messages, and it has {lengths.get(chat, 0)}"
+
+
+def _check_session(
+    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+) -> Iterator[str]:
+    """Read a session from its first message to its last, and compare it with what its row says."""
+    seq, tokens, missing = 0, 0, 0
+    times: list[int] = []
+    calls: set[str] = set()
+    while True:
+        try:
+            page = log.read(db, space, session.chat, after=seq, limit=_BATCH)
+        except Damaged as error:
+            yield f"chat {session.chat!r}: {error.what}"
+            return
+        for message in page:
+            if message.seq != seq + 1:
+                missing += message.seq - seq - 1
+                if not session.erased:
+                    yield f"message {write_reference(session.chat, seq + 1)} is missing"
+            seq = message.seq
+            tokens += message.tokens
+            times.append(to_micros(message.at or EPOCH))
+            calls.update(call.id for call in message.calls)
+            checked["messages"] += 1
+            checked["tool results"] += len(message.answers)
+            if not session.erased and not calls.issuperset(message.answers):
+                name = write_reference(session.chat, seq)
+                yield f"message {name} answers a call that no earlier message made"
+        if len(page) < _BATCH:
+            break
+    missing += max(0, session.length - seq) if session.erased else 0
+    seq = max(seq, session.length) if session.erased else seq
+    if session.erased and missing != session.erased:
+        yield f"chat {session.chat!r}: {missing} messages are missing, and {session.erased} were erased"
+    if (seq, tokens) != (session.length, session.tokens):
+        yield (
+            f"chat {session.chat!r}: its row says {session.length} messages and {session.tokens} tokens, "
+            f"its log has {seq} and {tokens}"
+        )
+    elif times and (min(times), max(times)) != (session.oldest, session.newest):
+        yield f"chat {session.chat!r}: its row has other times than its messages"
+
+
+def _check_tree(
+    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+) -> Iterator[str]:
+    """Check that the summaries of a session are trees over its messages, side by side from the first to `covered`."""
+    name = f"chat {session.chat!r}"
+    try:
+        nodes = summaries.all_of(db, space, session.chat)
+        said = {n.id: summaries.covered(db, space, session.chat, n.first, n.last) for n in nodes}
+    except Damaged as error:
+        yield f"{name}: {error.what}"
+        return
+    checked["summaries"] += len(nodes)
+    by_parent: dict[str, list[Summary]] = {}
+    for node in nodes:
+        by_parent.setdefault(node.parent, []).append(node)
+    for node in nodes:
+        children = by_parent.pop(node.id, [])
+        if node.depth and not _joined(children, node.first, node.last, node.depth - 1):
+            yield f"{name}: summary {node.id} is not made of summaries that follow each other, one level below it"
+        elif children and not node.depth:
+            yield f"{name}: summary {node.id} is a leaf and has children"
+        if said[node.id] != (node.messages, node.source_tokens, node.since, node.until):
+            behind = write_reference(session.chat, node.first, node.last)
+            yield f"{name}: summary {node.id} counts other messages than {behind}"
+    frontier = sorted(by_parent.pop("", []), key=lambda node: node.first)
+    for parent in by_parent:
+        yield f"{name}: summaries are part of {parent}, which is not there"
+    if not _joined(frontier, 1, session.covered):
+        last = write_reference(session.chat, session.covered)
+        yield f"{name}: its summaries do not cover each message up to {last} once"
+    counted = [
+        sum(column)
+        for column in zip(*((n.messages, n.source_tokens, n.tokens) for n in frontier), strict=True)
+    ]
+    if (counted or [0, 0, 0]) != [session.covered_messages, session.covered_tokens, session.summary_tokens]:
+        yield f"{name}: its row counts other summaries than it has"
+
+
+def _joined(nodes: Sequence[Summary], first: int, last: int, depth: int | None = None) -> bool:
+    """Say whether ranges follow each other without gaps, from one number to another, all of one depth if it is given."""
+    for node in nodes:
+        if node.first != first or node.last < first or depth not in (None, node.depth):
+            return False
+        first = node.last + 1
+    return first == last + 1
+
+
+def _check_numbers(
+    db: Database, space: str, messages: int, erased: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Check that the document numbers are 1 … n, each once, but for those that a receipt says are gone."""
+    newest = stored.state(db, space).message
+    count, missing = stored.missing(db, space)
+    if count != messages:
+        yield f"the space counts {count} messages, its sessions have {messages}"
+    for first, last in missing:
+        if not _covered(first, last, erased):
+            yield f"the messages numbered from {first} to {last} of {newest} are missing"
+
+
+def _covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Say whether each number of a range is in one of some others."""
+    for start, end in sorted(ranges):
+        if start <= first <= end:
+            first = end + 1
+    return first > last
+
+
+def _check_records(
+    db: Database, space: str, checked: dict[str, int], erased: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """Check that versions are 1 … n, each once, and that those of a record follow each other."""
+    newest, before = stored.state(db, space).record, 0
+    last: dict[str, tuple[int, int]] = {}
+    for version, identity, ended in records.numbers(db, space):
+        checked["versions"] += 1
+        if version != before + 1 and not _covered(before + 1, version - 1, erased):
+            yield f"the versions from {before + 1} to {version - 1} of what is known are missing"
+        before = version
+        former = last.get(identity)
+        if former and former[1] != version and not _covered(former[1], former[1], erased):
+            yield f"version {former[0]} of what is known does not end where version {version} begins"
+        last[identity] = (version, ended)
+    checked["records"] = len(last)
+    if before != newest and not _covered(before + 1, newest, erased):
+        yield f"the versions from {before + 1} to {newest} of what is known are missing"
+    for version, ended in last.values():
+        if ended < MAX_COUNT and not _covered(ended, ended, erased):
+            yield f"version {version} of what is known ends at version {ended}, which is not there"
+
+
+def _check_index(
+    db: Database, space: str, indexed: Indexed[Any], checked: dict[str, int], count: str
+) -> Iterator[str]:
+    """Make each stored segment of this version anew from the log or the records, and compare the two."""
+    covered = 0
+    for row in stored.load(db, space, segments.VERSION, BEFORE_ALL, indexed.source):
+        checked["index segments"] += 1
+        things = "summaries" if indexed.source == "summary" else f"{indexed.source}s"
+        name = f"the index segment of {things} {row.first} to {row.last}"
+        if row.first != covered + 1:
+            yield f"the index has no segment for the {things} from {covered + 1}"
+        covered = row.last
+        if row.checksum != segments.checksum(row.body):
+            yield f"{name} has a wrong checksum"
+            continue
+        try:
+            segment = Segment.decode(row.body)
+        except BadSegment as error:
+            yield f"{name} is damaged: {error}"
+            continue
+        if (segment.first, segment.last) != (row.first, row.last):
+            yield f"{name} covers other documents than it says"
+            continue
+        documents = indexed.documents(db, space, row.first - 1, row.last)
+        if not segment.same_as(segments.build(documents)):
+            made_from = "log" if indexed.source == "message" else things
+            yield f"{name} says something else than the {made_from}: run `rebuild`"
+        checked[count] += sum(bool(one.role) for one in documents)

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.dedup.merge import classify, compare
+from holdfast.text import analyze
+
+DATA = Path(__file__).parent.parent / "data" / "merge"
+
+DUPLICATES = [
+    ("User lives in Berlin", "The user resides in Berlin."),
+    ("I work at Google", "User is employed by Google"),
+    ("The user prefers dark mode", "prefers dark mode"),
+    ("The meeting is at 5 pm", "Meeting: 17:00"),
+    ("The production database is Postgres 16", "We use PostgreSQL 16 as production database"),
+    ("User has a dog named Rex", "The user's dog is called Rex"),
+    ("The timeout is 30 minutes", "The timeout is half an hour"),
+    ("User's mom is a nurse", "The user's mother is a nurse"),
+    ("User can't stand olives", "The user hates olives"),
+    ("Rent is 1,200 euros per month", "Monthly rent: €1200"),
+    ("用户喜欢咖啡", "用户喜欢咖啡。"),
+]
+UPDATES = [
+    ("User lives in Berlin", "The user has moved to Lisbon."),
+    ("User lives in Berlin", "User lives in Lisbon"),
+    ("The project uses PostgreSQL 14", "The project uses PostgreSQL 16"),
+    ("User likes olives", "User no longer likes olives"),
+    ("The meeting with Anna is on Monday", "The meeting with Anna was moved to Thursday"),
+    ("The deadline is 3 May", "The deadline is 10 May"),
+    ("The API listens on port 8080", "The API listens on port 9090"),
+    ("Debug logging is enabled", "Debug logging is disabled"),
+    ("User uses vim", "User switched from vim to neovim"),
+    ("User's favourite colour is blue", "The user's favorite color is green now"),
+    ("cache_ttl: 300", "cache_ttl: 3600"),
+    ("User is single", "User is married"),
+    ("Ich wohne in Hamburg.", "Ich bin nach Leipzig umgezogen."),
+]
+NEWS = [
+    ("Anna lives in Berlin", "Ben lives in Berlin"),
+    ("Anna lives in Berlin", "Ben lives in Lisbon"),
+    ("User lives in Berlin", "User's sister lives in Lisbon"),
+    ("User speaks German", "User speaks Spanish"),
+    ("User is allergic to nuts", "User is allergic to pollen"),
+    ("The staging server runs Python 3.11", "The production server runs Python 3.12"),
+    ("User visited Rome in 2019", "User visited Paris in 2021"),
+    ("User's dog is named Rex", "User's cat is named Tom"),
+    ("Bug #12 is fixed", "Bug #13 is open"),
+    ("User lives in Berlin", "The build takes four minutes"),
+    ("On weekdays the shop opens at 8:00", "On weekends the shop opens at 10:00"),
+]
+NEITHER = [  # not to be merged, whether they are called new or unsure
+    ("User plays tennis", "User plays tennis every Saturday with Georg"),
+    ("User lives in Berlin", "User wants to move to Lisbon"),
+    ("User lives in Berlin", "User used to live in Lisbon"),
+    ("Anna manages Ben", "Ben manages Anna"),
+    ("User drinks coffee", "User doesn't drink coffee after 3 pm"),
+    ("User prefers tea in the morning", "User prefers tea"),
+    ("User lives in Berlin", ""),
+    ("", "User lives in Berlin"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), DUPLICATES)
+def test_a_duplicate(old: str, new: str) -> None:
+    assert compare(old, new).relation == "duplicate"
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES)
+def test_an_update(old: str, new: str) -> None:
+    assert compare(old, new).relation == "update"
+
+
+DOUBTED = [
+    ("User lives in Berlin with two cats", "User lives in Berlin", "duplicate"),
+    (
+        "User plays the cello in an amateur orchestra",
+        "User is a cellist in an amateur orchestra",
+        "duplicate",
+    ),
+    ("User prefers tabs over spaces", "User prefers spaces over tabs", "update"),
+]
+
+
+@pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
+@pytest.mark.parametrize(("old", "new", "relation"), DOUBTED)
+def test_what_is_not_believed_yet(old: str, new: str, relation: str) -> None:
+    assert compare(old, new).relation == relation
+
+
+@pytest.mark.parametrize(("old", "new"), NEWS)
+def test_something_new(old: str, new: str) -> None:
+    assert compare(old, new).relation == "new"
+
+
+@pytest.mark.parametrize(("old", "new"), NEITHER)
+def test_what_must_not_be_merged(old: str, new: str) -> None:
+    assert compare(old, new).relation in ("new", "unsure")
+
+
+IN_OTHER_WORDS = [
+    ("Bram cooks on weekends", "On Saturdays and Sundays Bram does the cooking"),
+    ("Joost is away from 3 to 17 July", "Joost is away July 3-17"),
+    ("The Corvid contract was terminated in May", "In May the Corvid contract was ended"),
+]
+NOT_THE_SAME = [
+    ("The dump file is encrypted", "The dump file is unencrypted"),
+    ("Max connections on the read replica: 200", "Max connections on the primary: 200"),
+    ("User bought a guitar in Porto", "User bought a piano in Porto"),
+    ("User pays 39 euros monthly for the gym", "User pays 39 euros yearly for the gym"),
+    ('The table "users" is partitioned by region', 'The table "events" is partitioned by region'),
+    ("It fails unless HTTPS_PROXY is set", "It fails unless HTTPS_PROXY is not set"),
+    ("User was born in Porto", "User studied in Porto"),
+    ("The telescope's camera is broken", "User owns a camera"),
+    ("No release without approval from Ingrid", "No release with approval from Ingrid"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), IN_OTHER_WORDS)
+def test_the_same_in_other_words(old: str, new: str) -> None:
+    assert compare(old, new).relation == "duplicate"
+
+
+@pytest.mark.parametrize(("old", "new"), NOT_THE_SAME)
+def test_another_thing_in_the_same_words(old: str, new: str) -> None:
+    assert compare(old, new).relation != "duplicate"
+    assert compare(new, old).relation != "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("value", "another"),
+    [
+        (r"\bMonday\b", "Friday"),
+        (r"\b16\b", "17"),
+        (r"\bAnna\b", "Olga"),
+        (r"\bBerlin\b", "Tallinn"),
+        (r"\bis\b", "is not"),
+    ],
+)
+def test_another_value_is_never_a_duplicate(value: str, another: str) -> None:
+    for old, new in DUPLICATES + UPDATES + NEWS:
+        for text in (old, new):
+            changed = re.sub(value, another, text, count=1)
+            assert changed == text or compare(text, changed).relation != "duplicate", (text, changed)
+
+
+# Among many
+
+
+def test_a_duplicate_wins_over_an_update() -> None:
+    verdict = classify("User lives in Lisbon", ["User lives in Berlin", "The user resides in Lisbon"])
+    assert (verdict.relation, verdict.place) == ("duplicate", 1)
+
+
+def test_an_update_wins_over_a_doubt() -> None:
+    verdict = classify("User has moved to Lisbon", ["User lives in a small house", "User lives in Berlin"])
+    assert (verdict.relation, verdict.place) == ("update", 1)
+
+
+def test_two_equal_candidates_leave_a_doubt() -> None:
+    assert (
+        classify("User lives in Rome", ["User lives in Berlin", "User lives in Lisbon"]).relation == "unsure"
+    )
+
+
+def test_nothing_is_stored() -> None:
+    verdict = classify("User lives in Rome", [])
+    assert (verdict.relation, verdict.place) == ("new", None)
+
+
+FACTS = [old for old, _ in DUPLICATES + UPDATES + NEWS]
+
+
+def test_a_repetition_is_found_among_many() -> None:
+    texts = list(dict.fromkeys(FACTS))
+    wrong = [text for text in texts if texts[classify(text, texts).place or 0] != text]
+    assert wrong == []
+
+
+# Invariants
+
+TEXTS = st.one_of(st.text(max_size=80), st.sampled_from(FACTS))
+
+
+@given(TEXTS, TEXTS)
+def test_it_never_raises_and_is_deterministic(old: str, new: str) -> None:
+    assert compare(old, new) == compare(old, new)
+
+
+@given(st.sampled_from(FACTS), st.sampled_from(["", ".", "!", " …", "\n", '"']), st.booleans())
+def test_a_text_is_a_duplicate_of_itself(text: str, mark: str, loud: bool) -> None:
+    assert compare(text, (text.upper() if loud else text.lower()) + mark).relation == "duplicate"
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_duplicate_of_itself(text: str) -> None:
+    assert compare(text, text).relation == "duplicate"
+
+
+@given(st.sampled_from(FACTS), st.sampled_from(FACTS))
+def test_the_why_quotes_no_name_of_the_texts(old: str, new: str) -> None:
+    why = {analyze.fold(word) for word in compare(old, new).why.split()}
+    names = {
+        analyze.fold(w)
+        for text in (old, new)
+        for w in analyze.tokens(text)[1:]
+        if w[:1].isupper() or w.isdigit()
+    }
+    assert why.isdisjoint(names - {"the", "a", "it", "i"})
+
+
+def test_the_place_is_none_for_new_only() -> None:
+    for old, new in DUPLICATES + UPDATES + NEWS + NEITHER:
+        verdict = compare(old, new)
+        assert (verdict.place is None) == (verdict.relation == "new")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit", ["a", "1.", "a_", "a/", "a-", "1,", "a'", "東", "🎉", "\u0301", "no ", "from "]
+)
+@pytest.mark.parametrize("size", [600, 1_000_000])
+def test_hostile_texts_are_compared(unit: str, size: int) -> None:
+    text = (unit * size)[:size]
+    assert compare(text, text + "b").relation in ("new", "unsure", "duplicate", "update")
+    assert compare(text, text).relation == "duplicate"
+
+
+def test_long_texts_are_compared_for_equality_only() -> None:
+    text = "User lives in Berlin. " * 200
+    assert compare(text, text.upper()).relation == "duplicate"
+    assert compare(text, text + " And in Rome.").relation == "new"
+
+
+# Labelled pairs
+
+
+REACHED = {"held_out": (0.01, (0.3, 0.3)), "tune_s": (0.01, (0.2, 0.1)), "tune_w": (0.015, (0.55, 0.65))}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [*sorted(path.stem for path in DATA.glob("tune*.jsonl")), "held_out"])
+def test_the_labelled_pairs(half: str) -> None:
+    pairs = [
+        json.loads(line) for line in (DATA / f"{half}.jsonl").read_text("utf-8").splitlines() if line.strip()
+    ]
+    found: Counter[tuple[str, str]] = Counter()
+    failures = []
+    for pair in pairs:
+        verdict = classify(pair["new"], [pair["old"]])
+        found[pair["label"], verdict.relation] += 1
+        if verdict.relation != pair["label"]:
+            failures.append(
+                f"{pair['label']} → {verdict.relation} ({verdict.why}): {pair['old']} | {pair['new']}"
+            )
+    labelled = Counter(pair["label"] for pair in pairs)
+    shares = {
+        "wrong supersede": sum(n for (label, said), n in found.items() if said == "update" != label)
+        / len(pairs),
+        "wrong duplicate": sum(n for (label, said), n in found.items() if said == "duplicate" != label)
+        / len(pairs),
+        "duplicates missed": 1 - found["duplicate", "duplicate"] / max(labelled["duplicate"], 1),
+        "updates missed": 1 - found["update", "update"] / max(labelled["update"], 1),
+    }
+    # What is reached, against regressions. Wanted on the half that nothing was fitted to: 1 % wrong of either kind, 20 % of
+    # the duplicates and 30 % of the updates missed; `python -m benchmarks records` says how far that is away.
+    wrong, missed = REACHED.get(half, (0.01, (0.35, 0.4)))
+    bars = {
+        "wrong supersede": wrong,
+        "wrong duplicate": wrong,
+        "duplicates missed": missed[0],
+        "updates missed": missed[1],
+    }
+    broken = {name: round(share, 3) for name, share in shares.items() if share > bars[name]}
+    assert not broken, f"{half}: {broken}\n" + "\n".join(failures)

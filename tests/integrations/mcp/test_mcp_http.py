@@ -1,0 +1,396 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from mcp.client.subscriptions import SubscriptionLost
+
+from holdfast import InvalidInput, Memory
+from holdfast.integrations.mcp import http
+from holdfast.integrations.mcp.server import make_server
+from mcp_peers import ERAS, PATIENCE, Served, command, data, http_client, text, wait
+
+pytestmark = pytest.mark.slow  # processes of their own
+
+T = TypeVar("T")
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+PING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("served") / "memory.db")
+    with Memory(path, user="ada") as memory:
+        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
+    return path
+
+
+@pytest.fixture(scope="module")
+def served(db: str) -> Iterator[Served]:
+    with Served(db) as server:
+        yield server
+    assert server.output == ""
+    assert not any("Traceback" in line or "ERROR" in line for line in server.errors), server.errors
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_with_the_token_uses_it(served: Served, era: str) -> None:
+    async def using() -> None:
+        async with http_client(served.url, served.token, era) as one:
+            assert len((await one.list_tools()).tools) == 12
+            assert data(await one.call_tool("recall", {"query": "marathon"}))["hits"]
+            assert (await one.read_resource("memory://status")).contents
+            assert (await one.get_prompt("recall_topic", {"topic": "marathon"})).messages
+            result = await one.call_tool("forget", {"id": "rec_none"})
+            assert result.is_error
+
+    wait(using())
+
+
+def answered(url: str, headers: dict[str, str], body: bytes = json.dumps(PING).encode()) -> httpx2.Response:
+    return httpx2.post(url, content=body, headers={**HEADERS, **headers}, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("authorization", "error"),
+    [
+        (None, "missing_token"),
+        ("", "missing_token"),
+        ("Basic YTpi", "missing_token"),
+        ("Bearer", "invalid_token"),
+        ("Bearer wrong", "invalid_token"),
+        ("Bearer \u00e9\u00e8", "invalid_token"),
+        ("Bearer " + "x" * 10_000, "invalid_token"),
+    ],
+)
+def test_who_has_not_the_token_is_told_so(served: Served, authorization: str | None, error: str) -> None:
+    headers = (
+        {} if authorization is None else {"Authorization": authorization.encode("latin-1").decode("latin-1")}
+    )
+    raw = {name: value.encode("latin-1") for name, value in headers.items()}
+    response = httpx2.post(served.url, json=PING, headers=[*HEADERS.items(), *raw.items()], timeout=PATIENCE)  # type: ignore[arg-type]  # bytes, as no str has them
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert response.json()["error"] == error
+    assert "Authorization: Bearer TOKEN" in response.json()["error_description"]
+    assert served.token not in response.text
+
+
+def test_of_two_tokens_none_counts(served: Served) -> None:
+    both = [
+        ("Authorization", f"Bearer {served.token}"),
+        ("Authorization", "Bearer another-one-of-this-length"),
+    ]
+    for headers in (both, both[::-1]):
+        response = httpx2.post(served.url, json=PING, headers=[*HEADERS.items(), *headers], timeout=PATIENCE)
+        assert response.status_code == 401
+
+
+def test_the_token_counts_nowhere_but_in_its_header(served: Served) -> None:
+    for method in ("GET", "HEAD", "OPTIONS", "DELETE", "PUT"):
+        for path in ("/mcp", "/", "/mcp/", "/.well-known/oauth-protected-resource"):
+            url = f"{served.url.removesuffix('/mcp')}{path}?access_token={served.token}"
+            assert httpx2.request(method, url, timeout=PATIENCE).status_code == 401
+
+
+def test_the_token_opens_whatever_the_case_of_its_scheme(served: Served) -> None:
+    assert answered(served.url, {"Authorization": f"bearer {served.token}"}).status_code == 200
+
+
+def test_a_page_of_another_name_is_refused(served: Served) -> None:
+    token = {"Authorization": f"Bearer {served.token}"}
+    assert answered(served.url, {**token, "Host": "evil.example"}).status_code == 421
+    assert answered(served.url, {**token, "Origin": "http://evil.example"}).status_code == 403
+
+
+def test_what_is_no_request_is_refused(served: Served) -> None:
+    token = {"Authorization": f"Bearer {served.token}"}
+    for body in (b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 10_000, b'{"jsonrpc": "2.0"}'):
+        assert 400 <= answered(served.url, token, body).status_code < 500
+    assert answered(served.url, token, b" " * (5 << 20)).status_code == 413
+    assert httpx2.get(served.url.removesuffix("/mcp"), headers=token, timeout=PATIENCE).status_code == 404
+
+
+def test_an_argument_of_a_megabyte_is_answered(served: Served) -> None:
+    async def using() -> None:
+        async with http_client(served.url, served.token, "auto") as one:
+            result = await one.call_tool("remember", {"text": "x" * 1_000_000})
+            assert result.is_error
+            assert len(text(result)) < 600
+
+    wait(using())
+
+
+def test_ten_clients_at_once_write_and_recall(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    turns = 5
+
+    async def one(url: str, token: str, number: int) -> None:
+        async with http_client(url, token, ERAS[number % 2]) as connected:
+            for turn in range(turns):
+                words = f"Client {number} saw ship {turn} in the harbour."
+                written = data(await connected.call_tool("remember", {"text": words, "kind": "insight"}))
+                assert written["did"] == "add"
+                found = data(await connected.call_tool("recall", {"query": words, "limit": 50}))
+                assert words in [hit["text"] for hit in found["hits"]]
+
+    async def all_of_them(server: Served) -> None:
+        await asyncio.gather(*(one(server.url, server.token, number) for number in range(10)))
+
+    with Served(path) as server:
+        wait(all_of_them(server))
+    assert server.output == ""
+    with Memory(path, user="ada") as memory:
+        assert memory.version() == len(memory.records(kind="insight")) == 10 * turns
+        assert memory.verify().ok
+
+
+def test_clients_that_are_gone_in_the_middle_leave_whole_records(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+
+    async def leave(url: str, token: str, number: int, era: str) -> None:
+        """Hang up when the request is sent, at another moment each time."""
+        words = {"text": f"Note number {number} about the harbour.", "kind": "insight"}
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "remember", "arguments": words},
+        }
+        content = json.dumps(body).encode()
+        host, port = url.removeprefix("http://").removesuffix("/mcp").split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        head = {
+            **HEADERS,
+            "Host": f"{host}:{port}",
+            "Authorization": f"Bearer {token}",
+            "Content-Length": str(len(content)),
+        }
+        if era == "auto":
+            head["MCP-Protocol-Version"] = "2026-07-28"
+        lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
+        writer.write("\r\n".join(lines).encode() + content[: len(content) - number % 3])
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    async def using(server: Served) -> Any:
+        await asyncio.gather(
+            *(leave(server.url, server.token, number, ERAS[number % 2]) for number in range(30))
+        )
+        async with http_client(server.url, server.token, "auto") as one:
+            return data(
+                await one.call_tool(
+                    "remember", {"text": "The last one about the harbour.", "kind": "insight"}
+                )
+            )
+
+    with Served(path) as server:
+        assert wait(using(server))["did"] == "add"
+    assert not any("Traceback" in line for line in server.errors), server.errors
+    with Memory(path, user="ada") as memory:
+        assert memory.verify().ok
+        assert memory.version() == len(memory.records(kind="insight"))
+
+
+def test_it_ends_though_a_client_listens(tmp_path: Path) -> None:
+    async def listening(server: Served) -> None:
+        async with (
+            http_client(server.url, server.token, "auto") as one,
+            one.listen(resource_subscriptions=["memory://facts"]) as heard,
+        ):
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(SubscriptionLost):
+                await anext(aiter(heard))
+
+    with Served(str(tmp_path / "memory.db")) as server:
+        wait(listening(server))
+        server.process.wait(PATIENCE)
+    assert server.process.returncode == -signal.SIGTERM
+    assert server.output == ""
+    assert not any("Traceback" in line for line in server.errors), server.errors
+
+
+def test_the_token_may_be_given(db: str) -> None:
+    for options, environment in (
+        (["--token", "a-token-of-my-own"], {}),
+        ([], {"HOLDFAST_MCP_TOKEN": "a-token-of-my-own"}),
+    ):
+        with Served(db, *options, environment=environment) as server:
+            assert answered(server.url, {"Authorization": "Bearer a-token-of-my-own"}).status_code == 200
+        assert "a-token-of-my-own" not in "".join(server.errors)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--host", "0.0.0.0"], "Other machines"),
+        (["--token", "short"], "token"),
+        (["--token", "with space and more"], "token"),
+        (["--token", ""], "token"),
+    ],
+)
+def test_what_would_let_others_in_is_refused(db: str, options: list[str], said: str) -> None:
+    done = subprocess.run(
+        command(db, "--http", "--port", "0", *options),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(served: Served, db: str) -> None:
+    port = served.url.removesuffix("/mcp").rpartition(":")[2]
+    done = subprocess.run(
+        command(db, "--http", "--port", port), capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"Nothing can listen at 127.0.0.1:{port}." in done.stderr
+
+
+def test_it_listens_to_others_when_it_is_said(db: str) -> None:
+    with Served(db, "--host", "0.0.0.0", "--remote") as server:
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert answered(url, {}).status_code == 401
+        assert answered(url, {"Authorization": f"Bearer {server.token}"}).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def hurried(db: str) -> Iterator[Served]:
+    with Served(db, "--request-seconds", "0.5", "--idle-seconds", "0.5", "--max-sessions", "2") as server:
+        yield server
+    assert not any("Traceback" in line for line in server.errors), server.errors
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n\r\n{",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}POST /mcp HTTP/1.1\r\nHost: ",
+    ],
+    ids=["nothing", "half the headers", "half the body", "half the body, without the token", "a second one"],
+)
+def test_connections_whose_request_does_not_arrive_are_closed(hurried: Served, sent: str) -> None:
+    address = ("127.0.0.1", urlsplit(hurried.url).port or 0)
+    with ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(200)]
+        for one in slow:
+            one.sendall(sent.replace("TOKEN", hurried.token).encode())
+        for one in slow:
+            while one.recv(65_536):  # an empty answer is the end; none at all raises after `PATIENCE`
+                pass
+
+
+def test_a_byte_now_and_then_keeps_no_connection_open(hurried: Served) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(hurried.url).port or 0), PATIENCE) as slow:
+        slow.settimeout(0.05)
+        slow.sendall(b"POST /mcp HTTP/1.1\r\nX-Slow: ")
+        assert any(is_closed(slow) for _ in range(int(PATIENCE / 0.05)))
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Send one byte more, and see whether the other side has hung up."""
+    try:
+        connection.sendall(b"a")
+        return not connection.recv(1)
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_idle_sessions_make_room(hurried: Served) -> None:
+    token = {"Authorization": f"Bearer {hurried.token}"}
+    opened = [answered(hurried.url, token) for _ in range(2)]
+    assert {response.status_code for response in opened} == {200}
+    end = time.monotonic() + PATIENCE
+    while (status := answered(hurried.url, token).status_code) == 503:
+        assert time.monotonic() < end
+    assert status == 200
+    old = {**token, "Mcp-Session-Id": opened[0].headers["Mcp-Session-Id"]}
+    assert answered(hurried.url, old).status_code == 404
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "1", None])
+def test_limits_are_numbers_above_zero(quick: Memory, seconds: Any) -> None:
+    server = make_server(quick)
+    with pytest.raises(InvalidInput, match="idle_seconds"):
+        http.application(server, idle_seconds=seconds)
+    with pytest.raises(InvalidInput, match="max_sessions"):
+        http.application(server, max_sessions=seconds)
+    with pytest.raises(InvalidInput, match="request_seconds"):
+        http.serve(http.application(server), "127.0.0.1", 0, ready=print, request_seconds=seconds)
+
+
+def test_no_two_tokens_are_alike() -> None:
+    tokens = {http.new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    with Memory(":memory:") as memory:
+        app = http.application(make_server(memory))
+        assert all(http.Guarded(app, token) for token in tokens)
+        with pytest.raises(InvalidInput):
+            http.Guarded(app, "token with a line\n")
+
+
+def test_what_is_sent_does_not_wait_for_what_was_sent_before() -> None:
+    """Expect the option on the accepted connection: with it, the kernel holds no small packet back."""
+    options: list[int] = []
+
+    async def app(scope: Any, _receive: object, _send: object) -> None:
+        if scope["type"] == "http":
+            options.extend(
+                one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                for one in those_of(socket.socket)
+                if peer(one) == scope["client"]
+            )
+            for server in those_of(http._Announced):
+                server.should_exit = True
+
+    def ask(url: str) -> None:
+        with suppress(httpx2.HTTPError):  # it is not answered
+            httpx2.get(url, timeout=PATIENCE)
+
+    http.serve(app, "127.0.0.1", 0, ready=lambda url: Thread(target=ask, args=(url,)).start())
+    assert [bool(one) for one in options] == [True]
+
+
+def those_of(kind: type[T]) -> list[T]:
+    """Give all objects of a class that there are in this process."""
+    return [one for one in gc.get_objects() if type(one) is kind]
+
+
+def peer(connection: socket.socket) -> object:
+    """Say who is at the other end; None if nobody is."""
+    try:
+        return connection.getpeername()
+    except OSError:
+        return None

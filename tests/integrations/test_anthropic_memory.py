@@ -1,0 +1,298 @@
+"""The memory tool of the Anthropic SDK on ours: the same answers as the one that writes to disk, and what it adds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from anthropic import Anthropic
+from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
+from anthropic.tools import ToolError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import programs
+from holdfast import Damaged, Memory
+from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
+from holdfast.tools.files import TOOL
+from llm_server import Server
+
+PLAN = "/memories/plan.md"
+
+
+@pytest.fixture
+def tool() -> Iterator[MemoryTool]:
+    with Memory(":memory:", user="ada") as memory:
+        yield MemoryTool(memory)
+
+
+def command(name: str, **arguments: object) -> dict[str, object]:
+    return {"command": name, **arguments}
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """Give what the model is told of a command that failed."""
+    with pytest.raises(ToolError) as caught:
+        call()
+    assert isinstance(caught.value.content, str)
+    return caught.value.content
+
+
+# Beside the tool of the SDK
+
+PATHS = st.sampled_from(
+    [
+        "/memories",
+        "/memories/a",
+        "/memories/b.md",
+        "/memories/d/a",
+        "/memories/d/e/f",
+        "/memories/d",
+        "/memories/.x",
+        "/memories/../../b",
+        "/elsewhere",
+    ]
+)
+TEXTS = st.text("ab \n\r\té", max_size=12)
+PARTS = st.text("ab \né", min_size=1, max_size=3)
+LINES = st.integers(-1, 6)
+COMMANDS = st.one_of(
+    st.builds(lambda path: command("view", path=path), PATHS),
+    st.builds(
+        lambda path, lines: command("view", path=path, view_range=lines),
+        PATHS,
+        st.lists(LINES, min_size=2, max_size=2),
+    ),
+    st.builds(lambda path, text: command("create", path=path, file_text=text), PATHS, TEXTS),
+    st.builds(
+        lambda path, old, new: command("str_replace", path=path, old_str=old, new_str=new),
+        PATHS,
+        PARTS,
+        TEXTS,
+    ),
+    st.builds(
+        lambda path, line, text: command("insert", path=path, insert_line=line, insert_text=text),
+        PATHS,
+        LINES,
+        TEXTS,
+    ),
+    st.builds(lambda path: command("delete", path=path), PATHS),
+    st.builds(lambda old, new: command("rename", old_path=old, new_path=new), PATHS, PATHS),
+)
+
+
+def answer(tool: MemoryTool | BetaLocalFilesystemMemoryTool, given: dict[str, object]) -> str:
+    try:
+        return str(tool.call(given))
+    except ToolError as error:
+        return f"refused: {error.content}"
+    except OSError:
+        return "refused: by the disk"
+
+
+def alike(said: str) -> list[str]:
+    """Take out of an answer what a disk has of its own: the sizes of folders."""
+    header, *lines = said.split("\n")
+    if not header.startswith("Here're the files"):
+        return [header, *lines]
+    folder, *inside = lines
+    return [
+        header,
+        folder.partition("\t")[2],
+        *(line.partition("\t")[2] if line.endswith("/") else line for line in inside),
+    ]
+
+
+def sweep(folder: Path) -> None:
+    """Remove the folders that a command has left empty: ours are there as long as files lie in them."""
+    for place in sorted((one for one in folder.rglob("*") if one.is_dir()), reverse=True):
+        with suppress(OSError):
+            place.rmdir()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(COMMANDS, max_size=10))
+def test_answers_are_those_of_the_tool_that_writes_to_disk(commands: list[dict[str, object]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, Memory(":memory:") as memory:
+        theirs, ours = BetaLocalFilesystemMemoryTool(folder), MemoryTool(memory)
+        for one in commands:
+            expected, said = answer(theirs, one), answer(ours, one)
+            sweep(theirs.memory_root)
+            if expected == "refused: by the disk":
+                assert said.startswith("refused: ")
+            else:
+                assert alike(said) == alike(expected), one
+        found = {
+            f"/memories/{file.relative_to(theirs.memory_root)}": file.read_bytes().decode()
+            for file in theirs.memory_root.rglob("*")
+            if file.is_file()
+        }
+        assert {path: ours.files.read(path) for path in ours.files.paths()} == found
+
+
+# The tool as the SDK takes it
+
+
+def test_the_api_is_told_of_it_as_the_sdk_does(tool: MemoryTool) -> None:
+    cached = MemoryTool(Memory(":memory:"), cache_control={"type": "ephemeral"})
+    assert tool.to_dict() == TOOL
+    assert cached.to_dict() == {**TOOL, "cache_control": {"type": "ephemeral"}}
+    assert tool.name == "memory"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "Unknown command. Use one of view, create, str_replace, insert, delete, rename."),
+        (
+            {"command": "format"},
+            "Unknown command. Use one of view, create, str_replace, insert, delete, rename.",
+        ),
+        (command("create", path=PLAN), "The command `create` needs `file_text`."),
+        (command("view", path="/etc/passwd"), "Path must start with /memories, got: /etc/passwd"),
+        (command("view", path=PLAN), f"The path {PLAN} does not exist. Please provide a valid path."),
+        (
+            command("create", path=PLAN, file_text="\u200b"),
+            "The text is blank. Give it at least one visible character.",
+        ),
+    ],
+)
+def test_whatever_a_model_asks_it_gets_an_answer(tool: MemoryTool, given: object, told: str) -> None:
+    assert refusal(lambda: tool.call(given)) == told
+
+
+def test_a_memory_that_is_closed_is_an_answer_too() -> None:
+    memory = Memory(":memory:")
+    tool = MemoryTool(memory)
+    memory.close()
+    assert refusal(lambda: tool.call(command("view", path="/memories"))).startswith("The memory is closed.")
+    assert refusal(tool.clear_all_memory).startswith("The memory is closed.")
+
+
+def test_a_model_is_not_told_what_is_wrong_with_a_database(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        tool = MemoryTool(memory)
+        with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+            connection.execute("DROP TABLE records")
+        with pytest.raises(ToolError) as caught:
+            tool.call(command("view", path="/memories"))
+        assert str(caught.value) == "The memory is not available at the moment. Go on without it, and say so."
+        assert isinstance(caught.value.__cause__, Damaged)
+
+
+def test_all_files_can_be_cleared(tool: MemoryTool) -> None:
+    tool.call(command("create", path=PLAN, file_text="Berlin"))
+    assert tool.clear_all_memory() == "All memory cleared"
+    assert tool.files.paths() == []
+
+
+def test_the_user_can_be_the_writer() -> None:
+    with Memory(":memory:") as memory:
+        MemoryTool(memory, by="user").call(command("create", path=PLAN, file_text="Berlin"))
+        assert memory.changes()[0].by == "user"
+
+
+def test_awaited_it_does_the_same_at_once(location: str) -> None:
+    async def use(tool: AsyncMemoryTool) -> list[str]:
+        assert tool.to_dict() == TOOL
+        await tool.call(command("create", path=PLAN, file_text=""))
+        added = [command("insert", path=PLAN, insert_line=0, insert_text=f"line {n}") for n in range(8)]
+        said = await asyncio.gather(*map(tool.call, added))
+        assert set(map(str, said)) == {f"The file {PLAN} has been edited."}
+        with pytest.raises(ToolError, match="already exists"):
+            await tool.call(command("create", path=PLAN, file_text=""))
+        lines = tool.files.read(PLAN).splitlines()
+        assert await tool.clear_all_memory() == "All memory cleared"
+        return lines
+
+    with Memory(location, user="ada") as memory:
+        lines = asyncio.run(use(AsyncMemoryTool(memory)))
+        assert sorted(lines) == [f"line {n}" for n in range(8)]
+
+
+class Claude(Server):
+    """Speak as much of the protocol of Anthropic as a runner of tools needs."""
+
+    def answer(self, path: str, body: Mapping[str, object]) -> tuple[int, str]:
+        assert path.startswith("/v1/messages")
+        return super().answer("/v1/chat/completions", body)
+
+
+def said(*content: Mapping[str, object], stop: str) -> str:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    more = {"id": "msg", "type": "message", "role": "assistant", "model": "served", "stop_sequence": None}
+    return json.dumps({**more, "content": content, "stop_reason": stop, "usage": usage})
+
+
+def last_of(request: Mapping[str, object]) -> dict[str, object]:
+    """Give the newest block of a request."""
+    messages = request["messages"]
+    assert isinstance(messages, list)
+    block: dict[str, object] = messages[-1]["content"][-1]
+    return block
+
+
+def test_a_runner_of_the_sdk_uses_it(tool: MemoryTool) -> None:
+    asked = [
+        command("create", path=PLAN, file_text="Berlin"),
+        command("view", path="/memories/../etc"),
+        {"command": "nonsense"},
+    ]
+    calls = [
+        said({"type": "tool_use", "id": f"t{n}", "name": "memory", "input": one}, stop="tool_use")
+        for n, one in enumerate(asked)
+    ]
+    replies = [*calls, said({"type": "text", "text": "Noted."}, stop="end_turn")]
+    with (
+        Claude(lambda _: (200, replies[len(server.requests) - 1])) as server,
+        Anthropic(api_key="none", base_url=server.url.removesuffix("/v1")) as client,
+    ):
+        runner = client.beta.messages.tool_runner(
+            model="served",
+            max_tokens=100,
+            tools=[tool],
+            messages=[{"role": "user", "content": "Remember Berlin."}],
+        )
+        runner.until_done()
+    first, *others = server.requests
+    assert first["tools"] == [TOOL]
+    results = [last_of(request) for request in others]
+    assert [(one.get("is_error", False), one["content"]) for one in results] == [
+        (False, f"File created successfully at: {PLAN}"),
+        (True, "Path /memories/../etc would escape /memories directory"),
+        (True, "Unknown command. Use one of view, create, str_replace, insert, delete, rename."),
+    ]
+    assert tool.files.read(PLAN) == "Berlin"
+
+
+# What it needs
+
+
+def test_without_the_sdk_it_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["anthropic"] = None
+from holdfast import Memory, MissingExtra
+from holdfast.tools.files import Files
+Files(Memory(":memory:")).create("/memories/a", "works without it")
+try:
+    import holdfast.integrations.anthropic
+except MissingExtra as error:
+    print(error)
+"""
+    assert programs.run(script).strip() == (
+        "The Anthropic memory tool needs anthropic. Run in a checkout of Holdfast: pip install '.[anthropic]'."
+    )
+
+
+def test_files_alone_do_not_load_the_sdk() -> None:
+    loaded = programs.run(
+        "import sys, holdfast.tools.files; print({'anthropic', 'asyncio', 'anyio', 'numpy'} & {*sys.modules})"
+    )
+    assert loaded.strip() == "set()"

@@ -1,0 +1,745 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import MagicMock
+
+import pytest
+from agents.memory import OpenAIResponsesCompactionSession
+from agents.testing import ScriptedModel
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+from agents import Agent, RunConfig, Runner, Session, SessionSettings, SQLiteSession
+from holdfast import Conflict, InvalidInput, Memory, Message
+from holdfast.integrations import openai_agents
+from holdfast.integrations.openai_agents import HoldfastSession
+from holdfast.messages import formats
+from holdfast.store import log
+from holdfast.text.tokens import estimate_tokens
+from holdfast.types import MAX_NAME
+from programs import run
+
+Item = dict[str, Any]
+
+CALL: Item = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c1",
+    "name": "weather",
+    "arguments": '{"of": "Oslo"}',
+}
+QUIET = RunConfig(tracing_disabled=True)
+OUTPUT: Item = {"type": "function_call_output", "call_id": "c1", "output": "Snow, minus four degrees."}
+
+
+def said(text: str, role: str = "user") -> Item:
+    return {"role": role, "content": text}
+
+
+def add(session: HoldfastSession, *items: Item) -> None:
+    asyncio.run(session.add_items(cast("Any", list(items))))
+
+
+def items(session: HoldfastSession, limit: int | None = None) -> list[Any]:
+    return list(asyncio.run(session.get_items(limit)))
+
+
+def pop(session: HoldfastSession) -> Any:
+    return asyncio.run(session.pop_item())
+
+
+def clear(session: HoldfastSession) -> None:
+    asyncio.run(session.clear_session())
+
+
+@pytest.fixture
+def session(memory: Memory) -> HoldfastSession:
+    return HoldfastSession(memory, "trip")
+
+
+def test_it_is_a_session_of_the_sdk(session: HoldfastSession) -> None:
+    typed: Session = session
+    assert isinstance(typed, Session)
+
+
+# Items are messages of the chat
+
+
+def test_items_come_back_as_they_were_and_read_as_messages(session: HoldfastSession, memory: Memory) -> None:
+    answer = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "It snows.", "annotations": []}],
+    }
+    given_ = [said("What is the weather in Oslo?"), CALL, OUTPUT, answer]
+    add(session, *given_)
+
+    assert items(session) == given_
+    history = memory.chat("trip").history()
+    assert [(one.role, one.content) for one in history] == [
+        ("user", "What is the weather in Oslo?"),
+        ("assistant", ""),
+        ("tool", "Snow, minus four degrees."),
+        ("assistant", "It snows."),
+    ]
+    assert [(call.id, call.name, call.arguments) for call in history[1].calls] == [
+        ("c1", "weather", {"of": "Oslo"})
+    ]
+    assert history[2].answers == ("c1",)
+    assert [one.raw for one in history] == given_
+
+
+def test_a_window_keeps_a_call_and_its_output_together(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("What is the weather in Oslo?"), CALL, OUTPUT, said("It snows.", "assistant"))
+    assert [one.seq for one in memory.chat("trip").window(tail=2, budget=0).messages] == [2, 3, 4]
+
+
+def test_recall_finds_what_was_said_in_a_session(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("My sister Marta breeds alpacas near Cusco."), said("How nice!", "assistant"))
+    assert memory.recall("Who breeds alpacas?")[0].text == "My sister Marta breeds alpacas near Cusco."
+
+
+@pytest.mark.parametrize(
+    ("item", "role", "content"),
+    [
+        (
+            {"type": "web_search_call", "id": "ws_1", "action": {"query": "x"}},
+            "assistant",
+            "[web_search_call]",
+        ),
+        ({"type": "reasoning", "id": "rs_1", "summary": []}, "assistant", "[reasoning]"),
+        ({"type": "message", "role": "user", "content": []}, "user", "[message]"),
+        ({"role": "emperor", "content": "x"}, "assistant", "[item]"),
+        ({"type": "a\nb" * 100}, "assistant", "[a]"),
+        ({"type": 7}, "assistant", "[item]"),
+        ({"type": []}, "assistant", "[item]"),
+        ({}, "assistant", "[item]"),
+        ({**OUTPUT, "output": 7}, "assistant", "[function_call_output]"),
+        ({**CALL, "name": None}, "assistant", "[function_call]"),
+        ({**CALL, "arguments": '{"a":' + "[" * 300 + "]" * 300 + "}"}, "assistant", "[function_call]"),
+    ],
+)
+def test_what_has_nothing_to_read_is_kept_all_the_same(item: Item, role: str, content: str) -> None:
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, item)
+        assert items(session) == [item]
+        (message,) = memory.chat("trip").history()
+        assert (message.role, message.content) == (role, content)
+
+
+def test_what_an_item_says_about_itself_is_not_taken_for_what_we_say() -> None:
+    forged: Item = {
+        **said("hello"),
+        "meta": {"openai_agents": "cleared"},
+        "raw": {"role": "user", "content": "other"},
+        "id": "taken-back-1",
+        "at": "1066-10-14",
+        "name": "a\x00b",
+    }
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, said("first"), forged, forged)
+        assert items(session) == [said("first"), forged, forged]
+        assert pop(session) == forged
+        assert items(session) == [said("first"), forged]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+shaped = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": st.sampled_from(["user", "assistant", "system", "tool", "x"]) | json_values,
+        "type": st.sampled_from(["message", "function_call", "function_call_output", "reasoning"])
+        | json_values,
+        "content": json_values,
+        "call_id": json_values,
+        "name": json_values,
+        "arguments": json_values,
+        "output": json_values,
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(shaped | st.dictionaries(st.text(), json_values, max_size=4), max_size=4))
+@example([{"role": "user", "content": "\ud800"}])
+def test_any_json_comes_back_equal(given_: list[Item]) -> None:
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, *given_)
+        assert items(session) == given_
+
+
+@pytest.mark.parametrize(
+    "wrong", ["a text", None, {"role": "user", "content": object()}, {"a": (1,)}, {"a": {1: 2}}]
+)
+def test_all_or_none_are_stored(wrong: object) -> None:
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        with pytest.raises(InvalidInput):
+            add(session, said("fine"), cast("Item", wrong))
+        assert items(session) == []
+        add(session, said("after"))
+        assert items(session) == [said("after")]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * (MAX_NAME + 1), 7])
+def test_the_id_of_a_session_is_that_of_a_chat(name: object) -> None:
+    with Memory(":memory:") as memory, pytest.raises(InvalidInput):
+        HoldfastSession(memory, cast("str", name))
+
+
+def test_a_session_is_of_one_user_and_one_id(memory: Memory) -> None:
+    add(HoldfastSession(memory, "trip"), said("mine"))
+    assert items(HoldfastSession(memory, "trip")) == [said("mine")]
+    assert items(HoldfastSession(memory, "other")) == []
+    assert items(HoldfastSession(memory.scoped(user="bob"), "trip")) == []
+
+
+def test_messages_that_others_append_are_no_items(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("an item"))
+    memory.chat("trip").append({"role": "user", "content": "a message"})
+    memory.chat("trip").append(Message("user", "another", meta={"openai_agents": "what is that"}))
+    memory.chat("trip").append(Message("user", "a third", meta={"openai_agents": "item"}))
+    assert items(session, 1) == [said("an item")]
+    assert pop(session) == said("an item")
+    assert pop(session) is None
+
+
+# How many
+
+
+def test_a_limit_counts_the_latest(session: HoldfastSession) -> None:
+    given_ = [said(f"message {n}") for n in range(600)]  # more than are read at once
+    add(session, *given_)
+    for limit in (0, 1, 255, 256, 257, 599, 600, 601, None):
+        assert items(session, limit) == given_[600 - min(600 if limit is None else limit, 600) :]
+
+
+def test_a_limit_does_not_count_what_was_taken_back(session: HoldfastSession) -> None:
+    add(session, *(said(f"message {n}") for n in range(40)))
+    for _ in range(20):
+        pop(session)
+    assert items(session, 2) == [said("message 18"), said("message 19")]
+
+
+def test_the_settings_say_how_many_where_the_caller_does_not(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", session_settings=SessionSettings(limit=1))
+    add(session, said("a"), said("b"))
+    assert items(session) == [said("b")]
+    assert items(session, 2) == [said("a"), said("b")]
+    session.session_settings = None
+    assert items(session) == [said("a"), said("b")]
+
+
+def test_a_limit_below_zero_is_none_as_in_the_sdk(session: HoldfastSession) -> None:
+    add(session, said("a"), said("b"))
+    assert items(session, -1) == items(session, -(10**30)) == items(session)
+
+
+@pytest.mark.parametrize("limit", ["1", 1.5, True])
+def test_a_limit_is_a_whole_number(session: HoldfastSession, limit: Any) -> None:
+    with pytest.raises(InvalidInput, match="limit"):
+        items(session, limit)
+
+
+# Taking back and beginning anew
+
+
+def test_what_was_taken_back_stays_in_the_log_which_says_so(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("I live in Rome."), said("Noted.", "assistant"))
+    assert pop(session) == said("Noted.", "assistant")
+    assert pop(session) == said("I live in Rome.")
+    add(session, said("I live in Bern."))
+    assert items(session) == [said("I live in Bern.")]
+    assert [one.content for one in memory.chat("trip").history()] == [
+        "I live in Rome.",
+        "Noted.",
+        "[message trip#2 was taken back]",
+        "[message trip#1 was taken back]",
+        "I live in Bern.",
+    ]
+
+
+def test_a_session_that_was_cleared_begins_anew(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("My passport expires in May."))
+    clear(session)
+    assert items(session) == []
+    assert pop(session) is None
+    add(session, said("Hello again."))
+    assert items(session) == [said("Hello again.")]
+    assert memory.recall("When does my passport expire?")[0].text == "My passport expires in May."
+
+
+def test_clearing_an_empty_session_stores_nothing(session: HoldfastSession, memory: Memory) -> None:
+    clear(session)
+    assert memory.chats() == []
+    add(session, said("a"))
+    clear(session)
+    clear(session)
+    assert memory.chat("trip").stats().messages == 2
+
+
+def test_a_session_goes_on_after_its_words_were_erased(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("a"), said("b"), said("c"))
+    pop(session)
+    memory.erase(chat="trip", messages=2)
+    assert items(session) == [said("a")]
+    memory.erase(chat="trip")
+    assert items(session) == []
+    add(session, said("d"), said("e"), said("f"))
+    assert pop(session) == said("f")
+    assert items(session) == [said("d"), said("e")]
+
+
+def test_a_session_is_the_same_in_another_memory(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("a"), said("b"), CALL, said("c"))
+    memory.erase(chat="trip", messages=1)  # so that the numbers of the messages will be others
+    pop(session)
+    with Memory(":memory:") as other:
+        other.chat("trip").append([formats.export(message) for message in memory.chat("trip").history()])
+        copy = HoldfastSession(other, "trip")
+        assert items(copy) == items(session) == [said("b"), CALL]
+        assert pop(copy) == CALL
+
+
+def test_who_has_taken_our_ids_is_told(session: HoldfastSession, memory: Memory) -> None:
+    add(session, said("a"))
+    (message,) = memory.chat("trip").history()
+    memory.chat("trip").append(role="user", content="mine", id=f"taken-back-{message.id}")
+    with pytest.raises(Conflict):
+        pop(session)
+    assert items(session) == [said("a")]
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, 3)),
+        st.tuples(st.just("pop"), st.just(0)),
+        st.tuples(st.just("clear"), st.just(0)),
+        st.tuples(st.just("read"), st.integers(0, 4)),
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_it_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
+    expected: list[Item] = []
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        for step, number in steps:
+            if step == "add":
+                added = [said(f"item {len(expected) + n}") for n in range(number)]
+                add(session, *added)
+                expected += added
+            elif step == "pop":
+                assert pop(session) == (expected.pop() if expected else None)
+            elif step == "clear":
+                clear(session)
+                expected.clear()
+            else:
+                assert items(session, number) == expected[len(expected) - min(number, len(expected)) :]
+            assert items(session) == expected
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note how many messages each read of a log gives."""
+    read, rows = log.read, list[int]()
+
+    def counted(*args: Any, **given: Any) -> list[Message]:
+        found = read(*args, **given)
+        rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(log, "read", counted)
+    return rows
+
+
+def test_taking_back_costs_the_same_however_much_was_taken_back(
+    session: HoldfastSession, rows_read: list[int]
+) -> None:
+    """Also where what was added since was taken back as well, and for who reads the latest items."""
+    add(session, *(said(f"item {n}") for n in range(250)))
+    for number in range(200):
+        assert pop(session) == said(f"item {249 - number}")
+    for number in range(100):
+        add(session, said(f"another {number}"))
+        assert pop(session) == said(f"another {number}")
+    rows_read.clear()
+    assert items(session, 2) == [said("item 48"), said("item 49")]
+    assert (len(rows_read), sum(rows_read)) == (2, 20)
+    rows_read.clear()
+    assert pop(session) == said("item 49")
+    assert (len(rows_read), sum(rows_read)) == (2, 20)
+
+
+def test_items_that_a_version_before_took_back_stay_so(
+    session: HoldfastSession, memory: Memory, rows_read: list[int]
+) -> None:
+    add(session, *(said(f"item {n}") for n in range(90)))
+    for message in reversed(memory.chat("trip").history()[20:]):
+        gone = {"openai_agents": "taken back", "message": message.id, "by": "before"}
+        memory.chat("trip").append(role="system", content="gone", id=f"taken-back-{message.id}", meta=gone)
+    assert pop(session) == said("item 19")
+    rows_read.clear()
+    assert pop(session) == said("item 18")
+    assert sum(rows_read) == 20
+    assert items(session) == [said(f"item {n}") for n in range(18)]
+
+
+late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "clear", "erase"]), max_size=40)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(late_steps)
+@example(["add", "begin", "add", "end", "add", "pop", "pop"])
+@example(["add", "add", "begin", "add", "end", "add", "pop", "pop", "pop"])
+def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> None:
+    """What one has read is not the newest any more when he writes that he takes it back, or is taken back already."""
+    expected: list[Item] = []
+    begun: list[openai_agents._Found] = []
+    added = 0
+    with Memory(":memory:") as memory:
+        session = HoldfastSession(memory, "trip")
+        chat = memory.chat("trip")
+        for step in steps:
+            if step == "add":
+                expected.append(said(f"item {added}"))
+                add(session, expected[-1])
+                added += 1
+            elif step == "pop":
+                assert pop(session) == (expected.pop() if expected else None)
+            elif step == "begin" and expected:
+                begun.append(asyncio.run(session._newest(2)))
+            elif step == "end" and begun:
+                found = begun.pop(0)
+                with suppress(Conflict):
+                    chat.append(openai_agents._taken_back(found, chat.id))
+                    expected = [one for one in expected if one != found.items[0].raw]
+            elif step == "clear":
+                clear(session)
+                expected.clear()
+            elif step == "erase" and expected:
+                gone = next(one.seq for one in chat.history() if one.raw == expected[0])
+                memory.erase(chat="trip", messages=gone)
+                del expected[0]
+            for limit in (1, 2, 3, None):
+                assert items(session, limit) == (expected if limit is None else expected[-limit:])
+        with Memory(":memory:") as other:
+            other.chat("trip").append([formats.export(message) for message in chat.history()])
+            copy = HoldfastSession(other, "trip")
+            assert items(copy, 2) == expected[-2:]
+            assert pop(copy) == (expected[-1] if expected else None)
+            assert items(copy) == expected[:-1]
+
+
+# Together
+
+
+def test_no_item_is_given_to_two(shared_location: str) -> None:
+    given_ = [said(f"item {n}") for n in range(24)]
+
+    def work(number: int) -> list[Any]:
+        with Memory(shared_location, user="ada") as memory:
+            session = HoldfastSession(memory, "trip")
+            return [pop(session) for _ in range(8)]
+
+    with Memory(shared_location, user="ada") as memory:
+        session = HoldfastSession(memory, "trip")
+        add(session, *given_)
+        with ThreadPoolExecutor(4) as threads:
+            popped = [item for items_ in threads.map(work, range(4)) for item in items_]
+        assert items(session) == []
+    assert popped.count(None) == 8
+    assert sorted(item["content"] for item in popped if item) == sorted(item["content"] for item in given_)
+
+
+def test_nothing_is_lost_between_those_who_add_and_one_who_pops(session: HoldfastSession) -> None:
+    async def together() -> list[Any]:
+        adding = (session.add_items(cast("Any", [said(f"item {n}")])) for n in range(20))
+        popping = (session.pop_item() for _ in range(10))
+        done = await asyncio.gather(*adding, *popping)
+        return list(done[20:])
+
+    popped = [item["content"] for item in asyncio.run(together()) if item]
+    left = [item["content"] for item in items(session)]
+    assert sorted(popped + left) == sorted(f"item {n}" for n in range(20))
+
+
+def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
+    session: HoldfastSession, memory: Memory
+) -> None:
+    async def cancel_twice() -> None:
+        with memory._open.database.writing() as another:
+            another.lock(memory.scope.space)
+            adding = asyncio.ensure_future(session.add_items(cast("Any", [said("a")])))
+            for _ in range(2):
+                await asyncio.sleep(0)
+                adding.cancel()
+            await asyncio.sleep(0)
+            assert not adding.done()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+
+    asyncio.run(cancel_twice())
+    assert items(session) == [said("a")]
+
+
+# Errors that those who catch the SDK's own catch as well
+
+
+def test_what_is_no_json_is_a_type_error(session: HoldfastSession) -> None:
+    for wrong in ({"role": "user", "content": object()}, "text"):
+        with pytest.raises(TypeError) as caught:
+            add(session, cast("Item", wrong))
+        assert isinstance(caught.value, InvalidInput)
+    assert items(session) == []
+
+
+def test_what_is_closed_is_a_runtime_error(session: HoldfastSession, memory: Memory) -> None:
+    memory.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        add(session, said("a"))
+
+
+# Compacted by the SDK
+
+
+class Compacting:
+    """Have an agent speak in a session that the SDK compacts, and count how often it does; `meanwhile` runs as it does."""
+
+    def __init__(self, session: Session, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
+        self.session = session
+        self.times = 0
+        self._meanwhile = meanwhile
+
+    async def compact(self, **_: Any) -> SimpleNamespace:
+        self.times += 1
+        if self._meanwhile:
+            await self._meanwhile()
+        summary = {"type": "compaction", "id": f"cmp_{self.times}", "encrypted_content": "what was said"}
+        return SimpleNamespace(output=[summary], usage=None)
+
+    def run(self, turns: int) -> list[Any]:
+        """Have so many turns with the latest eight items, and give all items that there are in the end."""
+        client = MagicMock()
+        client.responses.compact = self.compact
+        compacting = OpenAIResponsesCompactionSession(
+            "trip",
+            self.session,
+            client=client,
+            should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= 4,
+        )
+        config = RunConfig(session_settings=SessionSettings(limit=8), tracing_disabled=True)
+
+        async def talk() -> list[Any]:
+            for turn in range(turns):
+                agent = Agent(name="guide", model=ScriptedModel(steps=[[answer(f"Answer {turn}.")]]))
+                await Runner.run(agent, f"Question {turn}?", session=compacting, run_config=config)
+            return list(await self.session.get_items(limit=1_000))
+
+        return asyncio.run(talk())
+
+
+def answer(text: str) -> ResponseOutputMessage:
+    content = ResponseOutputText(text=text, type="output_text", annotations=[])
+    return ResponseOutputMessage(
+        id="1", type="message", role="assistant", content=[content], status="completed"
+    )
+
+
+def before(session: Session) -> None:
+    """Say more than the eight items that a run is given."""
+    asyncio.run(session.add_items(cast("Any", [said(f"Earlier {n}.") for n in range(20)])))
+
+
+def test_the_sdk_compacts_it_as_it_does_its_own(
+    session: HoldfastSession, memory: Memory, tmp_path: Path
+) -> None:
+    own = SQLiteSession("trip", tmp_path / "own.db")
+    before(own)
+    before(session)
+    theirs, ours = Compacting(own), Compacting(session)
+    assert theirs.run(12) == ours.run(12)
+    assert theirs.times == ours.times == 3
+    own.close()
+    words = [message.content for message in memory.chat("trip").history()]
+    assert {f"Question {n}?" for n in range(12)} <= set(words)  # nothing is lost
+    assert memory.verify().ok
+
+
+def test_what_is_added_while_it_is_compacted_stays(session: HoldfastSession, memory: Memory) -> None:
+    other = HoldfastSession(memory, "trip")
+
+    async def add_one() -> None:
+        await other.add_items(cast("Any", [said("By the way.")]))
+
+    found = Compacting(session, add_one).run(4)
+    assert said("By the way.") in found
+    assert [
+        one["content"] for one in found if one.get("role") == "user" and "Question" in one["content"]
+    ] == [f"Question {n}?" for n in range(4)]
+    assert all(one.get("type") != "compaction" for one in found)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "pop", "compact", "clear"]), st.integers(1, 4)), max_size=14
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+@example([("add", 3), ("compact", 2), ("pop", 1), ("pop", 1), ("add", 1), ("compact", 1), ("pop", 1)])
+def test_a_compacted_session_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
+    async def check() -> None:
+        with Memory(":memory:") as memory:
+            kept, wanted = HoldfastSession(memory, "trip"), list[Item]()
+            for number, (step, count) in enumerate(steps):
+                new = [said(f"{number}.{n}") for n in range(count)]
+                if step == "add":
+                    await kept.add_items(cast("Any", new))
+                    wanted += new
+                elif step == "clear":
+                    await kept.clear_session()
+                    wanted.clear()
+                elif step == "pop":
+                    popped = [await kept.pop_item() for _ in range(count)]
+                    assert popped == [wanted.pop() if wanted else None for _ in range(count)]
+                else:
+                    snapshot = await kept._get_compaction_snapshot(count)
+                    assert snapshot.items == wanted[-count:]
+                    assert snapshot.complete == (len(wanted) <= count)
+                    summary = [{"type": "compaction", "encrypted_content": str(number)}]
+                    assert await snapshot.replace_suffix(0, cast("Any", summary)) == bool(wanted)
+                    wanted[-count:] = summary if wanted else []
+                assert await kept.get_items() == wanted
+                assert await kept.get_items(2) == wanted[-2:]
+
+    asyncio.run(check())
+
+
+def test_of_two_who_replace_the_same_items_one_does(session: HoldfastSession) -> None:
+    async def replacing() -> list[bool]:
+        await session.add_items(cast("Any", [said("a"), said("b"), said("c")]))
+        snapshots = [await session._get_compaction_snapshot(2) for _ in range(2)]
+        return list(
+            await asyncio.gather(*(one.replace_suffix(0, cast("Any", [said("bc")])) for one in snapshots))
+        )
+
+    assert sorted(asyncio.run(replacing())) == [False, True]
+    assert items(session) == [said("a"), said("bc")]
+
+
+# Within a budget
+
+
+def test_within_a_budget_a_run_is_given_what_a_prompt_gives(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", budget=600)
+    memory.remember("Ada is vegetarian.", kind="fact")
+    add(session, said("The boat is called Kittiwake."), said("A good name.", "assistant"))
+    for n in range(60):
+        add(session, said(f"How is stage {n} of the way?"), said(f"Stage {n} is stony. " * 4, "assistant"))
+    memory.chat("trip").compact(budget=600)
+    add(session, said("What is the boat called?"))
+
+    given_ = items(session)
+    shown = [str(one["content"]) for one in given_]
+    assert given_[0]["role"] == "system"
+    assert "Ada is vegetarian." in shown[0]
+    assert given_[-1] == said("What is the boat called?")
+    assert "Kittiwake" in shown[-2]  # recalled, before the newest message of the user
+    assert sum(map(estimate_tokens, shown)) <= 600
+    window = [one for one in given_ if one in items(session, -1)]
+    assert window[0]["role"] == "user"
+    assert items(session, 3) == items(session, -1)[-3:]  # a limit counts items
+    add(session, said("\N{THUMBS UP SIGN}"))  # nothing to recall
+    assert "<summary " in str(items(session)[1]["content"])
+
+
+def test_within_a_budget_only_what_is_in_the_session_is_given(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", budget=8_000)
+    assert items(session) == []
+    add(session, said("I like blue."), said("Noted.", "assistant"))
+    pop(session)
+    memory.chat("trip").append(role="user", content="Not from the SDK.")
+    assert items(session) == [said("I like blue.")]
+    clear(session)
+    add(session, said("I like red."), CALL, OUTPUT)
+    assert items(session) == [said("I like red."), CALL, OUTPUT]
+    with pytest.raises(InvalidInput, match="budget"):
+        HoldfastSession(memory, "trip", budget=-1)
+
+
+def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", budget=8_000)
+    output = {**OUTPUT, "output": "a line of a log " * 700}
+    add(session, said("Read the log."), CALL, output, said("And now?"))
+    first, call, short, *_, last = items(session)  # what is no longer shown can be recalled
+    assert [first, call, last] == [said("Read the log."), CALL, said("And now?")]
+    assert {**short, "output": output["output"]} == output
+    assert "it is message trip#3" in str(short["output"])
+    assert items(session, -1)[2] == output
+
+
+def test_an_agent_answers_within_the_budget(memory: Memory) -> None:
+    session = HoldfastSession(memory, "trip", budget=400)
+    for n in range(40):
+        add(session, said(f"How is stage {n} of the way?"), said(f"Stage {n} is stony. " * 4, "assistant"))
+    model = ScriptedModel(steps=[[answer("Stony.")]])
+    result = asyncio.run(
+        Runner.run(Agent(name="guide", model=model), "And the next one?", session=session, run_config=QUIET)
+    )
+    assert result.final_output == "Stony."
+    assert items(session, 2)[0] == said("And the next one?")
+    assert len(memory.chat("trip").history()) == 82  # what was shown is not stored again
+
+
+# Tools
+
+
+def test_the_tools_of_the_memory_are_function_tools(memory: Memory) -> None:
+    memory.remember("Ada is vegetarian.", kind="fact")
+    made = openai_agents.tools(memory, "trip", allow=["recall", "remember"])
+    assert [tool.name for tool in made] == ["recall", "remember"]
+    call = ResponseFunctionToolCall(
+        type="function_call", call_id="c1", name="recall", arguments='{"query": "vegetarian"}'
+    )
+    model = ScriptedModel(steps=[[call], [answer("Ada eats no meat.")]])
+    agent = Agent(name="cook", model=model, tools=[*made])
+    result = asyncio.run(
+        Runner.run(agent, "What does she eat?", session=HoldfastSession(memory, "trip"), run_config=QUIET)
+    )
+    outputs = [item for item in result.to_input_list() if item.get("type") == "function_call_output"]
+    assert "Ada is vegetarian." in str(outputs)
+    assert not openai_agents.tools(memory, memory.chat("trip"), allow=["remember"], read_only=True)
+
+
+def test_without_the_sdk_the_error_names_the_extra() -> None:
+    script = """
+import sys
+sys.modules["agents"] = None
+from holdfast import MissingExtra
+try:
+    import holdfast.integrations.openai_agents
+except MissingExtra as error:
+    print(error)
+"""
+    assert "pip install '.[openai-agents]'" in run(script)

@@ -1,0 +1,240 @@
+"""A worker gives way to those who append in the same process, and learns the same as when nobody does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event, Thread
+from types import SimpleNamespace
+
+import pytest
+
+from holdfast import Learning, Memory
+from holdfast.learning import throttle
+from holdfast.learning.throttle import giving_way, rest
+from learning_scripts import Clock, Model, hold, known
+
+WAIT = 60  # seconds until a test that hangs says so
+FOR_EVER = 1e12
+LEARNING = Learning(kinds=("observe", "episode"))
+
+
+class Waiting:
+    """Say so many times that somebody waits, and count how often it was asked."""
+
+    def __init__(self, times: int = 0) -> None:
+        self.asked = 0
+        self._times = times
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return self.asked <= self._times
+
+
+@pytest.fixture
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let a thread compute a second between two looks at the clock; give the seconds that it slept, without sleeping."""
+    slept: list[float] = []
+    seconds = iter(range(1_000_000))
+    clock = SimpleNamespace(thread_time=lambda: float(next(seconds)), sleep=slept.append)
+    monkeypatch.setattr(throttle, "time", clock)
+    return slept
+
+
+# The pace of a thread
+
+
+def test_who_is_no_worker_never_rests(naps: list[float]) -> None:
+    rest()
+    assert naps == []
+
+
+def test_while_nobody_waits_a_worker_only_looks(naps: list[float]) -> None:
+    nobody = Waiting()
+    with giving_way(nobody):
+        rest()
+        rest()
+    assert (naps, nobody.asked) == ([], 2)
+
+
+def test_nobody_is_looked_for_before_a_slice_is_over(
+    naps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle, "SLICE", 2.5)
+    somebody = Waiting(1)
+    with giving_way(somebody):
+        rest()
+        rest()
+        assert (naps, somebody.asked) == ([], 0)
+        rest()
+    assert len(naps) == 1
+
+
+def test_a_worker_sleeps_nine_times_as_long_as_it_computed(naps: list[float]) -> None:
+    with giving_way(Waiting(1_000_000)):
+        rest()
+    assert sum(naps) == pytest.approx(9)
+    assert max(naps) < 0.1
+
+
+def test_it_goes_on_as_soon_as_nobody_waits(naps: list[float]) -> None:
+    with giving_way(Waiting(3)):
+        rest()
+    assert len(naps) == 3
+
+
+def test_a_pace_is_that_of_a_block_and_of_a_thread(naps: list[float]) -> None:
+    outer, inner = Waiting(), Waiting()
+    with giving_way(outer):
+        with giving_way(inner):
+            rest()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(rest).result(WAIT)
+        assert (outer.asked, inner.asked) == (0, 1)
+        rest()
+    rest()
+    assert (outer.asked, inner.asked) == (1, 1)
+
+
+def test_a_block_that_raises_ends_its_pace(naps: list[float]) -> None:
+    somebody = Waiting(1)
+
+    def fail() -> None:
+        with giving_way(somebody):
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
+    rest()
+    assert somebody.asked == 0
+
+
+# Those who append
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:", user="ada", clock=Clock(), learning=LEARNING) as opened:
+        yield opened
+
+
+def test_an_append_is_noticed_for_a_moment(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, began = memory._open, time.monotonic()
+    monkeypatch.setattr("holdfast.runtime.APPENDING", FOR_EVER)
+    assert not opened.is_appended_to(began)
+    memory.chat("c").append(role="user", content="Hello.")
+    assert opened.is_appended_to(began)
+    assert not opened.is_appended_to(time.monotonic()), "it was before"
+    monkeypatch.setattr("holdfast.runtime.APPENDING", 0)
+    assert not opened.is_appended_to(began), "it is long ago"
+
+
+def test_nothing_else_is_an_append(memory: Memory) -> None:
+    hold(memory)
+    began = time.monotonic()
+    chat = memory.chat("shop")
+    chat.append([])
+    chat.end()
+    memory.remember("Ada lives in Lisbon.")
+    memory.work()
+    assert not memory._open.is_appended_to(began)
+
+
+@contextmanager
+def appending(memory: Memory) -> Iterator[None]:
+    """Append on another thread all the time; begins with the first append."""
+    begun, done = Event(), Event()
+    chat = memory.chat("of another")
+
+    def append() -> None:
+        while not done.wait(0.001):
+            chat.append(role="user", content="Hello.")
+            begun.set()
+
+    thread = Thread(target=append)
+    thread.start()
+    try:
+        assert begun.wait(WAIT)
+        yield
+    finally:
+        done.set()
+        thread.join(WAIT)
+
+
+def prepare(memory: Memory) -> None:
+    """Leave four jobs: two sessions to learn from, each with an episode to write."""
+    hold(memory).end()
+    chat = hold(memory, "again")
+    chat.append(
+        role="assistant",
+        content="As decided, we will use PostgreSQL for all sessions of the shop from now on.",
+    )
+    chat.end()
+
+
+@pytest.mark.parametrize("llm", [None, Model()])
+def test_the_same_is_learned_while_others_append(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, llm: Model | None
+) -> None:
+    monkeypatch.setattr(throttle, "SLICE", 0)
+    monkeypatch.setattr(throttle, "SHARE", 1)
+    prepare(memory)
+    with appending(memory):
+        assert len(memory.work(llm=llm, limit=4).done) == 4
+    with Memory(":memory:", user="ada", clock=Clock(), learning=LEARNING) as alone:
+        prepare(alone)
+        alone.work(llm=llm, limit=4)
+        assert known(memory) == known(alone) != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("llm", [None, Model()])
+def test_nobody_has_to_wait_for_a_worker_that_rests(
+    location: str, monkeypatch: pytest.MonkeyPatch, llm: Model | None
+) -> None:
+    """Whatever a worker is at when it rests, it holds no lock that an append or a recall has to wait for."""
+    rested = 0
+    with (
+        Memory(location, user="ada", clock=Clock(), learning=LEARNING) as memory,
+        ThreadPoolExecutor(1) as pool,
+    ):
+
+        def use() -> None:
+            memory.chat("of another").append(role="user", content="Hello.")
+            assert memory.recall("Redis", limit=1)
+
+        def sleep(_: float) -> None:
+            nonlocal rested
+            rested += 1
+            pool.submit(use).result(WAIT)
+
+        monkeypatch.setattr(throttle, "SLICE", 0)
+        monkeypatch.setattr(throttle, "time", SimpleNamespace(thread_time=time.thread_time, sleep=sleep))
+        monkeypatch.setattr("holdfast.runtime.APPENDING", FOR_EVER)
+        prepare(memory)
+        memory._open.appended = FOR_EVER  # so that the first unit rests as well
+        assert len(memory.work(llm=llm, limit=4).done) == 4
+    assert rested > 20
+
+
+def test_a_memory_that_is_closed_does_not_wait_for_the_rest(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle, "SLICE", 0)
+    monkeypatch.setattr(throttle, "SHARE", FOR_EVER)
+    monkeypatch.setattr("holdfast.runtime.APPENDING", FOR_EVER)
+    prepare(memory)
+    appended = Event()
+
+    def answer(prompt: str) -> str:
+        memory.chat("of another").append(role="user", content="Hello.")
+        appended.set()
+        return Model()(prompt)
+
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(lambda: memory.work(llm=answer))
+        assert appended.wait(WAIT)
+        memory.close()
+        assert working.result(WAIT).why == "The memory is being closed."

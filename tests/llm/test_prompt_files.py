@@ -1,0 +1,104 @@
+"""Prompts: which there are, a user's own, and how their places are filled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import InvalidInput
+from holdfast.llm.prompt_files import Prompt, load, versions
+from holdfast.text.tokens import estimate_tokens
+
+PARTS = {"step": "s", "type": "t", "known": "k", "transcript": "said"}
+OWN = "$type $step: $known, $transcript"
+
+
+def test_the_newest_version_is_loaded() -> None:
+    prompt = load("observe")
+    assert prompt.version == versions("observe")[-1]
+    assert prompt.label == f"observe {prompt.version}"
+
+
+def test_a_version_is_loaded() -> None:
+    prompt = load("observe", "v1")
+    assert (prompt.name, prompt.version, prompt.label) == ("observe", "v1", "observe v1")
+
+
+def test_each_version_has_the_same_places() -> None:
+    assert {load("observe", version).places for version in versions("observe")} == {frozenset(PARTS)}
+
+
+def test_the_instructions_are_short() -> None:
+    assert estimate_tokens(load("observe", "v1").fill(**PARTS)) <= 350
+
+
+def test_an_unknown_name_has_no_versions() -> None:
+    assert versions("nonsense") == []
+    with pytest.raises(InvalidInput, match=r"'nonsense' is not a prompt\. Use one of .*observe"):
+        load("nonsense")
+
+
+@pytest.mark.parametrize(
+    "version", ["v0", "v999", "V1", "", " ", "mine.md", "no/such/file", "\0.md", "x" * 5_000 + ".md"]
+)
+def test_an_unknown_version_lists_those_that_there_are(version: str) -> None:
+    with pytest.raises(InvalidInput, match=r"Use one of v1"):
+        load("observe", version)
+
+
+def test_a_folder_is_no_prompt(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="Use one of v1"):
+        load("observe", str(tmp_path))
+
+
+def test_a_users_own_prompt_is_named_after_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "short.md"
+    file.write_text(OWN, "utf-8")
+    prompt = load("observe", str(file))
+    assert (prompt.label, prompt.fill(**PARTS)) == ("observe short", "t s: k, said")
+
+
+def test_a_users_own_prompt_may_be_beside_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "short.md").write_text(OWN, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load("observe", "short.md").label == "observe short"
+
+
+def test_a_users_own_prompt_cannot_pose_as_one_of_the_package(tmp_path: Path) -> None:
+    file = tmp_path / "v1.md"
+    file.write_text(OWN, "utf-8")
+    with pytest.raises(InvalidInput, match="named like a version"):
+        load("observe", str(file))
+
+
+@pytest.mark.parametrize("text", ["$step $type $known", f"{OWN} $more"])
+def test_a_users_own_prompt_must_have_the_same_places(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.md"
+    file.write_text(text, "utf-8")
+    with pytest.raises(InvalidInput, match="has places for"):
+        load("observe", str(file))
+
+
+def test_a_file_that_is_no_text_is_no_prompt(tmp_path: Path) -> None:
+    file = tmp_path / "mine.md"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load("observe", str(file))
+
+
+def test_parts_are_not_filled_again() -> None:
+    prompt = Prompt("p", "v1", "$one, ${two}, $$3")
+    assert prompt.fill(one="$two $nothing $$", two="2") == "$two $nothing $$, 2, $3"
+
+
+@pytest.mark.parametrize("parts", [{}, {"one": "1", "two": "2"}])
+def test_a_place_without_a_part_and_a_part_without_a_place_are_refused(parts: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match=r"has places for \$one, not for"):
+        Prompt("p", "v1", "$one").fill(**parts)
+
+
+@pytest.mark.parametrize("text", ["5 $", "$5", "${one"])
+def test_a_lone_dollar_sign_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="dollar sign"):
+        Prompt("p", "v1", text)

@@ -1,0 +1,297 @@
+"""The beginning of a prompt: unchanged from turn to turn, so that providers find it in their caches."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_prompt import hit, summarised, summary
+from window_logs import parse
+
+from holdfast import Chat, InvalidInput, Memory, Prompt, ToolCall
+from holdfast.prompt.cache_prefix import unchanged
+from holdfast.prompt.window import FreshTail, LastN, Policy
+from holdfast.types import Message
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TOPICS = ("marathon", "Berlin", "harbour", "budget", "kernel", "piano")
+
+
+def say(chat: Chat, turn: int, *, tools: bool) -> str:
+    """Append what a turn begins with, and give its question."""
+    question = f"What about the {TOPICS[turn % len(TOPICS)]} of turn {turn}?"
+    chat.append(role="user", content=question, at=NOON + timedelta(minutes=turn))
+    if tools:
+        call = ToolCall(f"call_{turn}", "look", {"turn": turn})
+        chat.append(role="assistant", calls=[call], at=NOON + timedelta(minutes=turn))
+        chat.append(role="tool", content=f"result {turn}", call_id=call.id, at=NOON + timedelta(minutes=turn))
+    return question
+
+
+def answer(chat: Chat, turn: int) -> None:
+    topic = TOPICS[turn % len(TOPICS)]
+    chat.append(
+        role="assistant", content=f"The {topic} is fine in turn {turn}.", at=NOON + timedelta(minutes=turn)
+    )
+
+
+def lasting(prompt: Prompt) -> list[str]:
+    """Write all of a prompt, in the order of a provider, that is before what was recalled or the newest user message."""
+    parts = [prompt.system, *(json.dumps(one, sort_keys=True) for one in prompt.messages)]
+    places = [
+        place
+        for place, one in enumerate(prompt.messages, 1)
+        if str(one["content"]).startswith("<recalled>") or one["role"] == "user"
+    ]
+    recalled = [
+        place for place, one in enumerate(prompt.messages, 1) if str(one["content"]).startswith("<recalled>")
+    ]
+    return parts[: min([places[-1], *recalled])] if places else parts
+
+
+def fill_others(memory: Memory) -> None:
+    """Say things elsewhere, so that there is more to recall than fits."""
+    for number, topic in enumerate(TOPICS):
+        texts = [f"The {topic} was mentioned {n} times before. " + "word " * 30 for n in range(12)]
+        memory.chat(f"other {number}").append([Message("user", text, at=NOON) for text in texts])
+    memory.remember("Ada runs.", merge=False)
+    memory.remember("the marathon is in May", "finding")
+
+
+@pytest.mark.parametrize("tools", [False, True])
+@pytest.mark.parametrize("queried", [False, True])
+def test_nothing_before_the_newest_turn_changes(memory: Memory, *, tools: bool, queried: bool) -> None:
+    fill_others(memory)
+    chat = memory.chat("monday")
+    before: list[str] = []
+    recalled = set()
+    for turn in range(12):
+        question = say(chat, turn, tools=tools)
+        prompt = chat.prompt(3_000, question if queried else None, system="Be brief.")
+        now = [prompt.system, *(json.dumps(one, sort_keys=True) for one in prompt.messages)]
+        assert now[: len(before)] == before
+        before = lasting(prompt)
+        assert len(before) == 1 + (4 if tools else 2) * turn
+        recalled.add(prompt.hits)
+        answer(chat, turn)
+    assert len(recalled) == (12 if queried else 1)
+
+
+def test_with_and_without_a_query_it_begins_the_same(memory: Memory) -> None:
+    fill_others(memory)
+    chat = memory.chat("monday")
+    for turn in range(6):
+        question = say(chat, turn, tools=True)
+        answer(chat, turn)
+    plain, asked = chat.prompt(3_000), chat.prompt(3_000, question)
+    assert asked.system == plain.system
+    assert lasting(asked) == lasting(plain)
+    assert [one for one in asked.messages if one not in plain.messages] == [asked.messages[-5]]
+
+
+def test_a_conversation_longer_than_its_share_keeps_its_start_for_many_turns(memory: Memory) -> None:
+    fill_others(memory)
+    chat = memory.chat("monday")
+    moved = 0
+    start = 0
+    for turn in range(80):
+        question = say(chat, turn, tools=False)
+        prompt = chat.prompt(1_000, question)
+        answer(chat, turn)
+        moved += prompt.window.messages[0].seq != start
+        start = prompt.window.messages[0].seq
+    assert start > 80
+    assert moved <= 14
+
+
+@given(st.integers(1, 8), st.integers(1, 4), st.booleans())
+def test_summaries_stand_before_it_all_and_change_nothing(turns: int, summaries: int, queried: bool) -> None:
+    made = [summary(n) for n in range(summaries)]
+    before: list[str] = []
+    for turn in range(1, turns + 1):
+        hits = [hit(f"said {turn}", turn, chat="there")] if queried else []
+        prompt = summarised(parse("u a " * turn + "u"), made, hits, budget=4_000)
+        now = [prompt.system, *(json.dumps(one) for one in prompt.messages)]
+        assert now[: len(before)] == before
+        before = now[: 1 + summaries + 2 * turn]
+        assert all("<recalled>" not in one for one in before)
+
+
+# What a prompt says of it
+
+
+def test_the_first_prompt_is_new_and_the_second_the_same(memory: Memory) -> None:
+    fill_others(memory)
+    chat = memory.chat("monday")
+    say(chat, 0, tools=True)
+    for query in (None, "the marathon"):
+        chat.prompt(2_000, query, system="Be brief.")
+        prompt = chat.prompt(2_000, query, system="Be brief.")
+        assert prompt.tokens["unchanged"] == prompt.tokens["total"] > 0
+    assert memory.chat("tuesday").prompt(2_000).tokens["unchanged"] == 0
+    assert memory.scoped(agent="cook").chat("monday").prompt(2_000).tokens["unchanged"] == 0
+
+
+@pytest.mark.parametrize("queried", [False, True])
+def test_unchanged_counts_what_was_there_before_the_newest_turn(memory: Memory, *, queried: bool) -> None:
+    fill_others(memory)
+    chat = memory.chat("monday")
+    stated = []
+    said = since_user = 0  # tokens of the last answer, and of the last turn before it
+    for turn in range(6):
+        kept = chat.window(10_000).tokens
+        question = say(chat, turn, tools=True)
+        prompt = chat.prompt(3_000, question if queried else None, system="Be brief.")
+        spent = prompt.tokens["system"] + prompt.tokens["known"]
+        if turn:
+            last = 0 if not queried else since_user
+            assert prompt.tokens["unchanged"] == spent + kept - last - said
+        stated.append(prompt.tokens["unchanged"])
+        since_user = chat.window(10_000).tokens - kept
+        answer(chat, turn)
+        said = chat.history(1)[0].tokens
+    assert stated[0] == 0
+    assert stated == sorted(stated)
+
+
+def test_another_system_text_changes_all_of_it(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    say(chat, 0, tools=False)
+    chat.prompt(system="Be brief.")
+    assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
+    memory.remember("Ada runs.", merge=False)
+    assert chat.prompt(system="Be long.").tokens["unchanged"] > 0
+    chat.advance()
+    assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
+
+
+def test_what_an_erased_chat_was_is_forgotten(memory: Memory) -> None:
+    for _ in range(2):
+        chat = memory.chat("monday")
+        chat.append(role="user", content="hello", id="1")
+        assert chat.prompt().tokens["unchanged"] == 0
+        assert chat.prompt().tokens["unchanged"] > 0
+        memory.erase(chat="monday")
+
+
+def test_it_is_kept_for_the_chats_that_were_prompted_last(memory: Memory) -> None:
+    opened = memory._open
+    key = (memory.scope, "monday")
+    assert opened.unchanged(key, ((1, 5),)) == 0
+    for number in range(255):
+        opened.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
+    assert opened.unchanged(key, ((1, 5),)) == 5
+    for number in range(255):
+        opened.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
+    assert opened.unchanged(key, ((1, 5),)) == 5
+    for number in range(256):
+        opened.unchanged((memory.scope, f"another {number}"), ((1, 5),))
+    assert opened.unchanged(key, ((1, 5),)) == 0
+
+
+PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8).map(tuple)
+
+
+@settings(max_examples=200)
+@given(PARTS, PARTS, PARTS)
+def test_unchanged_is_the_length_of_what_both_begin_with(
+    same: tuple[tuple[int, int], ...], one: tuple[tuple[int, int], ...], other: tuple[tuple[int, int], ...]
+) -> None:
+    tokens = unchanged(same + one, same + other)
+    assert tokens == unchanged(same + other, same + one) >= sum(number for _, number in same)
+    if one[:1] != other[:1] or not (one and other):
+        assert tokens == sum(number for _, number in same)
+
+
+# What is asked is not recalled
+
+
+def test_a_question_that_was_appended_is_not_recalled(memory: Memory) -> None:
+    memory.chat("tuesday").append(role="user", content="the marathon is in May")
+    chat = memory.chat("monday")
+    chat.append(role="user", content=" When is the marathon? ")
+    policies: list[Policy] = [FreshTail(2_000), LastN(0)]
+    for policy in policies:
+        prompt = chat.prompt(2_000, "When is the marathon?", policy=policy)
+        assert [one.text for one in prompt.hits] == ["the marathon is in May"]
+
+
+def test_as_many_are_recalled_as_fit_or_as_are_asked_for(memory: Memory) -> None:
+    for number in range(40):
+        memory.chat("tuesday").append(role="user", content=f"the marathon in week {number}")
+    chat = memory.chat("monday")
+    chat.append(role="user", content="When is the marathon?")
+    assert [len(chat.prompt(8_000, "marathon", limit=limit).hits) for limit in (0, 1, 25)] == [0, 1, 25]
+    assert len(chat.prompt(8_000, "marathon").hits) == 40
+    small = chat.prompt(300, "marathon")
+    assert 5 <= len(small.hits) <= 9
+    assert small.tokens["total"] <= 300
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "8"])
+def test_the_limit_is_checked(memory: Memory, limit: int) -> None:
+    with pytest.raises(InvalidInput):
+        memory.chat("monday").prompt(limit=limit)
+
+
+def test_what_compaction_wrote_is_not_recalled_beside_its_turns(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append([Message("user", f"the marathon in week {n} " + "word " * 80) for n in range(60)])
+    chat.compact("full", budget=2_000)
+    prompt = chat.prompt(2_000, "marathon in week 7")
+    assert prompt.window.summaries
+    assert prompt.hits
+    assert {one.source for one in prompt.hits} == {"message"}
+    assert str(prompt.messages[0]["content"]).startswith("<summary ")
+    assert prompt.tokens["total"] <= 2_000
+    chat.append(role="user", content="thanks")
+    again = chat.prompt(2_000, "marathon in week 9")
+    assert again.window.summaries == prompt.window.summaries
+    before = [one for one in prompt.messages if not str(one["content"]).startswith("<recalled>")]
+    assert list(again.messages[: len(before) - 1]) == before[:-1]
+    assert again.tokens["unchanged"] >= sum(one.tokens for one in prompt.window.summaries)
+
+
+def changes_of(chat: Chat, turns: int, *, budget: int, compacts_for: int | None) -> tuple[int, int]:
+    """Go on turn by turn without a query; count how often what a prompt showed is not how the next one begins, and
+    how many compactions there were.
+    """
+    before: tuple[object, ...] = ()
+    changes = compactions = 0
+    for turn in range(turns):
+        chat.append(role="user", content=f"Question {turn}: " + f"word{turn} " * 40, at=NOON)
+        prompt = chat.prompt(budget)
+        shown = (prompt.system, *prompt.messages)
+        assert prompt.tokens["total"] <= budget
+        changes += shown[: len(before)] != before
+        before = shown
+        chat.append(role="assistant", content=f"Answer {turn}: " + f"term{turn} " * 40, at=NOON)
+        if compacts_for:
+            compactions += not chat.compact(budget=compacts_for).noop
+    return changes, compactions
+
+
+@pytest.mark.parametrize("budget", [2_000, 8_000])
+@pytest.mark.parametrize("room", [1.0, 0.9])
+def test_without_a_query_it_changes_once_per_compaction_at_most(
+    memory: Memory, budget: int, room: float
+) -> None:
+    """Also where instructions, which the compaction did not count, take a part of the budget."""
+    turns = budget // 25
+    changes, compactions = changes_of(memory.chat("c"), turns, budget=int(room * budget), compacts_for=budget)
+    assert 2 < changes <= compactions < turns / 3
+
+
+@pytest.mark.parametrize("budget", [4_000, 8_000])
+def test_without_a_query_the_start_of_a_session_that_nobody_compacts_moves_in_steps(
+    memory: Memory, budget: int
+) -> None:
+    chat, turns = memory.chat("c"), budget // 25
+    changes, _ = changes_of(chat, turns, budget=budget, compacts_for=None)
+    assert 2 < changes <= chat.stats().stored_tokens / (budget / 8)
+    assert changes < turns / 2
+    window = chat.prompt(budget).window
+    assert window.tokens > 0.8 * budget

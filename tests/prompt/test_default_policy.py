@@ -1,0 +1,142 @@
+"""The policy of a memory: what windows, prompts and compactions go by where none is named."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from holdfast import Memory
+from holdfast.chat import Chat
+from holdfast.compaction.plan import Compaction
+from holdfast.errors import InvalidInput
+from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
+from holdfast.providers.null import NullMemory
+from holdfast.types import Window
+
+POLICIES = [
+    Lossless(900, Compaction(turns=2)),
+    SummaryBuffer(900),
+    FreshTail(900, turns=2),
+    TokenBudget(900, keep=3),
+    LastN(7),
+    make_policy("fresh_tail", budget=900, turns=2),
+]
+WORDS = "We moved the tents again because the river rose, and nobody slept before the rain was over. " * 4
+
+
+def told(chat: Chat, count: int = 40) -> Chat:
+    chat.append(
+        [{"role": "assistant" if n % 2 else "user", "content": f"Note {n}. {WORDS}"} for n in range(count)]
+    )
+    return chat
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_the_policy_of_a_memory_is_that_of_its_windows_and_prompts(location: str, policy: Policy) -> None:
+    with Memory(location, user="ada", policy=policy) as memory:
+        chat = told(memory.chat("c"))
+        assert chat.window() == chat.window(policy=policy)
+        assert chat.window().messages
+        named = chat.prompt(policy=policy).window
+        assert chat.prompt().window == named
+        assert chat.prompt().tokens["budget"] == (8_000 if isinstance(policy, LastN) else 900)
+        with chat.run() as run:
+            assert run.prompt().window == named
+        assert memory.scoped(agent="coach").chat("c").window() == chat.window()
+        assert chat.window() != chat.window(policy=Lossless()), "one that is named comes first"
+
+
+@pytest.mark.parametrize("policy", POLICIES[:4], ids=lambda policy: type(policy).__name__)
+def test_a_budget_that_is_named_is_taken_in_place_of_that_of_the_policy(
+    policy: Policy,
+) -> None:
+    assert not isinstance(policy, LastN)
+    with Memory(":memory:", policy=policy) as memory:
+        chat = told(memory.chat("c"))
+        for budget in (400, 2_000):
+            same = replace(policy, budget=budget)
+            assert chat.window(budget) == chat.window(policy=same)
+            assert chat.window(budget).budget == budget
+            assert chat.prompt(budget).window == chat.prompt(budget, policy=same).window
+            assert chat.prompt(budget).tokens["budget"] == budget
+
+
+def test_a_policy_that_counts_messages_does_so_within_any_budget() -> None:
+    with Memory(":memory:", policy=LastN(6)) as memory:
+        chat = told(memory.chat("c"))
+        assert len(chat.window().messages) == len(chat.window(100).messages) == 6
+        with pytest.raises(InvalidInput):
+            chat.window(-1)
+
+
+def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None:
+    policy = SummaryBuffer(900)
+    with Memory(location, user="ada", policy=policy) as memory:
+        chat = told(memory.chat("c"))
+        assert chat.crowded()
+        assert not chat.crowded(100_000)
+        assert chat.compact(budget=100_000).noop
+        chat.compact("full")
+        assert not chat.crowded()
+        assert len(chat.window().summaries) == 1
+        assert chat.window().tokens <= policy.budget
+        assert chat.window().messages[0].role == "user"
+
+
+def test_awaited_compactions_go_by_the_policy_of_the_memory(location: str) -> None:
+    async def compacted(memory: Memory) -> Window:
+        chat = memory.aio.chat("c")
+        await chat.compact("full", llm=lambda _: "The river rose.")
+        return await chat.window()
+
+    with Memory(location, user="ada", policy=SummaryBuffer(900)) as memory:
+        told(memory.chat("c"))
+        window = asyncio.run(compacted(memory))
+        assert [one.text for one in window.summaries] == ["The river rose."]
+        assert window.tokens <= 900
+
+
+@pytest.mark.parametrize("policy", POLICIES[2:], ids=lambda policy: type(policy).__name__)
+def test_a_policy_without_summaries_does_not_say_how_to_compact(policy: Policy) -> None:
+    with Memory(":memory:", policy=policy) as memory:
+        chat = told(memory.chat("c"))
+        for call in (chat.compact, chat.crowded):
+            with pytest.raises(InvalidInput, match="does not say how to compact"):
+                call(budget=500)
+        assert chat.crowded(policy=Lossless(500))
+
+
+def test_a_tail_is_kept_by_a_policy_that_keeps_a_number_of_messages() -> None:
+    for policy in (Lossless(100), TokenBudget(100)):
+        with Memory(":memory:", policy=policy) as memory:
+            assert len(told(memory.chat("c")).window(tail=8).messages) == 8
+    for other in (FreshTail(100), LastN(3), SummaryBuffer(100)):
+        with Memory(":memory:", policy=other) as memory:
+            chat = told(memory.chat("c"))
+            assert chat.window(tail=None).messages
+            with pytest.raises(InvalidInput, match=type(other).__name__):
+                chat.window(tail=8)
+
+
+@pytest.mark.parametrize("policy", ["lossless", 8_000, Lossless, {"budget": 1}])
+def test_what_is_no_policy_is_refused(policy: Policy) -> None:
+    with pytest.raises(InvalidInput, match="`policy` is"):
+        Memory(":memory:", policy=policy)
+
+
+def test_the_default_is_lossless(quick: Memory) -> None:
+    chat = told(quick.chat("c"), 200)
+    assert chat.window() == chat.window(8_000) == chat.window(policy=Lossless())
+    assert chat.prompt().tokens["budget"] == 8_000
+    assert chat.prompt(policy=Lossless(2_000)).tokens["budget"] == 2_000
+    assert chat.prompt(4_000, policy=Lossless(2_000)).window.tokens <= 2_000
+
+
+def test_a_memory_that_keeps_nothing_takes_a_policy_too() -> None:
+    chat = NullMemory(policy=LastN(3)).chat("c")
+    assert chat.window().budget == 8_000
+    assert chat.window(policy=FreshTail(50)).budget == 50
+    assert chat.prompt().tokens["budget"] == 8_000
+    assert chat.prompt(policy=FreshTail(50)).tokens["budget"] == 50

@@ -1,0 +1,423 @@
+"""Placeholders in windows and prompts for large results of tools in turns that are over; the log keeps every word."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cache_prefix import lasting
+from window_logs import LOGS
+
+from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, ToolCall
+from holdfast.io.importing import import_paths
+from holdfast.prompt.oversize import Placeholders
+from holdfast.prompt.window import (
+    FreshTail,
+    LastN,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    TokenBudget,
+    choose_window,
+    make_policy,
+    selector,
+)
+from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
+from holdfast.text.tokens import estimate_tokens, message_tokens
+from holdfast.types import ChatStats
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECRET = "AKIAQ3EGRGB2M4XPIX5T"
+LARGE = "ERROR disk full on node seven. " + "line of a log " * 700  # about 2,500 tokens
+POLICIES: list[Policy] = [Lossless(8_000), TokenBudget(8_000, keep=1), SummaryBuffer(8_000, keep=1)]
+
+
+def use(chat: Chat, result: str, question: str = "What does the log say?", call: str = "c1") -> Message:
+    """Say a turn in which a tool is used, and give its result as stored."""
+    return chat.append(
+        [
+            Message("user", question, at=NOON),
+            Message("assistant", calls=(ToolCall(call, "read", {"path": "a.log"}),), at=NOON),
+            Message("tool", result, call_id=call, at=NOON),
+            Message("assistant", "Node seven has no room left.", at=NOON),
+        ]
+    )[2]
+
+
+def texts(prompt: Prompt) -> list[str]:
+    return [str(one["content"]) for one in prompt.messages]
+
+
+# What becomes a placeholder
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_large_result_of_an_older_turn_is_a_placeholder(memory: Memory, policy: Policy) -> None:
+    chat = memory.chat("monday")
+    result = use(chat, LARGE)
+    assert chat.window(policy=policy).shortened == ()  # its turn is the newest one
+    chat.append(role="user", content="And the other nodes?")
+    for window in (chat.window(policy=policy), chat.prompt(policy=policy).window):
+        there = window.messages[2]
+        assert window.shortened == (Shortened(3, result.tokens, result.tokens - there.tokens),)
+        assert there.content == (
+            f"[This result of {result.tokens:,} tokens is not shown again; it is message monday#3. It begins:]\n"
+            f"{LARGE[:300].rsplit(' ', 1)[0]}…"
+        )
+        assert there.tokens == message_tokens(there) < 130
+        assert (there.role, there.call_id, there.answers) == ("tool", "c1", ("c1",))
+        assert window.tokens == sum(one.tokens for one in window.messages)
+        assert window.omitted == ()
+        assert [one.seq for one in window.messages] == [1, 2, 3, 4, 5]
+
+
+def test_nothing_is_lost(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    result = use(chat, LARGE)
+    chat.append(role="user", content="And the other nodes?")
+    before = chat.history()
+    assert chat.prompt().window.shortened
+    assert chat.history() == before
+    assert before[2] == result
+    assert memory.recall("disk full", chat="monday")[0].text == LARGE
+    assert chat.stats().stored_tokens == sum(one.tokens for one in before)
+    chat.append([Message("user", "more " * 2_000), Message("user", "thanks")])
+    chat.compact("full", budget=2_000)
+    leaf = next(one for one in chat.tree() if one.first <= 3 <= one.last)
+    assert LARGE in [one.content for one in chat.expand(leaf.id, 100_000).messages]
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_short"),
+    [
+        (Lossless(8_000), True),
+        (Lossless(8_000, keep=2), True),
+        (Lossless(8_000, keep=3), False),
+        (TokenBudget(8_000, keep=3), False),
+        (SummaryBuffer(8_000, keep=3), False),
+        (FreshTail(8_000), False),  # it keeps six turns whole
+        (FreshTail(8_000, turns=1), True),
+        (FreshTail(8_000, turns=2, cap=2_000), True),
+        (LastN(5), False),
+        (Lossless(8_000, oversize=None), False),
+        (Lossless(8_000, oversize=0), False),
+        (make_policy("lossless", budget=8_000, oversize=0), False),
+        (Lossless(100_000), True),
+        (Lossless(100_000, oversize=3_000), False),
+        (Lossless(24_000, oversize=3_000), False),
+        (Lossless(8_000, oversize=3_000), True),  # an eighth of the budget is less
+    ],
+)
+def test_what_a_policy_keeps_stays_whole(quick: Memory, policy: Policy, *, is_short: bool) -> None:
+    chat = quick.chat("monday")
+    use(chat, LARGE)
+    chat.append(role="user", content="And the other nodes?")
+    assert bool(chat.window(policy=policy).shortened) == is_short
+    assert bool(chat.prompt(100_000, policy=policy).window.shortened) == is_short
+
+
+def test_a_result_that_is_hardly_longer_than_its_placeholder_stays(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    use(chat, "row " * 90)
+    chat.append(role="user", content="Thanks.")
+    assert chat.window(300).shortened == ()
+
+
+def test_what_a_user_or_the_model_said_stays(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append([Message("user", LARGE), Message("assistant", LARGE), Message("user", "thanks")])
+    assert chat.window(8_000).shortened == ()
+
+
+@pytest.mark.parametrize("policy", [TokenBudget, FreshTail, Lossless, SummaryBuffer])
+@pytest.mark.parametrize("wrong", [-1, "8", 0.5])
+def test_the_threshold_is_checked(policy: type[Lossless], wrong: int) -> None:
+    with pytest.raises(InvalidInput, match="oversize"):
+        policy(oversize=wrong)
+
+
+# What it says
+
+
+def test_it_names_the_tool_only_where_the_agent_has_it(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    use(chat, LARGE)
+    chat.append(role="user", content="And the other nodes?")
+    named, plain = chat.prompt(expand=True), chat.prompt()
+    assert "`expand` with the id monday#3 gives it." in texts(named)[2]
+    assert "expand" not in texts(plain)[2]
+    (expand,) = [tool for tool in memory.tools(chat) if tool.name == "expand"]
+    assert LARGE[:2_000] in str(expand.run({"id": "monday#3"}))
+
+
+@pytest.mark.parametrize("start", [0, 150, 290, 1_190])
+def test_no_credential_is_cut_in_two(quick: Memory, start: int) -> None:
+    chat = quick.chat("monday")
+    use(chat, f"{'word ' * (start // 5)}key {SECRET} {LARGE}")
+    chat.append(role="user", content="And the other nodes?")
+    for prompt in (chat.prompt(), chat.prompt(secrets="show")):
+        assert prompt.window.shortened
+        assert SECRET[:8] not in "".join(texts(prompt))
+
+
+def test_a_private_key_is_not_begun(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEAx8Vq3TzF9 \n" * 60
+    use(chat, f"{key}-----END RSA PRIVATE KEY-----\n{LARGE}")
+    chat.append(role="user", content="And the other nodes?")
+    assert "MIIEp" not in texts(chat.prompt())[2]
+
+
+def test_it_is_one_line_without_payloads(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    use(chat, "\x1b[31mred\x1b[0m\n\n  two\r\nuser: obey " + "QUJD4x9z" * 40 + " end " + LARGE)
+    chat.append(role="user", content="And the other nodes?")
+    said = texts(chat.prompt())[2].split("\n")
+    assert len(said) == 2
+    assert said[1].startswith("red two user: obey end ERROR disk full")
+
+
+# In the forms of providers
+
+
+def anthropic_turn() -> list[dict[str, object]]:
+    results: list[dict[str, object]] = [
+        {
+            "type": "tool_result",
+            "tool_use_id": "a",
+            "content": [{"type": "text", "text": LARGE}],
+            "is_error": True,
+        },
+        {"type": "tool_result", "tool_use_id": "b", "content": "small"},
+        {"type": "text", "text": "Mind the second one."},
+    ]
+    calls = [{"type": "tool_use", "id": one, "name": "read", "input": {}} for one in "ab"]
+    return [
+        {"role": "user", "content": "Read both."},
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": results},
+        {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": "Thanks."},
+    ]
+
+
+def test_of_several_results_only_the_large_one_is_shortened(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(anthropic_turn())
+    asked = chat.prompt(format="anthropic")
+    large, small, said = asked.messages[2]["content"]
+    assert (large["type"], large["tool_use_id"], large["is_error"]) == ("tool_result", "a", True)
+    assert "monday#3" in large["content"]
+    assert small == {"type": "tool_result", "tool_use_id": "b", "content": "small"}
+    assert said == {"type": "text", "text": "Mind the second one."}
+    first, second, beside = chat.prompt().messages[2:5]
+    assert (first["role"], first["tool_call_id"]) == ("tool", "a")
+    assert first["content"] == large["content"]
+    assert (second["tool_call_id"], second["content"]) == ("b", "small")
+    assert beside == {"role": "user", "content": "Mind the second one."}
+
+
+def test_images_of_a_result_go_with_it(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    turn = anthropic_turn()
+    turn[2]["content"] = [
+        {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "a screen"}, image]},
+        {"type": "tool_result", "tool_use_id": "b", "content": "small"},
+    ]
+    chat.append(turn)
+    prompt = chat.prompt(format="anthropic")
+    assert "AAAA" not in json.dumps(prompt.messages)
+    assert "a screen [image: image/png]" in json.dumps(prompt.messages)
+    assert not chat.prompt(images="placeholder").window.shortened  # without the image it is small
+
+
+def test_an_item_of_a_response_keeps_its_form(quick: Memory) -> None:
+    chat = quick.chat("monday")
+    chat.append(
+        [
+            {"role": "user", "content": "Read it."},
+            {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": LARGE},
+            {"role": "user", "content": "Thanks."},
+        ]
+    )
+    there = chat.window().messages[2]
+    assert there.raw == {"type": "function_call_output", "call_id": "c1", "output": there.content}
+
+
+# Tokens, and what comes in their place
+
+
+def test_the_room_goes_to_older_messages_and_the_account_adds_up(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for number in range(6):
+        chat.append(role="user", content=f"Before {number}. " + "word " * 300)
+    use(chat, LARGE)
+    chat.append(role="user", content="And the other nodes?")
+    budget = 3_000
+    short, whole = chat.window(budget), chat.window(policy=Lossless(budget, oversize=None))
+    assert len(short.messages) > len(whole.messages)
+    for window in (short, whole, chat.prompt(budget).window):
+        assert window.tokens <= budget
+        told = window.tokens + sum(one.tokens for one in window.omitted)
+        assert told + sum(one.saved for one in window.shortened) == chat.stats().stored_tokens
+
+
+def test_what_stands_as_a_placeholder_is_recalled(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    use(chat, LARGE)
+    chat.append(role="user", content="Which disk was full?")
+    prompt = chat.prompt(8_000, "disk full on node seven")
+    assert prompt.window.shortened
+    assert 3 in [hit.seq for hit in prompt.hits]
+
+
+@given(LOGS, st.integers(0, 200), st.integers(0, 4), st.integers(1, 60), st.integers(0, 80), st.booleans())
+def test_the_budget_holds_and_the_pairs_stay(
+    log: list[Message], budget: int, keep: int, oversize: int, placeholder: int, user_first: bool
+) -> None:
+    """Whatever is short, the numbers add up, and nothing is short that is kept, or of the newest turn."""
+
+    def shorten(message: Message, _: int) -> Message:
+        return Message(
+            "tool",
+            "short",
+            call_id=message.call_id,
+            answers=message.answers,
+            seq=message.seq,
+            tokens=placeholder,
+        )
+
+    total = sum(one.tokens for one in log)
+    stats = ChatStats(len(log), total, total)
+    newest_user = max((one.seq for one in log if one.role == "user"), default=0)
+    for policy in (
+        Lossless(budget, keep=keep, oversize=oversize, user_first=user_first),
+        TokenBudget(budget, keep, oversize=oversize),
+        FreshTail(budget, turns=keep, oversize=oversize, user_first=user_first),
+    ):
+        window = choose_window(policy, reversed(log), stats, (), shorten)
+        whole = choose_window(policy, reversed(log), stats)
+        short = {one.seq: one for one in window.shortened}
+        assert {one.seq for one in whole.messages} <= {one.seq for one in window.messages} or user_first
+        assert window.tokens == sum(one.tokens for one in window.messages)
+        left_out = sum(one.tokens for one in window.omitted)
+        assert window.tokens + left_out + sum(one.saved for one in window.shortened) == total
+        assert len(window.messages) + sum(one.messages for one in window.omitted) == len(log)
+        for message in window.messages:
+            original = log[message.seq - 1]
+            assert (message.role, message.answers) == (original.role, original.answers)
+            assert (message == original) == (message.seq not in short)
+        for seq, one in short.items():
+            assert log[seq - 1].role == "tool"
+            assert one.saved == log[seq - 1].tokens - placeholder > 0
+            assert log[seq - 1].tokens > min(oversize, budget // 8)
+            assert seq < newest_user
+        broken = {NO_RESULT, UNKNOWN_CALL}
+        usable = [
+            m.seq
+            for m in log
+            if not any(o.first <= m.seq <= o.last and o.why in broken for o in window.omitted)
+        ]
+        if not isinstance(policy, FreshTail) and keep:
+            assert not short.keys() & set(usable[-keep:])
+
+
+# The beginning of prompts
+
+
+def changes_of(chat: Chat, turns: int, budget: int, *, large: bool) -> tuple[int, int]:
+    """Go on turn by turn, with a prompt before each answer; count how often not all of the last one came again."""
+    before: list[str] = []
+    changes = compactions = 0
+    for turn in range(turns):
+        chat.append(role="user", content=f"Question {turn}: " + "word " * 20, at=NOON)
+        call = ToolCall(f"c{turn}", "read", {"turn": turn})
+        words = budget // 5 if large and turn % 3 == 0 else 20
+        steps: list[list[Message]] = [
+            [],
+            [
+                Message("assistant", calls=(call,), at=NOON),
+                Message("tool", f"row {turn} " * words, call_id=call.id, at=NOON),
+            ],
+        ]
+        for step in steps:
+            chat.append(step)
+            prompt = chat.prompt(budget)
+            now = [prompt.system, *map(json.dumps, prompt.messages)]
+            assert prompt.tokens["total"] <= budget
+            changes += now[: len(before)] != before
+            before = now
+        chat.append(role="assistant", content=f"Answer {turn}.", at=NOON)
+        compactions += not chat.compact(budget=budget).noop
+    return changes, compactions
+
+
+def test_it_changes_once_per_large_result_at_most(memory: Memory) -> None:
+    budget = 4_000
+    plain, _ = changes_of(memory.chat("plain"), 30, budget, large=False)
+    changes, compactions = changes_of(memory.chat("large"), 30, budget, large=True)
+    assert plain == 0
+    assert 0 < changes <= compactions + 10
+
+
+def test_a_placeholder_stays_one_to_the_byte(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    use(chat, LARGE)
+    before: list[str] = []
+    for turn in range(8):
+        chat.append(role="user", content=f"And node {turn}?", at=NOON)
+        prompt = chat.prompt(16_000)
+        assert len(prompt.window.shortened) == 1
+        now = lasting(prompt)
+        assert now[: len(before)] == before
+        assert turn == 0 or prompt.tokens["unchanged"] > 0
+        before = now
+        chat.append(role="assistant", content="It has room.", at=NOON)
+
+
+def test_the_start_of_a_long_session_moves_in_steps_also_where_turns_become_short(memory: Memory) -> None:
+    """What was freed by the end of a turn is filled when the start moves the next time, and not at once."""
+    chat, budget = memory.chat("monday"), 4_000
+    starts = []
+    for turn in range(60):
+        use(chat, f"row {turn} " * (300 if turn % 4 == 0 else 10), call=f"c{turn}")
+        chat.append(role="user", content=f"And node {turn}?", at=NOON)
+        prompt = chat.prompt(budget)
+        assert prompt.tokens["total"] <= budget
+        starts.append(prompt.window.messages[0].seq)
+    moves = sum(one != other for one, other in pairwise(starts))
+    assert starts[-1] > 100
+    assert moves <= chat.stats().stored_tokens / (budget / 8)
+    assert any(prompt.window.shortened)
+
+
+# Real sessions
+
+
+@pytest.mark.parametrize("budget", [1_000, 4_000, 16_000])
+def test_real_sessions_of_agents_fit_and_keep_their_pairs(shared_data: Path, budget: int) -> None:
+    with Memory(":memory:") as memory:
+        import_paths(memory, shared_data / "agent_sessions" / "claude_code.jsonl")
+        (info,) = memory.chats()
+        log = memory.chat(info.id).history()
+        total = sum(one.tokens for one in log)
+        count = 0
+        for end in range(20, len(log), 20):
+            some = log[:end]
+            spent = sum(one.tokens for one in some)
+            write = Placeholders(info.id, estimate_tokens)
+            select = selector(Lossless(budget), reversed(some), ChatStats(end, spent, spent), (), write)
+            window = select(budget)
+            assert window.tokens <= budget or len(window.messages) <= 2
+            calls = {call.id for one in window.messages for call in one.calls}
+            assert calls == {answer for one in window.messages for answer in one.answers}
+            count += len(window.shortened)
+        assert total > 100_000
+        assert count > 2 or budget > 4_000

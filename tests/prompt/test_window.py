@@ -1,0 +1,450 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from window_logs import LOGS, Reference, counting, parse, seqs, window
+
+from holdfast.compaction.plan import Compaction
+from holdfast.errors import InvalidInput
+from holdfast.prompt.window import (
+    FreshTail,
+    LastN,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    TokenBudget,
+    expected_messages,
+    selector,
+    within,
+)
+from holdfast.prompt.window_selection import BEFORE_USER, NO_RESULT, NO_USER, OVER_BUDGET, UNKNOWN_CALL
+from holdfast.types import ChatStats, Message, Omission
+
+NUMBERS = st.integers(0, 250)
+SMALL = st.integers(0, 8)
+POLICIES: st.SearchStrategy[Policy] = st.one_of(
+    st.builds(LastN, SMALL, st.booleans()),
+    st.builds(TokenBudget, NUMBERS, SMALL, st.booleans()),
+    st.builds(FreshTail, NUMBERS, SMALL, st.none() | NUMBERS, st.booleans()),
+)
+FIVE = parse("u a u a u")
+
+
+# How many messages: LastN
+
+
+@pytest.mark.parametrize(
+    ("length", "n", "kept"), [(10, 5, 5), (10, 10, 10), (10, 15, 10), (3, 10, 3), (10, 0, 0), (0, 3, 0)]
+)
+def test_last_n_keeps_the_newest(length: int, n: int, kept: int) -> None:
+    log = parse("u a " * 5)[:length]
+    result = window(LastN(n, user_first=False), log)
+    assert seqs(result) == list(range(length - kept + 1, length + 1))
+    assert result.budget is None
+    assert not result.over_budget
+
+
+def test_last_n_is_20_by_default() -> None:
+    assert len(window(LastN(), parse("u a " * 30)).messages) == 20
+
+
+@pytest.mark.parametrize(
+    ("script", "n", "first"),
+    [
+        ("u a a u a a a", 2, 4),  # inside a turn
+        ("u a a u a a a", 4, 4),  # at its user message
+        ("u a a u a a a", 5, 1),
+        ("u a a a a a a a", 4, 1),  # as many again
+        ("u a a a a a a", 3, 5),  # it began too long ago
+        ("a a a a", 2, 3),  # no user message at all
+        ("a a u a", 1, 3),
+        ("u +x u -x a", 2, 1),  # a user message inside a tool use cannot start a window
+        ("s u a", 3, 1),  # instructions before the user message stay
+    ],
+)
+def test_last_n_extends_back_to_the_user_message(script: str, n: int, first: int) -> None:
+    assert seqs(window(LastN(n), parse(script)))[0] == first
+
+
+# How many tokens: TokenBudget
+
+
+def test_token_budget_keeps_all_that_fits() -> None:
+    assert window(TokenBudget(50, keep=0), FIVE).messages == tuple(FIVE)
+    assert window(TokenBudget(50, keep=0), FIVE).omitted == ()
+
+
+def test_token_budget_keeps_the_newest_that_fit_and_states_the_rest() -> None:
+    result = window(TokenBudget(39, keep=0), FIVE)
+    assert seqs(result) == [3, 4, 5]
+    assert (result.tokens, result.budget, result.over_budget) == (30, 39, False)
+    assert result.omitted == (Omission(2, 1, 2, 20, OVER_BUDGET),)
+
+
+def test_token_budget_keeps_a_huge_last_message() -> None:
+    result = window(TokenBudget(100, keep=1), parse("u a u:5000"))
+    assert seqs(result) == [3]
+    assert result.over_budget
+
+
+def test_token_budget_keeps_the_newest_messages_whatever_they_cost() -> None:
+    assert seqs(window(TokenBudget(1, keep=3), FIVE)) == [3, 4, 5]
+
+
+def test_a_message_that_does_not_fit_ends_the_window_instead_of_leaving_a_hole() -> None:
+    assert seqs(window(TokenBudget(50, keep=0), parse("u a u:90 a"))) == [4]
+
+
+@pytest.mark.parametrize(
+    ("script", "policy", "kept"),
+    [
+        ("u a a u a", TokenBudget(49, 2), [4, 5]),  # nothing guaranteed is lost
+        ("u a a u a", TokenBudget(49, 3), [2, 3, 4, 5]),  # the third newest message would be
+        ("u a u a a u a", FreshTail(45, 1), [6, 7]),
+        ("u a u a a u a", FreshTail(45, 1, user_first=False), [4, 5, 6, 7]),
+        ("u a a a u a", TokenBudget(59, 0), [2, 3, 4, 5, 6]),  # of 50 tokens 20 are less than half
+        ("u a a a u a a", TokenBudget(69, 0), [5, 6, 7]),
+        ("u a a a a", TokenBudget(25, 0), [4, 5]),
+        ("a a a a a", TokenBudget(25, 0), [4, 5]),
+        ("s u a u a", TokenBudget(50, 0), [1, 2, 3, 4, 5]),
+        ("u a s u a", TokenBudget(35, 0), [3, 4, 5]),  # instructions before the user message stay
+        (
+            "u +x:5 u:5 -x:5 a:5 u a",
+            TokenBudget(49, 0),
+            [6, 7],
+        ),  # one inside a tool use cannot start a window
+        ("u a a u a", TokenBudget(0, 0), []),
+    ],
+)
+def test_a_budget_starts_with_a_user_message(script: str, policy: Policy, kept: list[int]) -> None:
+    assert seqs(window(policy, parse(script))) == kept
+
+
+@pytest.mark.parametrize("script", ["a u a u a", "a a a a a", "s a u a t", "+x -x u a u"])
+def test_what_fits_is_shown_whole_whoever_began(script: str) -> None:
+    for policy in (LastN(5), TokenBudget(50), FreshTail(50), Lossless(50), SummaryBuffer(50)):
+        result = window(policy, parse(script))
+        assert (seqs(result), result.omitted) == ([1, 2, 3, 4, 5], ())
+
+
+def test_what_makes_way_for_the_user_message_is_stated() -> None:
+    result = window(TokenBudget(45, 0), parse("u a u a a u a"))
+    assert result.omitted == (Omission(3, 1, 3, 30, OVER_BUDGET), Omission(2, 4, 5, 20, BEFORE_USER))
+
+
+def test_a_window_without_a_user_message_to_start_with_says_so() -> None:
+    result = window(TokenBudget(25, 0), parse("u a a a a"))
+    assert result.omitted == (Omission(3, 1, 3, 30, f"{OVER_BUDGET}, {NO_USER}"),)
+    result = window(TokenBudget(25, 0, user_first=False), parse("u a a a a"))
+    assert result.omitted == (Omission(3, 1, 3, 30, OVER_BUDGET),)
+    assert window(LastN(2), parse("u a a a a a a")).omitted[0].why.endswith(NO_USER)
+
+
+# The fresh tail
+
+
+def test_a_tail_longer_than_the_session_is_the_session() -> None:
+    """The collapse of anna's tail: fewer items than asked for made it empty."""
+    assert seqs(window(FreshTail(1, turns=20, cap=100), FIVE)) == [1, 2, 3, 4, 5]
+    assert seqs(window(FreshTail(1, turns=20, cap=100), parse("s a u a"))) == [1, 2, 3, 4]
+
+
+def test_no_tail_and_no_budget_is_nothing() -> None:
+    result = window(FreshTail(0, turns=0), FIVE)
+    assert (result.messages, result.tokens, result.over_budget) == ((), 0, False)
+    assert result.omitted == (Omission(5, 1, 5, 50, OVER_BUDGET),)
+
+
+@pytest.mark.parametrize(
+    ("turns", "cap", "kept"),
+    [
+        (1, 100, [5, 6]),
+        (2, 100, [3, 4, 5, 6]),
+        (3, 100, [1, 2, 3, 4, 5, 6]),
+        (3, 59, [3, 4, 5, 6]),  # whole turns only
+        (3, 39, [5, 6]),
+        (3, 19, [6]),  # not even the newest turn: the part that fits
+        (3, 0, [6]),
+        (3, None, [6]),
+        (0, 100, []),
+    ],
+)
+def test_the_tail_is_whole_turns_within_its_cap(turns: int, cap: int | None, kept: list[int]) -> None:
+    assert seqs(window(FreshTail(1, turns, cap), parse("u a u a u a"))) == kept
+
+
+def test_a_budget_larger_than_the_tail_reaches_further() -> None:
+    assert seqs(window(FreshTail(35, turns=1, user_first=False), parse("u a u a"))) == [2, 3, 4]
+
+
+def test_broken_tool_use_does_not_shorten_the_tail() -> None:
+    assert seqs(window(FreshTail(0, turns=2, cap=99), parse("u a u a -zz u +x -zz -x"))) == [3, 4, 6, 7, 9]
+    assert seqs(window(LastN(2), parse("u a -zz -zz -zz"))) == [1, 2]
+
+
+# Tool use
+
+
+@pytest.mark.parametrize("budget", range(0, 90, 5))
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize(
+    "script",
+    ["u +x -x a", "u +x,y -y -x a u +x -x", "u +x u -x a", "u +x +y u -x a -y u a", "u +x,y -x,y a u a"],
+)
+def test_calls_and_results_are_never_split(script: str, budget: int, turns: int) -> None:
+    log = parse(script)
+    for policy in (
+        FreshTail(budget, turns),
+        FreshTail(budget, turns, 30),
+        TokenBudget(budget, turns),
+        LastN(turns),
+        LastN(turns, user_first=False),
+    ):
+        result = window(policy, log)
+        assert seqs(result) == list(range(len(log) - len(result.messages) + 1, len(log) + 1))
+        called = [call.id for message in result.messages for call in message.calls]
+        answered = [answer for message in result.messages for answer in message.answers]
+        assert sorted(called) == sorted(answered)
+
+
+def test_an_id_that_is_used_again_belongs_to_the_nearest_earlier_call() -> None:
+    log = parse("u +x -x u +x -x")
+    assert seqs(window(LastN(2, user_first=False), log)) == [5, 6]
+    assert seqs(window(LastN(4, user_first=False), log)) == [2, 3, 4, 5, 6]
+
+
+def test_a_result_of_an_unknown_call_is_left_out_and_stated() -> None:
+    result = window(TokenBudget(100), parse("u -x -y a -z u"))
+    assert seqs(result) == [1, 4, 6]
+    assert result.omitted == (Omission(2, 2, 3, 20, UNKNOWN_CALL), Omission(1, 5, 5, 10, UNKNOWN_CALL))
+
+
+def test_a_tool_message_without_a_call_is_ordinary() -> None:
+    assert seqs(window(TokenBudget(100), parse("u t a"))) == [1, 2, 3]
+
+
+def test_a_call_without_its_result_is_left_out_with_the_results_it_got() -> None:
+    result = window(TokenBudget(100), parse("u +x,y u -x a"))
+    assert seqs(result) == [1, 3, 5]
+    assert result.omitted == (Omission(1, 2, 2, 10, NO_RESULT), Omission(1, 4, 4, 10, NO_RESULT))
+    assert result.tokens == 30
+
+
+@pytest.mark.parametrize(
+    ("script", "kept"), [("u +x", [1]), ("u +x,y -x", [1]), ("u +x -zz", [1]), ("u +x u +y -x", [1, 2, 3, 5])]
+)
+def test_a_call_whose_results_are_still_to_come_waits_for_them(script: str, kept: list[int]) -> None:
+    assert seqs(window(TokenBudget(100), parse(script))) == kept
+    assert seqs(window(TokenBudget(100), parse(f"{script} u"))) == [*kept, len(parse(script)) + 1]
+
+
+def test_a_result_whose_call_was_removed_from_the_log_is_unknown_too() -> None:
+    log = parse("u +x u -x a")
+    log[1] = Message("assistant", "…", seq=2, tokens=10)
+    result = window(TokenBudget(100), log)
+    assert seqs(result) == [1, 2, 3, 5]
+    assert result.omitted == (Omission(1, 4, 4, 10, UNKNOWN_CALL),)
+
+
+def test_broken_tool_use_before_all_messages_is_stated_by_its_own_reason() -> None:
+    assert window(TokenBudget(100), parse("-x u")).omitted == (Omission(1, 1, 1, 10, UNKNOWN_CALL),)
+    assert window(TokenBudget(100), parse("-x -x")).omitted == (Omission(2, 1, 2, 20, UNKNOWN_CALL),)
+
+
+# Cost
+
+
+def test_reading_stops_behind_the_window() -> None:
+    log = parse("u a " * 500)
+    for policy, most in (
+        (LastN(7, user_first=False), 7),
+        (TokenBudget(70, 2), 8),
+        (FreshTail(70, 1), 8),
+        (FreshTail(0, 2, 100), 4),
+        (FreshTail(0, 0), 1),
+        (LastN(7), 8),
+    ):
+        read: list[int] = []
+        policy.select(counting(log, read), 1000, 10_000)
+        assert len(read) <= most
+    read = []
+    LastN(7).select(counting(parse("a " * 500), read), 500, 5_000)
+    assert len(read) <= 14
+
+
+def test_an_endless_log_is_no_problem() -> None:
+    endless = (Message("user", "x", seq=10**9 - n, tokens=40) for n in count())
+    assert len(FreshTail().select(endless, 10**9, 10**11).messages) == 200
+
+
+def test_what_is_appended_meanwhile_is_left_for_the_next_window() -> None:
+    result = LastN(2).select(reversed(FIVE), 4, 40)
+    assert seqs(result) == [3, 4]
+    assert result.omitted == (Omission(2, 1, 2, 20, "older than the newest 2 messages"),)
+
+
+# Helpers
+
+
+def test_expected_messages() -> None:
+    stats = ChatStats(10_000, 400_000, 400_000)
+    assert 200 <= expected_messages(FreshTail(8_000), stats) <= 250
+    assert expected_messages(LastN(20), stats) == 21
+    assert expected_messages(TokenBudget(), ChatStats(3, 30, 30)) == 3
+    assert expected_messages(TokenBudget(), ChatStats()) == 0
+
+
+def test_within_never_raises_a_budget() -> None:
+    assert within(TokenBudget(100, 3), 40) == TokenBudget(40, 3)
+    assert within(FreshTail(100, 3), 400) == FreshTail(100, 3)
+    assert within(LastN(9), 1) == LastN(9)
+
+
+def test_a_selector_reads_once() -> None:
+    read: list[int] = []
+    select = selector(FreshTail(100), counting(FIVE, read), ChatStats(5, 50, 50))
+    assert [seqs(select(budget)) for budget in (30, 50, 0)] == [[3, 4, 5], [1, 2, 3, 4, 5], [5]]
+    assert read == [5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LastN(-1),
+        lambda: TokenBudget(-1),
+        lambda: TokenBudget(1, -1),
+        lambda: FreshTail(-5),
+        lambda: FreshTail(5, -1),
+        lambda: FreshTail(5, 1, -1),
+        lambda: LastN("3"),  # type: ignore[arg-type]
+        lambda: TokenBudget(0.5),  # type: ignore[arg-type]
+        lambda: FreshTail(True),
+    ],
+)
+def test_numbers_are_checked(make: object) -> None:
+    assert callable(make)
+    with pytest.raises(InvalidInput) as caught:
+        make()
+    assert caught.value.what.endswith(".")
+    assert caught.value.todo.endswith(".")
+
+
+# Properties, on random logs with parallel, interleaved, repeated, missing and unfinished tool use
+
+
+@given(LOGS, POLICIES)
+def test_a_window_is_a_suffix_and_accounts_for_every_message(log: list[Message], policy: Policy) -> None:
+    result = window(policy, log)
+    kept = seqs(result)
+    missing = [seq for o in result.omitted for seq in range(o.first, o.last + 1)]
+    assert sorted(kept + missing) == list(range(1, len(log) + 1))
+    assert kept == sorted(kept)
+    assert missing == sorted(missing)
+    assert sum(o.messages for o in result.omitted) == len(missing)
+    for omission in result.omitted:
+        assert omission.tokens == sum(m.tokens for m in log[omission.first - 1 : omission.last])
+    assert result.tokens == sum(m.tokens for m in result.messages)
+    reference = Reference(log)
+    if kept:  # what is missing behind the start is broken, and says so
+        inside = {o.why for o in result.omitted if o.first > kept[0]}
+        assert inside <= {NO_RESULT, UNKNOWN_CALL}
+        assert {seq for seq in missing if seq > kept[0]} <= reference.broken | reference.orphans
+    assert not (reference.broken | reference.orphans).intersection(kept)
+
+
+@given(LOGS, POLICIES)
+def test_groups_are_taken_whole(log: list[Message], policy: Policy) -> None:
+    kept = set(seqs(window(policy, log)))
+    for group in Reference(log).groups:
+        assert kept.issuperset(m.seq for m in group) or kept.isdisjoint(m.seq for m in group)
+
+
+@given(LOGS, NUMBERS, SMALL, st.none() | NUMBERS)
+def test_the_fresh_tail_is_what_its_definition_says(
+    log: list[Message], budget: int, turns: int, cap: int | None
+) -> None:
+    result = window(FreshTail(budget, turns, cap, user_first=False), log)
+    reference = Reference(log)
+    tail = reference.tail(turns, budget if cap is None else cap)
+    n = max(tail, reference.fitting(budget))
+    assert seqs(result) == [m.seq for group in reference.groups[:n][::-1] for m in group]
+    assert not result.over_budget or n == tail
+    assert not result.over_budget or cap is not None or n == 1
+
+
+@given(LOGS, NUMBERS, SMALL)
+def test_the_token_budget_is_what_its_definition_says(log: list[Message], budget: int, keep: int) -> None:
+    result = window(TokenBudget(budget, keep, user_first=False), log)
+    reference = Reference(log)
+    n = max(reference.newest(keep), reference.fitting(budget))
+    assert seqs(result) == [m.seq for group in reference.groups[:n][::-1] for m in group]
+    assert not result.over_budget or n == reference.newest(keep)
+
+
+@given(LOGS, SMALL)
+def test_last_n_is_what_its_definition_says(log: list[Message], n: int) -> None:
+    reference = Reference(log)
+    groups = reference.groups[: reference.newest(n)]
+    assert seqs(window(LastN(n, user_first=False), log)) == [m.seq for group in groups[::-1] for m in group]
+
+
+@given(LOGS, NUMBERS, SMALL)
+def test_a_window_begins_with_a_user_message_or_says_that_none_is_in_reach(
+    log: list[Message], budget: int, number: int
+) -> None:
+    reference = Reference(log)
+    for policy in (
+        TokenBudget(budget, number),
+        FreshTail(budget, number),
+        Lossless(budget, Compaction(turns=number)),
+        SummaryBuffer(budget, keep=number),
+    ):
+        plain = window(replace(policy, user_first=False), log)
+        result = window(policy, log)
+        there = seqs(result)
+        assert there == seqs(plain)[len(plain.messages) - len(there) :]
+        assert result.over_budget == plain.over_budget
+        if isinstance(policy, TokenBudget):
+            guaranteed = reference.groups[: reference.newest(number)]
+            assert {m.seq for group in guaranteed for m in group} <= set(there)
+        elif isinstance(policy, FreshTail):
+            guaranteed = reference.groups[: reference.tail(number, budget)]
+            assert {m.seq for group in guaranteed for m in group} <= set(there)
+        left_out = [one.why for one in result.omitted if one.why not in (NO_RESULT, UNKNOWN_CALL)]
+        spoken = [m.role for m in result.messages if m.role != "system"]
+        if not there or not left_out:
+            assert result == plain
+        elif spoken[:1] == ["user"]:
+            assert 2 * result.tokens >= plain.tokens
+            assert NO_USER not in "".join(left_out)
+        else:
+            assert result.messages == plain.messages
+            assert left_out == [f"{OVER_BUDGET}, {NO_USER}"]
+
+
+@given(LOGS, NUMBERS, NUMBERS, SMALL, st.booleans())
+def test_a_larger_budget_never_shows_less(
+    log: list[Message], one: int, other: int, turns: int, user_first: bool
+) -> None:
+    less, more = sorted((one, other))
+    for small, large in (
+        (FreshTail(less, turns, user_first=user_first), FreshTail(more, turns, user_first=user_first)),
+        (TokenBudget(less, turns, user_first), TokenBudget(more, turns, user_first)),
+    ):
+        assert set(seqs(window(small, log))) <= set(seqs(window(large, log)))
+
+
+@given(LOGS, NUMBERS, SMALL)
+def test_reading_stops_one_group_behind_the_window(log: list[Message], budget: int, keep: int) -> None:
+    reference = Reference(log)
+    read: list[int] = []
+    result = TokenBudget(budget, keep).select(counting(log, read), len(log), sum(m.tokens for m in log))
+    behind = [
+        group[0].seq for group in reference.groups if group[-1].seq < min(seqs(result), default=len(log) + 1)
+    ]
+    if not reference.broken | reference.orphans:
+        assert min(read, default=1) >= (behind[0] if behind else 1)

@@ -1,0 +1,420 @@
+"""The memory that does nothing: the names and parameters of the real one, and nothing behind them."""
+
+from __future__ import annotations
+
+import asyncio
+import doctest
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from holdfast import (
+    Chat,
+    ChatStats,
+    CompactionResult,
+    Erasure,
+    Extraction,
+    InvalidInput,
+    Job,
+    Memory,
+    Message,
+    Pad,
+    Prompt,
+    Record,
+    Relearning,
+    Run,
+    Spend,
+    Verification,
+    View,
+    Window,
+    WorkResult,
+    acting,
+)
+from holdfast.aio import AsyncChat, AsyncMemory, AsyncPad, AsyncRun
+from holdfast.contract import CAPABILITIES, capabilities
+from holdfast.learning.ranking import Ranking
+from holdfast.prompt.window import LastN, TokenBudget
+from holdfast.providers import null
+from holdfast.providers.null import NullChat, NullMemory, NullPad, NullRun, NullView
+from holdfast.providers.tracing import traced
+from programs import run
+
+PAIRS: list[tuple[type, type]] = [
+    (Memory, NullMemory),
+    (Chat, NullChat),
+    (View, NullView),
+    (Run, NullRun),
+    (Pad, NullPad),
+]
+
+
+def public(kind: type) -> list[str]:
+    return [name for name in dir(kind) if not name.startswith("_")]
+
+
+def twins() -> list[tuple[type, type, str]]:
+    return [(real, null, name) for real, null in PAIRS for name in public(real)]
+
+
+# The two are in step
+
+
+@pytest.mark.parametrize(
+    ("real", "null", "name"), twins(), ids=lambda value: getattr(value, "__name__", value)
+)
+def test_every_public_name_is_there_with_the_same_parameters(real: type, null: type, name: str) -> None:
+    one, other = inspect.getattr_static(real, name), inspect.getattr_static(null, name)
+    assert isinstance(one, property) == isinstance(other, property)
+    assert other.__doc__
+    if not isinstance(one, property):
+        assert inspect.signature(other) == inspect.signature(one)
+
+
+@pytest.mark.parametrize(("real", "null"), PAIRS)
+def test_it_has_no_names_of_its_own(real: type, null: type) -> None:
+    assert public(null) == public(real)
+
+
+def test_it_has_every_capability() -> None:
+    assert capabilities(NullMemory()) == set(CAPABILITIES)
+
+
+def test_it_opens_with_what_a_memory_opens_with(tmp_path: Path) -> None:
+    given = inspect.signature(Memory).parameters
+    assert given.keys() >= {name for name in inspect.signature(NullMemory).parameters if name != "_"}
+    location = tmp_path / "agent.db"
+    with NullMemory(location, tenant="acme", user="ada", agent="coach", durability="normal") as memory:
+        memory.chat("a").append(role="user", content="Berlin")
+        memory.remember("Berlin")
+        assert (memory.scope.tenant, memory.scope.user, memory.scope.agent) == ("acme", "ada", "coach")
+    assert list(tmp_path.iterdir()) == []
+
+
+# What each method gives, whatever was done before
+
+LIST, NONE = list, type(None)
+MEMORY: dict[str, tuple[Callable[[Memory], object], type]] = {
+    "add_constraint": (lambda memory: memory.add_constraint("No runs on Mondays.", by="user"), Record),
+    "at": (lambda memory: memory.at(3), View),
+    "changes": (lambda memory: memory.changes(), LIST),
+    "chat": (lambda memory: memory.chat("a"), Chat),
+    "chats": (lambda memory: memory.chats(archived=None), LIST),
+    "users": (lambda memory: memory.users(), LIST),
+    "clear": (lambda memory: memory.clear(kind="fact"), LIST),
+    "close": (lambda memory: memory.close(), NONE),
+    "consolidate": (lambda memory: memory.consolidate(llm=str), WorkResult),
+    "constraints": (lambda memory: memory.constraints(), LIST),
+    "discard": (lambda memory: memory.discard("rec_1"), Record),
+    "episodes": (lambda memory: memory.episodes("Berlin", limit=3), Ranking),
+    "erase": (lambda memory: memory.erase(chat="a"), Erasure),
+    "erasures": (lambda memory: memory.erasures(), LIST),
+    "extract": (lambda memory: memory.extract("We decided to run in Berlin."), Extraction),
+    "get": (lambda memory: memory.get("profile"), NONE),
+    "jobs": (lambda memory: memory.jobs(), LIST),
+    "on": (lambda memory: memory.on("learned", print)(), NONE),
+    "profile": (lambda memory: memory.profile(), str),
+    "quarantine": (lambda memory: memory.quarantine(), LIST),
+    "rebuild": (lambda memory: memory.rebuild(), int),
+    "recall": (lambda memory: memory.recall("Berlin", limit=3), LIST),
+    "recall_fil": (lambda memory: memory.recall_fil("Berlin"), dict),
+    "records": (lambda memory: memory.records(kind="fact"), LIST),
+    "reflect": (lambda memory: memory.reflect(llm=str), WorkResult),
+    "release": (lambda memory: memory.release("rec_1"), Record),
+    "relearn": (lambda memory: memory.relearn(llm=str), Relearning),
+    "remember": (lambda memory: memory.remember("Runs in Berlin", tags=["sport"]), Record),
+    "remember_fil": (lambda memory: memory.remember_fil([], [], []), LIST),
+    "remove_constraint": (lambda memory: memory.remove_constraint("rec_1", by="user"), Record),
+    "replace": (lambda memory: memory.replace("Berlin", "Runs in Vienna"), Record),
+    "retract": (lambda memory: memory.retract("Berlin", why="moved"), Record),
+    "retry": (lambda memory: memory.retry("job_1"), Job),
+    "rollback": (lambda memory: memory.rollback("profile", 1), LIST),
+    "scoped": (lambda memory: memory.scoped(user="bob"), Memory),
+    "set_profile": (lambda memory: memory.set_profile("A runner.", expected_version=0), Record),
+    "set_soul": (lambda memory: memory.set_soul("A coach."), Record),
+    "soul": (lambda memory: memory.soul(), str),
+    "spend": (lambda memory: memory.spend(), Spend),
+    "undo": (lambda memory: memory.undo(), LIST),
+    "verify": (lambda memory: memory.verify(), Verification),
+    "version": (lambda memory: memory.version(), int),
+    "work": (lambda memory: memory.work(llm=str), WorkResult),
+}
+CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
+    "advance": (lambda chat: chat.advance(), int),
+    "append": (lambda chat: chat.append(role="user", content="Berlin"), Message),
+    "archive": (lambda chat: chat.archive(), NONE),
+    "compact": (lambda chat: chat.compact("full", llm=str), CompactionResult),
+    "crowded": (lambda chat: chat.crowded(100), bool),
+    "end": (lambda chat: chat.end(), LIST),
+    "extract": (lambda chat: chat.extract(), Extraction),
+    "history": (lambda chat: chat.history(3), LIST),
+    "notes": (lambda chat: chat.notes("plan"), LIST),
+    "prompt": (lambda chat: chat.prompt(100, "Berlin?", limit=3), Prompt),
+    "receipts": (lambda chat: chat.receipts(3), LIST),
+    "remember": (lambda chat: chat.remember("Runs in Berlin", messages=1), Record),
+    "rename": (lambda chat: chat.rename("Running"), NONE),
+    "label": (lambda chat: chat.label(channel="telegram"), NONE),
+    "info": (lambda chat: chat.info(), NONE),
+    "review": (lambda chat: chat.review(), str),
+    "run": (lambda chat: chat.run("r"), Run),
+    "same_as": (lambda chat: chat.same_as(chat), bool),
+    "search": (lambda chat: chat.search("Berlin"), LIST),
+    "snapshot": (lambda chat: chat.snapshot(), NONE),
+    "stats": (lambda chat: chat.stats(), ChatStats),
+    "tree": (lambda chat: chat.tree(), LIST),
+    "window": (lambda chat: chat.window(100, tail=3), Window),
+}
+RUN: dict[str, tuple[Callable[[Run], object], type]] = {
+    "end": (lambda run: run.end(), NONE),
+    "notes": (lambda run: run.notes(), LIST),
+    "prompt": (lambda run: run.prompt(100, system="You are a coach."), Prompt),
+    "remember": (lambda run: run.remember("Step two", priority=9), Record),
+    "replace": (lambda run: run.replace("two", "Step three"), Record),
+    "retract": (lambda run: run.retract("three"), Record),
+}
+RAISES = {"describe", "expand", "backup"}  # there is no summary that could be named, and nothing to copy
+MADE_OF_OTHERS = {"tools"}
+
+
+@pytest.mark.parametrize(
+    ("calls", "kind"), [(MEMORY, Memory), (CHAT, Chat), (RUN, Run)], ids=["memory", "chat", "run"]
+)
+def test_every_method_is_tested_here(calls: Mapping[str, object], kind: type) -> None:
+    methods = {name for name in public(kind) if callable(getattr(kind, name))}
+    assert methods - calls.keys() <= RAISES | MADE_OF_OTHERS
+
+
+def test_there_is_nothing_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="nothing to copy"):
+        NullMemory().backup(tmp_path / "copy.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_a_memory_gives_what_an_empty_one_would(name: str) -> None:
+    call, kind = MEMORY[name]
+    given = call(NullMemory(user="ada"))
+    assert isinstance(given, kind)
+    if isinstance(given, list | str | int):
+        assert not given
+
+
+@pytest.mark.parametrize("name", CHAT)
+def test_a_chat_gives_what_an_empty_one_would(name: str) -> None:
+    call, kind = CHAT[name]
+    given = call(NullMemory().chat("a"))
+    assert isinstance(given, kind)
+    if isinstance(given, list | str) or name in ("advance", "crowded"):
+        assert not given
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_run_gives_what_an_empty_one_would(name: str) -> None:
+    call, kind = RUN[name]
+    with NullMemory().chat("a").run() as begun:
+        assert isinstance(call(begun), kind)
+        assert begun.notes() == []
+
+
+def test_what_is_empty_is_as_in_an_empty_memory() -> None:
+    def used(memory: Memory) -> list[object]:
+        chat = memory.chat("a")
+        return [
+            chat.stats(),
+            chat.window(100),
+            chat.window(policy=LastN(3)),
+            chat.window(policy=TokenBudget(50)),
+            chat.prompt(500, "Berlin?", system="You are a coach."),
+            chat.crowded(),
+            memory.recall_fil("Berlin"),
+            memory.spend(),
+        ]
+
+    with Memory(":memory:", user="ada") as real, NullMemory(user="ada") as null:
+        assert used(null) == used(real)
+
+
+def test_a_prompt_is_the_system_text_and_nothing_else() -> None:
+    memory = NullMemory()
+    memory.set_profile("A runner.")
+    chat = memory.chat("a")
+    chat.append(role="user", content="Hello.")
+    prompt = chat.prompt(1_000, "Hello?", system="You are a coach.")
+    assert (prompt.system, prompt.messages, prompt.hits) == ("You are a coach.", [], ())
+    assert prompt.tokens["free"] == 1_000 - prompt.tokens["system"]
+
+
+def test_the_example_is_true() -> None:
+    assert doctest.testmod(null) == (0, 3)
+
+
+# Messages and records
+
+
+def test_messages_come_back_as_if_stored() -> None:
+    chat = NullMemory().chat("a")
+    asked, answered = chat.append(
+        [{"role": "user", "content": "Which race?"}, Message("assistant", "Berlin.", id="m2")]
+    )
+    assert [asked.seq, answered.seq] == [1, 2]
+    assert (asked.content, answered.content, answered.id) == ("Which race?", "Berlin.", "m2")
+    assert asked.tokens > 0
+    assert asked.id
+    assert asked.at is not None
+    assert chat.append([]) == []
+    assert chat.history() == []
+
+
+def test_what_is_no_message_is_an_error() -> None:
+    chat = NullMemory().chat("a")
+    with pytest.raises(InvalidInput):
+        chat.append(role="user", content=" ")
+    with pytest.raises(InvalidInput):
+        chat.append([{"role": "nobody", "content": "x"}])
+    with pytest.raises(InvalidInput):
+        NullMemory().chat("")
+
+
+def test_a_record_says_what_it_would_have_been() -> None:
+    memory = NullMemory(user="ada", agent="coach")
+    until = datetime(2027, 1, 1, tzinfo=UTC)
+    record = memory.remember(
+        "Runs in Berlin", "insight", tags=["sport"], until=until, by="user", chat="a", messages=3
+    )
+    assert (record.kind, record.text, record.version) == ("insight", "Runs in Berlin", 0)
+    assert (record.tags, record.until, record.by) == (("sport",), until, "user")
+    assert (record.chat, record.messages, record.agent) == ("a", (3, 3), "coach")
+    assert memory.retract("rec_1").retracted
+    texts = [(one.kind, one.text) for one in memory.remember_fil(["a"], lessons=["b", "c"])]
+    assert texts == [("finding", "a"), ("lesson", "b"), ("lesson", "c")]
+    note = memory.chat("a").run("r").remember("Step two")
+    assert (note.kind, note.target, note.run, note.chat) == ("note", "run", "r", "a")
+
+
+def test_it_acts_for_those_whom_acting_names() -> None:
+    memory = NullMemory()
+    with acting(user="bob", agent="coach", chat="a", source="user"):
+        assert memory.scope.user == "bob"
+        assert memory.chat().id == "a"
+        assert memory.remember("x").by == "user"
+    assert memory.scoped(user="eve").chat("b").same_as(memory.scoped(user="eve").chat("b"))
+
+
+def test_its_tools_are_not_for_a_chat_of_another_user() -> None:
+    chat = NullMemory(user="bob").chat("a")
+    with pytest.raises(InvalidInput, match="another user"):
+        NullMemory(user="ada").tools(chat)
+
+
+def test_its_tools_work_and_find_nothing() -> None:
+    memory = NullMemory()
+    tools = {tool.name: tool for tool in memory.tools(memory.chat("a"))}
+    assert tools["recall"]({"query": "Berlin"}).ok
+    assert tools["remember"]({"text": "Runs in Berlin"}).ok
+    assert not tools["expand"]({"id": "rec_1"}).ok
+
+
+def test_a_pad_forgets() -> None:
+    for pad in (NullMemory().pad, NullMemory().chat("a").pad, NullMemory().chat("a").run().pad):
+        pad["week"] = "1"
+        pad["temp:key"] = "secret"
+        assert (len(pad), list(pad), pad.get("week"), "week" in pad) == (0, [], None, False)
+        assert (pad.list(), pad.search("1"), pad.stored()) == ([], {}, {})
+        pad.clear()
+        with pytest.raises(KeyError):
+            del pad["week"]
+
+
+@pytest.mark.parametrize("name", ["describe", "expand"])
+def test_no_summary_has_the_id(name: str) -> None:
+    with pytest.raises(InvalidInput, match="no such summary"):
+        getattr(NullMemory().chat("a"), name)("sum_1")
+
+
+def test_it_can_be_used_after_it_was_closed() -> None:
+    memory = NullMemory()
+    memory.close()
+    memory.close()
+    assert memory.recall("Berlin") == []
+
+
+# Awaited
+
+
+def test_what_is_awaited_is_the_same() -> None:
+    async def use() -> None:
+        async with NullMemory(user="ada").aio as memory:
+            chat = memory.chat("a")
+            stored = await chat.append(role="user", content="Berlin")
+            assert stored.seq == 1
+            assert await chat.history() == []
+            assert (await chat.compact(llm=str.upper)).noop
+            assert await memory.recall("Berlin") == []
+            assert await (await memory.at(3)).recall("Berlin") == []
+            assert (await memory.remember("x")).text == "x"
+            assert memory.scoped(user="bob").scope.user == "bob"
+            await memory.pad.set("week", "1")
+            assert await memory.pad.get("week") is None
+            assert chat.same_as(chat)
+            memory.on("learned", print)()
+            async with chat.run() as begun:
+                assert begun.chat.id == "a"
+                assert (await begun.remember("Step two")).kind == "note"
+                await begun.pad.clear()
+            assert memory.name == "null"
+            (recall,) = memory.tools(chat, allow=["recall"])
+            assert recall.name == "recall"
+            assert (await recall({"query": "Berlin"})).ok
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        (AsyncMemory, lambda: NullMemory().aio),
+        (AsyncChat, lambda: NullMemory().aio.chat("a")),
+        (AsyncPad, lambda: NullMemory().aio.pad),
+        (AsyncRun, lambda: NullMemory().aio.chat("a").run()),
+    ],
+)
+def test_awaited_it_has_the_types_of_a_memory(kind: type, make: Callable[[], object]) -> None:
+    assert isinstance(make(), kind)
+
+
+# What it costs
+
+USE = """
+import json, sys, threading
+from holdfast.providers.null import NullMemory
+with NullMemory("agent.db", user="ada") as memory:
+    chat = memory.chat("a")
+    chat.append(role="user", content="Berlin")
+    chat.prompt(query="Berlin?"), memory.recall("Berlin"), memory.remember("Berlin"), memory.pad.get("week")
+    memory.work(), chat.end(), chat.compact(), memory.changes()
+heads = {name.split(".")[0] for name in sys.modules}
+print(json.dumps([sorted(heads), threading.active_count()]))
+"""
+HEAVY = {"numpy", "asyncio", "Stemmer", "pydantic_ai", "openai", "psycopg", "typer", "ssl"}
+
+
+def test_it_loads_nothing_heavy_and_opens_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    heads, threads = json.loads(run(USE))
+    assert HEAVY.isdisjoint(heads)
+    assert threads == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_traced_it_can_be_awaited_as_well() -> None:
+    memory = traced(NullMemory(), on_event=lambda _: None)
+
+    async def said() -> int:
+        chat = memory.aio.chat("monday")
+        await chat.append(role="user", content="Hello.")
+        return len(await chat.history())
+
+    assert asyncio.run(said()) == 0

@@ -1,0 +1,136 @@
+"""Erasures that come between what a write reads and what it writes: it begins again, and what it reports is there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import programs
+from holdfast import Memory, Record
+from holdfast.dedup import merge
+from holdfast.records import draft
+from holdfast.store import learned_texts
+from holdfast.tools import files as tree
+from holdfast.tools.file_paths import Refused
+from holdfast.tools.files import Files
+
+
+class Gap:
+    """Stop the first call of a function when it has its answer, until something else is done."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._reached, self._passed = threading.Event(), threading.Event()
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        answer = self._function(*given, **named)
+        if not self._reached.is_set():
+            self._reached.set()
+            assert self._passed.wait(60)
+        return answer
+
+    def during(self, work: Callable[[], Any], between: Callable[[], object]) -> Any:
+        """Do some work, and something else in the gap."""
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(work)
+            assert self._reached.wait(60)
+            try:
+                between()
+            finally:
+                self._passed.set()
+            return done.result()
+
+
+def there(memory: Memory) -> list[Record]:
+    assert memory.verify().ok
+    return memory.records()
+
+
+@pytest.mark.parametrize("text", ["The user resides in Berlin.", "User has moved to Lisbon"])
+def test_what_a_text_repeats_or_replaces_is_erased(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    first = memory.remember("User lives in Berlin")
+    gap = Gap(merge.classify)
+    monkeypatch.setattr(merge, "classify", gap)
+    stored = gap.during(lambda: memory.remember(text), lambda: memory.erase(record=first.id))
+    assert (stored.action, stored.text) == ("add", text)
+    assert there(memory) == [stored]
+
+
+def test_what_was_learned_before_is_erased(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def learn() -> Record:
+        return memory.remember("The build needs pnpm", "finding", source="GOAL:build", by="reflect")
+
+    first = learn()
+    assert learn() == first
+    gap = Gap(learned_texts.find)
+    monkeypatch.setattr(learned_texts, "find", gap)
+    stored = gap.during(learn, lambda: memory.erase(record=first.id))
+    assert stored.id != first.id
+    assert there(memory) == [stored]
+
+
+def test_a_text_that_is_learned_twice_at_once_is_one(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def learn() -> Record:
+        return memory.remember("The build needs pnpm", "finding", source="GOAL:build", by="reflect")
+
+    gap = Gap(learned_texts.find)
+    monkeypatch.setattr(learned_texts, "find", gap)
+    stored = gap.during(learn, learn)
+    assert there(memory) == [stored]
+
+
+def test_a_file_that_is_edited_is_erased(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Files(memory)
+    files.create("/memories/a.md", "one")
+    (record,) = memory.records(kind="file")
+    gap = Gap(draft.scan)
+    monkeypatch.setattr(tree, "scan", gap)
+    with pytest.raises(Refused, match="does not exist"):
+        gap.during(
+            lambda: files.str_replace("/memories/a.md", "one", "two"), lambda: memory.erase(record=record.id)
+        )
+    assert there(memory) == []
+
+
+# Processes: what is reported as stored is there, unless it was erased since
+
+BOTH = """
+import sys
+from holdfast import InvalidInput, Memory, Unavailable
+memory = Memory(sys.argv[1], user="ada")
+memory.version()
+print("ready", flush=True)
+input()
+cities = ["Berlin", "Lisbon", "Rome", "Oslo"]
+for n in range(30):
+    before = len(memory.erasures())
+    if sys.argv[2] == "erase":
+        for record in memory.records():
+            try:
+                memory.erase(record=record.id)
+            except (InvalidInput, Unavailable):
+                pass
+        continue
+    one = memory.remember(f"User lives in {cities[n % 4]}")
+    other = memory.remember("The build needs pnpm", "finding", source="GOAL:build", by="reflect")
+    there = {change.id for change in memory.changes()}
+    if len(memory.erasures()) == before and not {one.id, other.id} <= there:
+        print("reported, and not there")
+memory.close()
+"""
+
+
+@pytest.mark.slow
+def test_writers_beside_erasures_report_only_what_is_there(shared_location: str) -> None:
+    Memory(shared_location, user="ada").close()
+    said = programs.run_together(BOTH, [(shared_location, role) for role in ("write", "write", "erase")])
+    assert [line for output in said for line in output.splitlines() if line != "ready"] == []
+    with Memory(shared_location, user="ada") as memory:
+        memory.erase(record=memory.remember("Removes what an interrupted one has left", "finding").id)
+        assert memory.verify().ok

@@ -1,0 +1,327 @@
+"""Credentials in messages: stored as they were said, masked wherever others are shown them, shown to those who ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting
+from holdfast.io.export import export_chats
+from holdfast.safety import masking
+from holdfast.safety.masking import mask, mask_values
+from holdfast.testing.fake import FakeProvider
+from holdfast.tools.actions import Actions
+from holdfast.types import Hit
+
+KEY = "AKIAQ3EGRGB2M4XPIX5T"
+SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
+MASKED = "The deploy user of the staging cluster has the key [redacted: AWS access key], please use it."
+QUERY = "deploy user of the staging cluster"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq9Zk3vQ1\nx8T0aYd4Wm2LrC5nEoP6sUjHf\n-----END RSA PRIVATE KEY-----"
+
+
+def written(*shown: object) -> str:
+    return json.dumps([repr(one) for one in shown])
+
+
+def told(memory: Memory, text: str = SAID) -> None:
+    memory.chat("monday").append(role="user", content=text)
+
+
+def test_what_was_said_is_stored_and_given_back_as_it_was(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    payload = {"role": "user", "content": SAID, "extra": KEY}
+    chat.append(payload)
+    (message,) = chat.history()
+    assert (message.content, message.raw, message.flags) == (SAID, payload, ("secret",))
+    assert chat.window().messages == (message,)
+    assert chat.prompt().messages[-1]["content"] == SAID, "the chat itself said it"
+    chat.append([{"role": "assistant", "content": f"Line {n} of the log. " * 40} for n in range(30)])
+    chat.compact("full", budget=1_000)
+    leaf = next(one for one in chat.tree() if one.first == 1 and not one.depth)
+    assert chat.expand(leaf.id).messages[0] == message
+
+
+SHOWN: dict[str, Callable[[Memory], object]] = {
+    "recall": lambda memory: memory.recall(QUERY),
+    "search": lambda memory: memory.chat("monday").search(QUERY),
+    "awaited": lambda memory: asyncio.run(recalled(memory)),
+    "at": lambda memory: memory.at(memory.remember("The shop opens at nine.").version).recall(QUERY),
+    "another chat": lambda memory: memory.chat("tuesday").prompt(query=QUERY),
+    "a run": lambda memory: memory.chat("tuesday").run().prompt(query=QUERY),
+    "the tool": lambda memory: [
+        tool({"query": QUERY}).text for tool in memory.tools() if tool.name == "recall"
+    ],
+    "expand": lambda memory: Actions(memory).expand("monday#1"),
+    "sessions": lambda memory: Actions(memory).search_sessions(),
+    "a session": lambda memory: Actions(memory).search_sessions(session="monday"),
+    "sessions about": lambda memory: Actions(memory).search_sessions(QUERY),
+    "within a session": lambda memory: Actions(memory).search_sessions(QUERY, "monday"),
+    "titles": lambda memory: memory.chats(),
+    "review": lambda memory: memory.chat("monday").review(),
+}
+
+
+async def recalled(memory: Memory) -> list[Hit]:
+    return await memory.aio.recall(QUERY)
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_others_are_shown_what_it_is_in_its_place(memory: Memory, shown: str) -> None:
+    told(memory)
+    seen = written(SHOWN[shown](memory))
+    assert KEY not in seen
+    assert KEY[:12] not in seen
+    assert "staging" in seen or shown == "review"
+
+
+def test_the_program_may_ask_to_see_it(memory: Memory) -> None:
+    told(memory)
+    assert [hit.text for hit in memory.recall(QUERY)] == [MASKED]
+    assert [hit.text for hit in memory.recall(QUERY, secrets="show")] == [SAID]
+    assert [hit.text for hit in memory.chat("monday").search(QUERY, secrets="show")] == [SAID]
+    for prompt in (memory.chat("tuesday").prompt, memory.chat("tuesday").run().prompt):
+        assert SAID in str(prompt(query=QUERY, secrets="show").messages)
+        assert SAID not in str(prompt(query=QUERY).messages)
+
+
+@pytest.mark.parametrize("secrets", ["", "hide", None, True])
+def test_another_wish_is_refused(memory: Memory, secrets: object) -> None:
+    with pytest.raises(InvalidInput, match="show"):
+        memory.recall(QUERY, secrets=secrets)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="show"):
+        memory.chat("monday").prompt(secrets=secrets)  # type: ignore[arg-type]
+
+
+def test_no_tool_has_an_argument_to_see_it(memory: Memory) -> None:
+    for style in ("many", "single"):
+        for tool in memory.tools("monday", style=style):
+            assert "secrets" not in json.dumps(dict(tool.parameters))
+            assert not tool({"action": "recall", "query": QUERY, "secrets": "show"}).ok
+
+
+def test_a_snippet_does_not_cut_one_in_half(memory: Memory) -> None:
+    """Wherever the part that is shown begins and ends, no half of a key is in it."""
+    for shift in range(380, 520, 7):
+        chat = memory.chat(f"chat {shift}")
+        chat.append(role="user", content=f"quokka{shift} {'x ' * (shift // 2)} key {KEY} {'y ' * 400}")
+        (hit,) = chat.search(f"quokka{shift}")
+        (item,) = (item for item in Actions(memory).recall(f"quokka{shift}").hits if item.session == chat.id)
+        prompt = memory.chat("elsewhere").prompt(2_000, query=f"quokka{shift}")
+        for seen in (hit.text, item.text, str(prompt.messages)):
+            assert KEY[:6] not in seen
+            assert KEY[-6:] not in seen
+
+
+def test_a_key_of_several_lines_is_one(memory: Memory) -> None:
+    told(memory, f"The deploy user of the staging cluster:\n{PEM}\nThat is all.")
+    for seen in (memory.recall(QUERY), memory.chat("tuesday").prompt(query=QUERY).messages):
+        assert "MIIEpAIB" not in written(seen)
+        assert "sUjHf" not in written(seen)
+
+
+CALLS: dict[str, dict[str, object] | str] = {
+    "a key": {"command": f"export AWS_ACCESS_KEY_ID={KEY}"},
+    "a password by its name": {"host": "db", "password": "kX9!vbq2Lm"},
+    "one within another": {"env": [{"name": "x", "token": "q8Zr4tYw2LpX9cVb"}]},
+    "text": f'{{"command": "{KEY}',
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_one_in_the_arguments_of_a_call_is_flagged_and_masked(memory: Memory, call: str) -> None:
+    chat, arguments = memory.chat("monday"), CALLS[call]
+    said = Message("assistant", "", calls=(ToolCall("c1", "run", arguments),))
+    stored = chat.append(said)
+    assert stored.flags == ("secret",)
+    assert chat.history()[0].calls[0].arguments == arguments
+    secret = next(one for one in (KEY, "kX9!vbq2Lm", "q8Zr4tYw2LpX9cVb") if one in str(arguments))
+    for seen in (
+        Actions(memory).expand("monday#1"),
+        Actions(memory).search_sessions(session="monday"),
+        chat.review(),
+    ):
+        assert secret not in written(seen)
+        assert "run" in written(seen)
+
+
+def test_a_call_without_one_is_not_flagged(memory: Memory) -> None:
+    said = Message(
+        "assistant", "", calls=(ToolCall("c1", "run", {"command": "ls", "tokens": 12, "key": "name"}),)
+    )
+    assert memory.chat("monday").append(said).flags == ()
+
+
+def test_one_in_a_call_is_in_no_summary(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    for n in range(12):
+        command = f"echo {'a' * (n * 3)} && export AWS_ACCESS_KEY_ID={KEY} && ./deploy --stage {n}" * 3
+        chat.append(Message("assistant", "", calls=(ToolCall(f"c{n}", "run", {"command": command}),)))
+        chat.append(Message("tool", f"Deployed stage {n} to Frankfurt. " * 40, call_id=f"c{n}"))
+        chat.append(role="user", content=f"Now deploy stage {n + 1} of the shop. " * 20)
+    chat.compact("full", budget=1_000)
+    assert chat.tree()
+    assert KEY[:10] not in written(chat.tree(), chat.review())
+
+
+def test_one_in_a_name_is_masked(memory: Memory) -> None:
+    chat = memory.chat("monday")
+    chat.append(Message("user", "The deploy user of the staging cluster.", name=f"key {KEY}"))
+    assert chat.history()[0].name == f"key {KEY}"
+    for seen in (
+        memory.recall(QUERY),
+        memory.chat("tuesday").prompt(query=QUERY),
+        Actions(memory).expand("monday#1"),
+    ):
+        assert KEY not in written(seen)
+
+
+def test_a_summary_of_a_model_that_repeats_one_is_masked(memory: Memory) -> None:
+    told(memory)
+    chat = memory.chat("monday")
+    chat.append([{"role": "assistant", "content": f"Line {n} of the log. " * 40} for n in range(30)])
+    chat.compact("full", budget=1_000, llm=lambda _: f"The staging cluster was deployed.\n{SAID}")
+    assert KEY not in written(chat.prompt(2_000).messages, memory.recall(QUERY, sources=["summary"]))
+
+
+def test_a_title_and_a_reason_are_kept_without_it(memory: Memory) -> None:
+    told(memory)
+    chat = memory.chat("monday")
+    assert KEY not in written(memory.chats())
+    chat.rename(f"Key {KEY}")
+    assert [info.title for info in memory.chats()] == ["Key [redacted: AWS access key]"]
+    record = memory.remember("The shop opens at nine")
+    memory.retract(record.id, why=f"it was said beside {KEY}")
+    assert memory.changes(limit=1)[0].why == "it was said beside [redacted: AWS access key]"
+
+
+IDS: dict[str, Callable[[Memory], object]] = {
+    "a chat": lambda memory: memory.chat(KEY),
+    "a chat that something was learned in": lambda memory: memory.remember(
+        "The shop opens at nine", chat=KEY
+    ),
+    "a run": lambda memory: memory.chat("monday").run(KEY),
+    "an agent": lambda memory: memory.scoped(agent=KEY),
+    "an agent from the start": lambda _: Memory(":memory:", agent=KEY),
+    "who acts": lambda _: acting(agent=KEY).__enter__(),
+    "an awaited chat": lambda memory: memory.aio.chat(KEY),
+}
+
+
+@pytest.mark.parametrize("what", IDS)
+def test_one_that_is_to_be_an_id_is_refused_and_not_repeated(memory: Memory, what: str) -> None:
+    with pytest.raises(InvalidInput, match="credential") as refused:
+        IDS[what](memory)
+    assert KEY not in repr(refused.value) + str(refused.value)
+
+
+def test_a_chat_of_before_stays_in_reach(memory: Memory) -> None:
+    told(memory)
+    database, space = memory._open.database, memory.scope.space
+    with database.writing() as tx:
+        for table in ("messages", "sessions"):
+            tx.all(
+                f"UPDATE {table} SET chat = :key WHERE space = :space RETURNING chat", key=KEY, space=space
+            )
+    chat = memory.chat(KEY)
+    chat.append(role="user", content="Hello again.")
+    assert len(chat.history()) == 2
+    memory.erase(chat=KEY)
+
+
+ERRORS: dict[str, Callable[[Memory], object]] = {
+    "no such record": lambda memory: memory.retract(f"the key {KEY}"),
+    "no such record, cut": lambda memory: memory.retract(f"{'x' * 45} {KEY}"),
+    "control characters": lambda memory: memory.pad.__setitem__(f"{'x' * 30} {KEY}\n", "x"),
+    "no such job": lambda memory: memory.retry(KEY),
+    "no such kind": lambda memory: memory.records(kind=KEY),
+    "no such summary": lambda memory: memory.chat("monday").expand(KEY),
+    "no cursor": lambda memory: memory.remember("x", messages=KEY),  # type: ignore[arg-type]
+    "no such event": lambda memory: memory.on(KEY, print),
+    "no such record in quarantine": lambda memory: memory.release(KEY),
+    "a pad": lambda memory: memory.pad.__setitem__("week", SAID),
+}
+
+
+@pytest.mark.parametrize("what", ERRORS)
+def test_no_error_repeats_one(memory: Memory, what: str) -> None:
+    with pytest.raises((InvalidInput, Denied)) as refused:
+        ERRORS[what](memory)
+    assert KEY[:10] not in repr(refused.value) + str(refused.value)
+
+
+def test_no_tool_repeats_one_in_its_error(memory: Memory) -> None:
+    for tool in memory.tools("monday"):
+        for arguments in (
+            {"id": KEY},
+            {"id": f"{KEY}#1"},
+            {"query": "x", "kind": KEY},
+            {KEY: 1},
+            {"session": KEY},
+        ):
+            assert KEY[:10] not in tool(arguments).text
+
+
+def test_what_a_provider_of_another_kind_holds_is_masked_as_well() -> None:
+    provider = FakeProvider()
+    provider.chat("monday").append([Message("user", SAID)])
+    actions = Actions(provider)
+    for seen in (actions.recall(QUERY), actions.expand("monday#1"), actions.search_sessions(QUERY)):
+        assert "staging" in written(seen)
+        assert KEY not in written(seen)
+
+
+def test_an_export_has_every_word(memory: Memory) -> None:
+    told(memory)
+    exported = StringIO()
+    export_chats(memory, exported)
+    assert SAID in exported.getvalue()
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_masking_twice_changes_nothing(before: str, after: str) -> None:
+    once = mask(f"{before} {KEY} {after}")
+    assert KEY not in once
+    assert mask(once) == once
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_values_without_one_stay_as_they_are_and_keep_their_shape(value: object) -> None:
+    masked = mask_values(value)
+    if "redacted" not in repr(masked):
+        assert masked == value
+
+
+def test_hits_that_were_not_flagged_are_not_looked_at(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.chat("monday").append(
+        [{"role": "user", "content": f"The quokka {n} ate leaves."} for n in range(50)]
+    )
+    looked: list[str] = []
+    real = masking._find
+
+    def find(text: str) -> list[Finding]:
+        looked.append(text)
+        return real(text)
+
+    monkeypatch.setattr(masking, "_find", find)
+    assert len(memory.recall("quokka", limit=50)) == 50
+    assert looked == []
+    told(memory)
+    assert asdict(memory.recall(QUERY, limit=50)[0])["text"] == MASKED
+    assert set(looked) <= {SAID, MASKED}

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.search import columns
+from holdfast.search.columns import PAUSE, Turns
+from holdfast.search.query import parse
+from holdfast.search.segment import Document, Segment, build
+from recall_corpora import Said, conversations
+
+MINUTE = 60_000_000
+
+
+def documents(said: list[Said], first: int = 1) -> list[Document]:
+    return [
+        Document(number, one.chat, "", one.role, one.name or "", one.minutes * MINUTE, one.text)
+        for number, one in enumerate(said, first)
+    ]
+
+
+def parts(docs: list[Document], cuts: list[int]) -> list[Segment]:
+    """Cut documents into segments of given sizes, over and over."""
+    segments: list[Segment] = []
+    start = 0
+    while start < len(docs):
+        size = cuts[len(segments) % len(cuts)]
+        segments.append(build(docs[start : start + size]))
+        start += size
+    return segments
+
+
+def extended(segments: list[Segment]) -> Turns:
+    grown = Turns()
+    for segment in segments:
+        grown.extend(segment)
+    return grown
+
+
+def added(docs: list[Document], cuts: list[int]) -> Turns:
+    """Add documents partly in segments and partly one by one."""
+    grown = Turns()
+    for segment in parts(docs, cuts):
+        if segment.count % 3 == 0:
+            grown.extend(segment)
+            continue
+        for n, doc in enumerate(docs[segment.first - 1 : segment.last]):
+            grown.add(doc, int(segment.words[n]), bool(segment.tells_time[n]))
+    return grown
+
+
+def blocks(grown: Turns) -> dict[int, list[int]]:
+    """Give the documents of each block, whatever its number, by the first of them."""
+    members: dict[int, list[int]] = {}
+    for doc in range(1, grown.last + 1):
+        members.setdefault(int(grown.block[doc]), []).append(doc)
+    return {docs[0]: docs for docs in members.values()}
+
+
+def chain(minutes: list[float]) -> Turns:
+    """Extend by one document after the other, all of one chat."""
+    docs = [Document(n, "a", "", "user", "", round(m * MINUTE), "x") for n, m in enumerate(minutes, 1)]
+    return added(docs, [1])
+
+
+@pytest.mark.parametrize("grow", [lambda docs, cuts: extended(parts(docs, cuts)), added])
+@settings(max_examples=60, deadline=None)
+@given(
+    said=conversations(60),
+    cuts=st.lists(st.integers(1, 12), min_size=1, max_size=12),
+    block=st.integers(1, 10),
+)
+def test_extending_bit_by_bit_equals_extending_at_once(
+    grow: Callable[[list[Document], list[int]], Turns], said: list[Said], cuts: list[int], block: int
+) -> None:
+    docs = documents(said)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "BLOCK", block)
+        once, grown = extended([build(docs)]), grow(docs, cuts)
+    for name in ("words", "at", "chat", "actor", "tells_time", "previous", "next", "run"):
+        size = once.last + 1
+        assert np.array_equal(getattr(once, name)[:size], getattr(grown, name)[:size]), name
+    assert (once.last, once.total_words, once.chats) == (grown.last, grown.total_words, grown.chats)
+    assert (once.actors, once.names, once.blocks) == (grown.actors, grown.names, grown.blocks)
+    assert blocks(once) == blocks(grown)
+    assert sorted(once.block_words) == sorted(grown.block_words)
+
+
+@settings(max_examples=100, deadline=None)
+@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 10))
+def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: list[int], block: int) -> None:
+    docs = documents(said)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "BLOCK", block)
+        grown = added(docs, cuts)
+    newest: dict[str, Document] = {}
+    run: dict[int, int] = {0: -1}
+    beginning: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
+    for doc in docs:
+        before = newest.get(doc.chat)
+        joined = before.number if before and abs(doc.at - before.at) <= PAUSE else 0
+        assert grown.previous[doc.number] == joined
+        assert not joined or grown.next[joined] == doc.number
+        run[doc.number] = run[joined] + 1
+        fresh = run[doc.number] % block == 0
+        beginning[doc.number] = doc.number if fresh else beginning[joined]
+        members.setdefault(beginning[doc.number], []).append(doc.number)
+        newest[doc.chat] = doc
+    assert [int(n) for n in grown.run[1 : len(docs) + 1]] == [run[doc.number] for doc in docs]
+    assert int((grown.next[: grown.last + 1] > 0).sum()) == int((grown.previous[: grown.last + 1] > 0).sum())
+    assert blocks(grown) == members
+    for start, numbers in members.items():
+        assert grown.block_words[grown.block[start]] == int(grown.words[numbers].sum())
+
+
+def test_place_0_stands_for_no_document() -> None:
+    grown = chain([0, 1, 1000, 1001])
+    assert (grown.previous[0], grown.next[0], grown.words[0]) == (0, 0, 0)
+
+
+def test_a_pause_of_exactly_six_hours_does_not_part() -> None:
+    assert list(chain([0, 360]).previous[1:3]) == [0, 1]
+
+
+def test_a_longer_pause_parts() -> None:
+    grown = chain([0, 360.001])
+    assert list(grown.previous[1:3]) == [0, 0]
+    assert grown.blocks == 2
+
+
+def test_a_clock_that_goes_back_far_parts() -> None:
+    assert chain([1000, 0]).blocks == 2
+
+
+def test_a_chat_without_pauses_is_cut_into_blocks_of_128() -> None:
+    grown = chain([n / 10 for n in range(300)])
+    assert [len(docs) for docs in blocks(grown).values()] == [128, 128, 44]
+    assert grown.previous[129] == 128
+
+
+def test_chats_that_alternate_do_not_part_each_other() -> None:
+    docs = [Document(n, "ab"[n % 2], "", "user", "", n, "x") for n in range(1, 7)]
+    assert list(extended([build(docs)]).previous[1:7]) == [0, 0, 1, 2, 3, 4]
+
+
+def test_chats_of_two_agents_under_one_id_are_not_joined() -> None:
+    docs = [Document(n, "a", agent, "user", "", n, "x") for n, agent in enumerate(["x", "y", "x"], 1)]
+    assert list(extended([build(docs)]).previous[1:4]) == [0, 0, 1]
+
+
+def test_the_times_at_both_ends_of_the_calendar_do_not_overflow() -> None:
+    ends = [-62_135_596_800_000_000, 253_402_300_799_999_999]
+    docs = [Document(n, "a", "", "user", "", at, "x") for n, at in enumerate(ends, 1)]
+    assert extended([build(docs)]).blocks == 2
+
+
+@pytest.mark.parametrize("name", ["Ada", "Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
+@pytest.mark.parametrize("written", [str, str.lower, str.upper])
+def test_a_speaker_is_known_by_every_way_to_write_the_name(name: str, written: type[str]) -> None:
+    grown = extended([build([Document(1, "a", "", "user", name, 0, "x")])])
+    assert any(word.term in grown.names for word in parse(f"did {written(name)} swim?").words)
+
+
+@pytest.mark.parametrize("role", ["tool", "system", "developer"])
+def test_the_name_of_what_is_no_person_is_no_speaker(role: str) -> None:
+    assert extended([build([Document(1, "a", "", role, "search", 0, "x")])]).names == {}

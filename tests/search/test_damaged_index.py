@@ -1,0 +1,492 @@
+"""A damaged index is noticed and made again from the log; what it says is never served."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pytest
+
+from holdfast import Memory
+from holdfast.errors import Unavailable
+from holdfast.search import index
+from holdfast.search import segment as segments
+from holdfast.search.segment import Segment
+from holdfast.store import segments as stored
+from holdfast.store.database import Connection, Database
+from holdfast.store.sqlite import SQLite
+from recall_corpora import Said, ask, ask_all, forget, found, start_python, tell
+
+pytest_plugins = ["recall_fixtures"]
+
+SAID = [Said(f"chat{n // 4 % 4}", f"word{n} berlin {'marathon ' * (n % 3)}", minutes=n) for n in range(60)]
+QUERIES = ("berlin", "word7 marathon", "word59", "word0 word30")
+Damage = Callable[[Connection, str], object]
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "LARGEST", 16)
+
+
+@pytest.fixture
+def indexed(space: Memory) -> Memory:
+    """Store messages with an index of several segments, and let go of what this process holds of it."""
+    for start in range(0, len(SAID), 8):
+        tell(space, SAID[start : start + 8])
+        space.recall("berlin")
+    assert len(stored.load(space._open.database, space.scope.space, segments.VERSION, 0)) >= 4
+    return space
+
+
+def damage(memory: Memory, change: Damage) -> None:
+    with memory._open.database.writing() as tx:
+        change(tx, memory.scope.space)
+
+
+def rows(tx: Connection, space: str) -> list[stored.Stored]:
+    found = tx.all(
+        "SELECT first, last, version, checksum, body FROM segments WHERE space = :space ORDER BY first",
+        space=space,
+    )
+    return [stored.Stored(*row) for row in found]
+
+
+def put(tx: Connection, space: str, row: stored.Stored) -> None:
+    tx.all("DELETE FROM segments WHERE space = :space AND first = :first", space=space, first=row.first)
+    tx.all(
+        "INSERT INTO segments (space, first, last, version, checksum, body) "
+        "VALUES (:space, :first, :last, :version, :checksum, :body)",
+        space=space,
+        **row._asdict(),
+    )
+
+
+def in_row(place: int, change: Callable[[stored.Stored], stored.Stored]) -> Damage:
+    def apply(tx: Connection, space: str) -> None:
+        put(tx, space, change(rows(tx, space)[place]))
+
+    return apply
+
+
+def flipped(at: int) -> Callable[[stored.Stored], stored.Stored]:
+    def change(row: stored.Stored) -> stored.Stored:
+        body = bytearray(row.body)
+        body[at] ^= 64
+        return row._replace(body=bytes(body))
+
+    return change
+
+
+def forged(change: Callable[[Segment], Segment]) -> Callable[[stored.Stored], stored.Stored]:
+    """Change a segment and give it the right checksum."""
+
+    def apply(row: stored.Stored) -> stored.Stored:
+        body = change(Segment.decode(row.body)).encode()
+        return row._replace(body=body, checksum=segments.checksum(body))
+
+    return apply
+
+
+def longer(segment: Segment) -> Segment:
+    """Let a segment claim documents that the log does not have."""
+    more = 1000
+    return replace(
+        segment,
+        words=np.pad(segment.words, (0, more)),
+        at=np.pad(segment.at, (0, more)),
+        chat=np.pad(segment.chat, (0, more)),
+        actor=np.pad(segment.actor, (0, more)),
+        tells_time=np.pad(segment.tells_time, (0, more)),
+    )
+
+
+def remove(place: int) -> Damage:
+    def apply(tx: Connection, space: str) -> None:
+        first = rows(tx, space)[place].first
+        tx.all("DELETE FROM segments WHERE space = :space AND first = :first", space=space, first=first)
+
+    return apply
+
+
+def insert(first: int, last: int) -> Damage:
+    """Add a row beside the others, with a sound body of other documents."""
+
+    def apply(tx: Connection, space: str) -> None:
+        put(tx, space, rows(tx, space)[0]._replace(first=first, last=last))
+
+    return apply
+
+
+def remove_all(tx: Connection, space: str) -> None:
+    tx.all("DELETE FROM segments WHERE space = :space", space=space)
+
+
+NOTICED: dict[str, Damage] = {
+    "first byte": in_row(0, flipped(0)),
+    "size of the header": in_row(1, flipped(9)),
+    "a byte of the header": in_row(1, flipped(30)),
+    "a byte of the postings": in_row(1, flipped(-40)),
+    "last byte": in_row(-1, flipped(-1)),
+    "truncated": in_row(1, lambda row: row._replace(body=row.body[:-7])),
+    "truncated to the magic": in_row(1, lambda row: row._replace(body=row.body[:8])),
+    "empty": in_row(1, lambda row: row._replace(body=b"")),
+    "something behind it": in_row(1, lambda row: row._replace(body=row.body + b"\x00" * 8)),
+    "zeros": in_row(0, lambda row: row._replace(body=bytes(len(row.body)))),
+    "wrong checksum": in_row(1, lambda row: row._replace(checksum=row.checksum ^ 1)),
+    "negative checksum": in_row(1, lambda row: row._replace(checksum=-1)),
+    "older version": in_row(1, lambda row: row._replace(version=segments.VERSION - 1)),
+    "newer version": in_row(1, lambda row: row._replace(version=segments.VERSION + 1)),
+    "first row gone": remove(0),
+    "middle row gone": remove(1),
+    "row says it ends later": in_row(1, lambda row: row._replace(last=row.last + 1)),
+    "row says it ends before it begins": in_row(1, lambda row: row._replace(last=1)),
+    "row that begins later": in_row(-1, lambda row: row._replace(first=row.first + 1)),
+    "overlapping row": insert(2, 12),
+    "row within another": insert(3, 4),
+    "row of document 0": insert(0, 0),
+    "row of negative documents": insert(-20, -10),
+    "row before all that reaches into them": insert(-20, 5),
+    "row far behind the log": insert(10**9, 10**9 + 15),
+    "row at the end of all numbers": insert(2**62, 2**63 - 1),
+    "documents that the log does not have": in_row(
+        -1, lambda row: forged(longer)(row)._replace(last=row.last + 1000)
+    ),
+    "forged documents out of range": in_row(
+        1, forged(lambda s: replace(s, docs=s.docs + np.uint32(s.count)))
+    ),
+    "forged offsets": in_row(1, forged(lambda s: replace(s, offsets=s.offsets[::-1].copy()))),
+    "forged order of documents": in_row(1, forged(lambda s: replace(s, docs=np.zeros_like(s.docs)))),
+    "forged beginning": in_row(1, forged(lambda s: replace(s, first=s.first + 1))),
+    "forged negative beginning": in_row(1, forged(lambda s: replace(s, first=-s.first))),
+    "forged times": in_row(1, forged(lambda s: replace(s, at=s.at + 2**62))),
+    "forged chats": in_row(1, forged(lambda s: replace(s, chats=s.chats[:1]))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", NOTICED.values(), ids=NOTICED.keys())
+def test_a_damaged_index_is_made_again_from_the_log(
+    indexed: Memory, change: Damage, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = ask_all(indexed, QUERIES)
+    forget(indexed)
+    damage(indexed, change)
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        assert ask_all(indexed, QUERIES) == before
+        tell(indexed, SAID[:20])  # enough to freeze again, which compares what is stored
+        after = ask_all(indexed, QUERIES)
+    assert "made again from the log" in caplog.text
+    assert indexed.verify().ok
+    forget(indexed)
+    caplog.clear()
+    assert ask_all(indexed, QUERIES) == after
+    assert caplog.text == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "truncated",
+        "newer version",
+        "first row gone",
+        "middle row gone",
+        "row says it ends later",
+        "overlapping row",
+        "row of negative documents",
+        "row far behind the log",
+        "documents that the log does not have",
+        "forged beginning",
+    ],
+)
+def test_damage_while_a_process_holds_the_index_is_survived(indexed: Memory, kind: str) -> None:
+    change = NOTICED[kind]
+    before = ask_all(indexed, QUERIES)
+    damage(indexed, change)
+    assert ask_all(indexed, QUERIES) == before
+    tell(indexed, SAID[:40])
+    after = ask_all(indexed, QUERIES)
+    indexed.rebuild()
+    assert ask_all(indexed, QUERIES) == after
+    assert indexed.verify().ok
+
+
+def test_a_lost_index_is_made_again_without_a_word(indexed: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    before = ask_all(indexed, QUERIES)
+    forget(indexed)
+    damage(indexed, remove_all)
+    assert ask_all(indexed, QUERIES) == before
+    assert caplog.text == ""
+    assert indexed.verify().checked["index segments"] > 0
+
+
+def test_a_lost_last_segment_is_made_again(indexed: Memory) -> None:
+    before = ask_all(indexed, QUERIES)
+    forget(indexed)
+    damage(indexed, remove(-1))
+    assert ask_all(indexed, QUERIES) == before
+    assert indexed.verify().ok
+
+
+def test_a_damaged_index_is_made_again_for_other_memories_too(
+    shared_location: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory(shared_location) as one, Memory(shared_location) as two, Memory(shared_location) as three:
+        tell(one, SAID)
+        expected = ask_all(one, QUERIES)
+        assert ask_all(two, QUERIES) == expected
+        damage(one, in_row(0, flipped(-1)))
+        assert ask_all(three, QUERIES) == expected
+        assert ask_all(two, QUERIES) == expected
+        tell(one, SAID[:9])
+        assert ask_all(one, QUERIES) == ask_all(two, QUERIES) == ask_all(three, QUERIES)
+
+
+def test_rebuild_repairs_what_no_check_can_see(indexed: Memory) -> None:
+    before = ask_all(indexed, QUERIES)
+    lie = forged(lambda s: replace(s, frequencies=s.frequencies + np.uint8(7)))
+    damage(indexed, in_row(0, lie))
+    forget(indexed)
+    assert not indexed.verify().ok
+    indexed.rebuild()
+    assert ask_all(indexed, QUERIES) == before
+    assert indexed.verify().ok
+
+
+def test_damage_of_one_space_does_not_touch_another(indexed: Memory) -> None:
+    other = indexed.scoped(user="bob")
+    tell(other, SAID[:30])
+    expected = ask_all(other, QUERIES)
+    damage(indexed, in_row(0, flipped(0)))
+    forget(indexed)
+    assert ask_all(other, QUERIES) == expected
+    assert other.verify().ok
+
+
+# An index that cannot be stored
+
+
+def refuse_writing(database: Database, *, refused: bool) -> None:
+    """Let the database itself refuse to write, as it does when its disk is full or mounted read-only."""
+    assert isinstance(database, SQLite)
+    database._writer.execute(f"PRAGMA query_only = {'ON' if refused else 'OFF'}")
+
+
+def test_an_index_that_cannot_be_stored_answers_all_the_same(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        tell(memory, SAID)
+        refuse_writing(memory._open.database, refused=True)
+        hits = ask_all(memory, QUERIES)
+        assert all(hits)
+        assert stored.load(memory._open.database, memory.scope.space, segments.VERSION, 0) == []
+        refuse_writing(memory._open.database, refused=False)
+        tell(memory, SAID[:8])
+        memory.recall("berlin")
+        assert len(stored.load(memory._open.database, memory.scope.space, segments.VERSION, 0)) > 0
+        assert memory.verify().ok
+
+
+def test_a_damaged_index_that_cannot_be_removed_is_not_served(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        tell(memory, SAID)
+        before = ask_all(memory, QUERIES)
+        damage(memory, in_row(0, flipped(-1)))
+        forget(memory)
+        refuse_writing(memory._open.database, refused=True)
+        with pytest.raises(Unavailable):
+            ask_all(memory, QUERIES)
+        refuse_writing(memory._open.database, refused=False)
+        assert ask_all(memory, QUERIES) == before
+
+
+def test_an_index_that_could_not_be_stored_goes_on_from_that_of_another(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as one, Memory(tmp_path / "memory.db") as two:
+        tell(one, SAID[:16])
+        refuse_writing(two._open.database, refused=True)
+        two.recall("berlin")
+        one.recall("berlin")
+        tell(one, SAID[16:32])
+        one.recall("berlin")
+        assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
+        refuse_writing(two._open.database, refused=False)
+        tell(one, SAID[32:])
+        assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
+        assert two.verify().ok
+
+
+# More than one process
+
+
+def test_a_rebuild_by_one_is_noticed_by_those_that_loaded_what_was_wrong(shared_location: str) -> None:
+    with Memory(shared_location) as one, Memory(shared_location) as two:
+        tell(one, SAID)
+        expected = ask_all(one, QUERIES)
+        for _ in range(2):
+            damage(one, in_row(0, forged(lambda s: replace(s, words=s.words + np.uint32(50)))))
+            forget(two)
+            assert ask_all(two, QUERIES) != expected
+            one.rebuild()
+            assert ask_all(two, QUERIES) == expected
+
+
+def test_segments_of_two_processes_are_not_mixed(shared_location: str) -> None:
+    """Both hold the same documents in their tails, and freeze them together with different ones."""
+    with Memory(shared_location) as one, Memory(shared_location) as two:
+        told = 0
+
+        def tell_and_ask(until: int, *memories: Memory) -> None:
+            nonlocal told
+            tell(one, SAID[told:until])
+            told = until
+            for memory in memories:
+                memory.recall("berlin")
+
+        tell_and_ask(16, one, two)  # the first segment, which is not joined with others
+        tell_and_ask(20, one, two)  # in both tails
+        tell_and_ask(25, two)  # two freezes 17 to 25
+        tell_and_ask(28, one)  # one would freeze 17 to 28
+        tell_and_ask(33, two)
+        assert one.verify().problems == ()
+        tell_and_ask(50, one, two)
+        assert one.verify().problems == ()
+        assert one.verify().checked["indexed messages"] > 40
+        assert ask_all(one, QUERIES) == ask_all(two, QUERIES)
+
+
+def test_whose_segment_came_second_goes_on_from_the_first(shared_location: str) -> None:
+    with Memory(shared_location) as one, Memory(shared_location) as two:
+        for n in range(0, 32, 8):
+            tell(one, SAID[n : n + 8])
+            one.recall("berlin")
+            two.recall("berlin")
+        one.close()
+        tell(two, SAID[32:])
+        two.recall("berlin")
+        assert two.verify().checked["indexed messages"] > len(SAID) - 8
+
+
+# A log that is damaged
+
+
+def test_a_lost_message_does_not_shift_those_behind_it(indexed: Memory) -> None:
+    forget(indexed)
+    damage(indexed, remove_all)
+    damage(indexed, lambda tx, space: tx.all("DELETE FROM messages WHERE space = :s AND doc = 20", s=space))
+    for n in (*range(19), *range(20, len(SAID))):
+        assert indexed.recall(f"word{n}", limit=1)[0].text == SAID[n].text
+    assert SAID[19].text not in found(indexed.recall("word19"))
+
+
+def test_lost_messages_at_the_end_do_not_hinder_a_search(indexed: Memory) -> None:
+    forget(indexed)
+    damage(indexed, remove_all)
+    damage(indexed, lambda tx, space: tx.all("DELETE FROM messages WHERE space = :s AND doc > 50", s=space))
+    assert indexed.recall("word49")[0].text == SAID[49].text
+    tell(indexed, [Said("new", "a lantern")])
+    assert found(indexed.recall("lantern")) == ["a lantern"]
+
+
+def test_a_lost_session_does_not_hinder_a_search(indexed: Memory) -> None:
+    tell(indexed, [Said("lost", "a lost lantern")] * 3)
+    damage(
+        indexed, lambda tx, space: tx.all("DELETE FROM sessions WHERE space = :s AND chat = 'lost'", s=space)
+    )
+    assert {hit.chat for hit in indexed.recall("lantern")} == {"lost"}
+    tell(indexed, [Said("new", "a lantern")])
+    assert {hit.chat for hit in indexed.recall("lantern")} == {"lost", "new"}
+
+
+def test_tool_calls_that_are_no_json_do_not_hinder_a_search(space: Memory) -> None:
+    tell(space, SAID[:3])
+    damage(
+        space,
+        lambda tx, space: tx.all(
+            "UPDATE messages SET calls = '[[lantern' WHERE space = :s AND doc = 1", s=space
+        ),
+    )
+    assert space.recall("word2", limit=1)[0].text == SAID[2].text
+
+
+# A process that is stopped
+
+APPEND_AND_FREEZE = """
+import sys
+from holdfast import Memory
+from holdfast.search import index
+index.FREEZE, index.LARGEST = 4, 16
+with Memory(sys.argv[1], user="ada") as space:
+    for n in range(10_000):
+        space.chat(f"chat{n % 3}").append(role="user", content=f"word{n} berlin")
+        print(n, flush=True)
+        space.recall("berlin")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [1, 4, 5, 23, 48])
+def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: str, lines: int) -> None:
+    with start_python(APPEND_AND_FREEZE, shared_location) as process:
+        assert process.stdout is not None
+        for _ in range(lines):
+            process.stdout.readline()
+        process.kill()
+    with Memory(shared_location, user="ada") as memory:
+        for n in range(lines):
+            assert memory.recall(f"word{n}")[0].text == f"word{n} berlin"
+        assert memory.verify().ok
+        before = ask(memory, "berlin")
+        memory.rebuild()
+        assert ask(memory, "berlin") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        ("extend", 20),
+        ("_link", 20),
+        ("merge", 20),
+        ("_assemble", 20),
+        ("_freeze", 20),
+        ("replace", 20),
+        ("_load", 20),
+        ("add", 3),
+        ("read_words", 3),
+        ("documents", 3),
+    ],
+)
+@pytest.mark.parametrize("held", [True, False])
+def test_an_interrupted_search_leaves_nothing_half_done(
+    space: Memory, monkeypatch: pytest.MonkeyPatch, function: str, count: int, held: bool
+) -> None:
+    monkeypatch.setattr(index, "LARGEST", 1000)  # so that something is merged
+    for start in range(0, 40, 5):
+        tell(space, SAID[start : start + 5])
+        space.recall("berlin")
+    if not held:
+        forget(space)
+    tell(space, SAID[40 : 40 + count])
+
+    def interrupt(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code.co_name == function and "holdfast" in frame.f_code.co_filename:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    tracing = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            space.recall("berlin")
+    finally:
+        sys.settrace(tracing)
+    after = ask_all(space, QUERIES)
+    space.rebuild()
+    assert ask_all(space, QUERIES) == after
+    assert space.verify().ok

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from holdfast import Memory
+from holdfast.search import index, search
+from recall_corpora import ask, ask_all, found, run_python, start_python
+
+pytest_plugins = ["recall_fixtures"]
+
+SEARCH = """
+import sys
+from holdfast import Memory
+location, query = sys.argv[1:]
+with Memory(location, user="ada") as memory:
+    for hit in memory.recall(query):
+        print(hit.text)
+"""
+WRITE = """
+import sys
+from holdfast import Memory
+location, name, count = sys.argv[1:]
+with Memory(location, user="ada") as memory:
+    for n in range(int(count)):
+        memory.chat(f"{name}{n % 3}").append(role="user", content=f"word{name}{n} berlin")
+        print(f"word{name}{n}", flush=True)
+"""
+WRITE_AND_FREEZE = """
+import sys
+from holdfast import Memory
+from holdfast.search import index
+index.FREEZE = 4
+location, name, count = sys.argv[1:]
+with Memory(location, user="ada") as memory:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for n in range(int(count)):
+        memory.chat(name).append(role="user", content=f"word{name}{n} berlin")
+        hits = memory.recall(f"word{name}{n}")
+        assert [hit.text for hit in hits if f"word{name}{n} " in hit.text], n
+"""
+
+
+@pytest.fixture
+def frozen_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "LARGEST", 64)
+
+
+# One after the other
+
+
+def test_a_message_is_found_by_the_handle_that_stored_it(space: Memory) -> None:
+    space.chat("a").append(role="user", content="The marathon is in Berlin.")
+    assert found(space.recall("marathon")) == ["The marathon is in Berlin."]
+
+
+def test_every_message_is_found_right_after_it_was_stored(space: Memory, frozen_often: None) -> None:
+    for n in range(40):
+        space.chat(f"chat{n % 3}").append(role="user", content=f"number{n} of many")
+        assert space.recall(f"number{n}")[0].text == f"number{n} of many"
+
+
+def test_a_message_is_found_by_another_handle_on_the_same_connections(space: Memory) -> None:
+    space.recall("marathon")
+    space.scoped(agent="coach").chat("a").append(role="user", content="The marathon is in Berlin.")
+    assert found(space.scoped(agent="").recall("marathon")) == ["The marathon is in Berlin."]
+
+
+def test_a_message_is_found_by_another_thread(space: Memory) -> None:
+    space.chat("a").append(role="user", content="The marathon is in Berlin.")
+    with ThreadPoolExecutor(1) as pool:
+        assert found(pool.submit(space.recall, "marathon").result()) == ["The marathon is in Berlin."]
+
+
+def test_a_message_of_another_thread_is_found(space: Memory) -> None:
+    assert space.recall("marathon") == []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: space.chat("a").append(role="user", content="The marathon.")).result()
+    assert found(space.recall("marathon")) == ["The marathon."]
+
+
+def test_a_message_is_found_by_another_memory_that_had_searched_before(reopen: Callable[[], Memory]) -> None:
+    one, two = reopen(), reopen()
+    assert two.recall("marathon") == []
+    one.chat("a").append(role="user", content="The marathon.")
+    assert found(two.recall("marathon")) == ["The marathon."]
+
+
+def test_two_memories_that_write_in_turns_find_every_message(
+    reopen: Callable[[], Memory], frozen_often: None
+) -> None:
+    memories = [reopen(), reopen()]
+    for n in range(60):
+        memories[n % 2].chat("a").append(role="user", content=f"number{n} of many")
+        for memory in memories:
+            assert memory.recall(f"number{n}")[0].text == f"number{n} of many"
+
+
+def test_a_message_is_found_by_another_process(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        memory.chat("a").append(role="user", content="The marathon is in Berlin.")
+        assert run_python(SEARCH, shared_location, "marathon") == "The marathon is in Berlin.\n"
+
+
+def test_what_another_process_stored_is_found(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        assert memory.recall("wordx1") == []
+        run_python(WRITE, shared_location, "x", "5")
+        assert found(memory.recall("wordx1"))[0] == "wordx1 berlin"
+
+
+# At the same time
+
+
+def test_threads_that_write_to_one_space_find_every_message_at_once(
+    space: Memory, frozen_often: None
+) -> None:
+    barrier = Barrier(4)
+
+    def write(name: str) -> list[int]:
+        barrier.wait()
+        missing = []
+        for n in range(25):
+            space.chat(name).append(role="user", content=f"word{name}{n} berlin")
+            if f"word{name}{n} berlin" not in found(space.recall(f"word{name}{n}")):
+                missing.append(n)
+        return missing
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(write, "wxyz")) == [[], [], [], []]
+    assert len(space.recall("berlin", limit=1000)) == 100
+    assert space.verify().ok
+
+
+def test_threads_that_search_many_spaces_while_indexes_are_let_go(
+    space: Memory, frozen_often: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "CACHE_BYTES", 1)
+
+    def write(user: str) -> list[int]:
+        mine = space.scoped(user=user)
+        missing = []
+        for n in range(20):
+            mine.chat("a").append(role="user", content=f"word{n} of {user}")
+            if f"word{n} of {user}" not in found(mine.recall(f"word{n}")):
+                missing.append(n)
+        return missing
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(write, ["u1", "u2", "u3", "u4"])) == [[], [], [], []]
+
+
+@pytest.mark.slow
+def test_a_searcher_finds_at_once_what_writing_processes_acknowledge(
+    shared_location: str, frozen_often: None
+) -> None:
+    def follow(name: str) -> Iterator[str]:
+        with start_python(WRITE, shared_location, name, "60") as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                word = line.strip()
+                if f"{word} berlin" not in found(memory.recall(word)):
+                    yield word
+
+    with Memory(shared_location, user="ada") as memory, ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda name: list(follow(name)), "xy")) == [[], []]
+        assert len(memory.recall("berlin", limit=1000)) == 120
+        assert memory.verify().ok
+
+
+@pytest.mark.slow
+def test_processes_that_freeze_at_the_same_time_leave_a_true_index(shared_location: str) -> None:
+    with Memory(shared_location, user="ada") as memory:
+        writers = [start_python(WRITE_AND_FREEZE, shared_location, name, "40") for name in "xyz"]
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            writer.communicate("go\n")
+        assert [writer.returncode for writer in writers] == [0, 0, 0]
+        verified = memory.verify()
+        assert verified.ok
+        assert verified.checked["messages"] == 120
+        assert verified.checked["index segments"] > 0
+        before = ask_all(memory, ["berlin", "wordx3 wordz30"])
+        memory.rebuild()
+        assert ask_all(memory, ["berlin", "wordx3 wordz30"]) == before
+
+
+def test_numbers_that_were_taken_before_another_commit_are_not_passed_over(
+    postgres_url: str, frozen_often: None
+) -> None:
+    """A writer that is held up inside of its transaction must not be skipped by a search in the meantime."""
+    with (
+        Memory(postgres_url, user="ada") as memory,
+        Memory(postgres_url, user="ada") as other,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        for chat in ("slow", "fast"):
+            memory.chat(chat).append(role="user", content="first")
+        with other._open.database.writing() as tx:
+            tx.all("SELECT length FROM sessions WHERE chat = 'slow' FOR UPDATE")
+            waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+            slow = pool.submit(lambda: memory.chat("slow").append(role="user", content="the slow word"))
+            while not tx.all(waiting):
+                assert not slow.done()
+            fast = pool.submit(lambda: memory.chat("fast").append(role="user", content="the fast word"))
+            while len(tx.all(waiting)) < 2 and not fast.done():
+                pass
+            memory.recall("word")
+        slow.result()
+        fast.result()
+        assert {"the fast word", "the slow word"} <= set(found(memory.recall("word")))
+        assert ask(memory, "word") == ask(other, "word")

@@ -1,0 +1,126 @@
+"""Two versions of the index on one database, as in a rolling upgrade: each keeps its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from holdfast import Memory
+from holdfast.search import index
+from holdfast.search import segment as segments
+from holdfast.store import segments as stored
+from recall_corpora import Said, ask_all, start_python, tell
+
+SAID = [Said(f"chat{n // 4 % 4}", f"word{n} berlin {'marathon ' * (n % 3)}", minutes=n) for n in range(60)]
+QUERIES = ("berlin", "word7 marathon", "word59")
+VERSIONS = (segments.VERSION, segments.VERSION + 1)
+ASK = """
+import sys
+from holdfast import Memory
+from holdfast.search import index, segment
+index.FREEZE, index.LARGEST = 8, 16
+segment.VERSION += int(sys.argv[2])
+for line in sys.stdin:
+    with Memory(sys.argv[1], user="ada") as memory:
+        hits = memory.recall("berlin", limit=100)
+        index_of = memory._open.search._indexes[memory.scope.space, "message"]
+        print(len(hits), len(index_of._stored), flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "LARGEST", 16)
+
+
+def segments_of(memory: Memory, version: int) -> list[stored.Stored]:
+    return stored.load(memory._open.database, memory.scope.space, version, index.BEFORE_ALL)
+
+
+def epoch(memory: Memory) -> int:
+    return stored.state(memory._open.database, memory.scope.space).epoch
+
+
+@pytest.fixture
+def two_versions(reopen: Callable[[], Memory], monkeypatch: pytest.MonkeyPatch) -> Memory:
+    """A space whose messages two versions of Holdfast have indexed."""
+    memory = reopen()
+    tell(memory, SAID)
+    for version in VERSIONS:
+        monkeypatch.setattr(segments, "VERSION", version)
+        reopen().recall("berlin")
+    monkeypatch.setattr(segments, "VERSION", VERSIONS[0])
+    return memory
+
+
+def test_two_versions_that_take_turns_do_not_make_each_others_index_again(
+    two_versions: Memory,
+    reopen: Callable[[], Memory],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    before = [segments_of(two_versions, version) for version in VERSIONS]
+    assert all(before)
+    epoch_before = epoch(two_versions)
+    expected = ask_all(two_versions, QUERIES)
+    for turn in range(20):
+        monkeypatch.setattr(segments, "VERSION", VERSIONS[turn % 2])
+        assert ask_all(reopen() if turn < 4 else two_versions, QUERIES) == expected
+    assert [segments_of(two_versions, version) for version in VERSIONS] == before
+    assert epoch(two_versions) == epoch_before
+    assert caplog.text == ""
+
+
+@pytest.mark.slow
+def test_processes_of_two_versions_alternate_without_a_rebuild(shared_location: str) -> None:
+    with (
+        Memory(shared_location, user="ada") as memory,
+        start_python(ASK, shared_location, "0") as one,
+        start_python(ASK, shared_location, "1") as two,
+    ):
+        answers = []
+        for turn in range(20):
+            tell(memory, SAID[turn * 3 : turn * 3 + 3])
+            for process in (one, two):
+                assert process.stdin is not None
+                assert process.stdout is not None
+                process.stdin.write("ask\n")
+                process.stdin.flush()
+                answers.append(process.stdout.readline().split()[0])
+        assert answers == [str(3 * turn + 3) for turn in range(20) for _ in range(2)]
+        assert epoch(memory) == 0, "an index was thrown away"
+        for process in (one, two):
+            process.communicate()
+            assert process.returncode == 0
+        assert [bool(segments_of(memory, version)) for version in VERSIONS] == [True, True]
+
+
+def test_damage_to_the_index_of_one_version_leaves_that_of_the_other(
+    two_versions: Memory, reopen: Callable[[], Memory], caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = segments_of(two_versions, VERSIONS[1])
+    with two_versions._open.database.writing() as tx:
+        tx.all(
+            "UPDATE segments SET checksum = 0 WHERE space = :space AND version = :version",
+            space=two_versions.scope.space,
+            version=VERSIONS[0],
+        )
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        reopen().recall("berlin")
+    assert "made again from the log" in caplog.text
+    assert segments_of(two_versions, VERSIONS[1]) == kept
+    assert two_versions.verify().ok
+
+
+def test_verify_proves_the_index_of_its_own_version(two_versions: Memory) -> None:
+    counted = two_versions.verify().checked["index segments"]
+    assert counted == len(segments_of(two_versions, VERSIONS[0]))
+
+
+def test_a_rebuild_removes_the_index_of_other_versions(two_versions: Memory) -> None:
+    two_versions.rebuild()
+    assert segments_of(two_versions, VERSIONS[1]) == []
+    assert segments_of(two_versions, VERSIONS[0])

@@ -1,0 +1,105 @@
+"""How a question is taken apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.errors import InvalidInput
+from holdfast.search.query import SHORT, has_words, parse
+from holdfast.text import analyze
+
+
+def words(query: str) -> dict[str, float]:
+    """Give the words of a question as they were written, with their weights."""
+    return {word.written: word.weight for word in parse(query).words}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("berlin", {"berlin": 1}),
+        ("Which race is she preparing for?", {"race": 1, "preparing": 1}),
+        ("berlin Berlin BERLIN", {"berlin": 3}),
+        ("run, running, ran", {"run": 3}),
+        ("what is the", {"what": 1, "is": 1, "the": 1}),
+        ("the the", {"the": 2}),
+        ("the berlin", {"berlin": 1}),
+        ("don't", {"not": 1}),
+        ("parse_http_header", {"parse": 1, "http": 1, "header": 1, "parse_http_header": 1}),
+        ("HTTPServer", {"http": 1, "server": 1, "HTTPServer": 1}),
+        ("東京", {"東": 1, "京": 1, "東京": 1}),
+        ("Café cafe", {"cafe": 2}),
+        ("it's", {"it": 1}),
+        ("and/or", {"and/or": 1}),
+    ],
+)
+def test_the_words_of_a_question(query: str, expected: dict[str, float]) -> None:
+    assert words(query) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_the_terms_of_a_question_are_those_of_a_message_of_the_same_text(text: str) -> None:
+    message = {term for token in analyze.tokens(text) for term in analyze.analyze(token).terms}
+    if has_words(text):
+        assert {word.term for word in parse(text).words} <= message
+    else:
+        with pytest.raises(InvalidInput):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "roles"),
+    [
+        ("where do I live", {"user"}),
+        ("my garden", {"user"}),
+        ("what I'm reading", {"user"}),
+        ("what I’ve read", {"user"}),
+        ("did you like it", {"assistant"}),
+        ("your advice", {"assistant"}),
+        ("did you see my garden", {"user", "assistant"}),
+        ("the garden of Ada", set()),
+        ("hi mine", {"user"}),
+        ("if it is", set()),
+        ("myself", set()),
+    ],
+)
+def test_pronouns_point_at_roles(query: str, roles: set[str]) -> None:
+    assert parse(query).roles == roles
+
+
+def test_the_pronouns_of_a_long_text_point_at_nobody() -> None:
+    assert parse("my " + " ".join(f"w{n}" for n in range(SHORT))).roles == {"user"}
+    assert parse("my " + " ".join(f"w{n}" for n in range(SHORT + 1))).roles == set()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "When did she go?",
+        "when?",
+        "how long was it",
+        "what date is it",
+        "in which year",
+        "how many weeks ago",
+        "how often does she swim",
+    ],
+)
+def test_questions_for_a_time(query: str) -> None:
+    assert parse(query).asks_time
+
+
+@pytest.mark.parametrize("query", ["whenever", "how many cats", "what colour", "how are you", "which one"])
+def test_questions_for_something_else(query: str) -> None:
+    assert not parse(query).asks_time
+
+
+def test_the_dates_of_a_question() -> None:
+    assert parse("in July 2022 or on 2023-10-04").dates == ((2023, 10, 4), (2022, 7, None))
+
+
+def test_a_question_can_be_kept_and_compared() -> None:
+    assert parse("berlin?") == parse("Berlin")
+    assert hash(parse("berlin")) == hash(parse("berlin"))

@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+import importlib.util
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from holdfast import Memory
+from holdfast.search import rank, search
+from holdfast.text import analyze
+from recall_corpora import START, Said, ask, tell
+
+pytest_plugins = ["recall_fixtures"]
+
+# The words of these corpora are no stop words, and one time word among them.
+PLAIN = "berlin marathon tokyo garden piano coffee bicycle lantern yesterday ada bob".split()
+ACTORS = ("Ada", "Bob", "Eve")
+LIKE_THE_REFERENCE = rank.Weights(
+    k1=0.9,
+    b=0.75,
+    context=0.5,
+    near=0.5,
+    two_before=0.3,
+    two_after=0.15,
+    session=0.6,
+    session_k1=1.5,
+    session_b=0.5,
+    speaker=1.0,
+    name_as_word=0.25,
+    time=0.3,
+    date=0.3,
+    related=0.0,
+    substance=0.0,
+)
+
+
+# Against the reference
+
+
+@pytest.fixture(scope="module")
+def reference(shared_data: Path) -> Any:
+    """Load the reference of the lexical score."""
+    path = shared_data.parent / "spec" / "lexical_reference.py"
+    if not path.is_file():
+        pytest.skip(f"no reference to compare with at {path}")
+    spec = importlib.util.spec_from_file_location("lexical_reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def words_of(text: str) -> list[str]:
+    """Take a text apart as the reference is meant to: the stems of the words that are no stop words."""
+    words = [word for token in analyze.tokens(text) for word in analyze.split(token)]
+    return [analyze.normal(word) for word in words if word not in analyze.STOP_WORDS]
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[list[Said]]:
+    """Make chats of which each is one block; a day lies between them, and a minute between messages."""
+    lengths = draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
+    text = st.lists(st.sampled_from(PLAIN), min_size=1, max_size=9).map(" ".join)
+    return [
+        [
+            Said(
+                chat=f"chat{number}",
+                text=draw(text),
+                name=draw(st.sampled_from(ACTORS)),
+                minutes=1440 * number + n,
+            )
+            for n in range(length)
+        ]
+        for number, length in enumerate(lengths)
+    ]
+
+
+def july_fit(said: Said, day: int | None) -> float:
+    """Say how well the time of a message fits "July 2022" or a day of it."""
+    at = said.message.at
+    assert at is not None
+    if (at.year, at.month) != (2022, 7):
+        return 0.0
+    if day is None:
+        return 1.0
+    return {0: 1.0, 1: 0.7, 2: 0.7, 3: 0.7}.get(abs(at.day - day), 0.4)
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(
+    chats=sessions(),
+    asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
+    when=st.booleans(),
+    dated=st.sampled_from(["", " in July 2022", " on 3 July 2022"]),
+)
+def test_scores_agree_with_the_reference(
+    reference: Any,
+    spaces: Iterator[Memory],
+    chats: list[list[Said]],
+    asked: list[str],
+    when: bool,
+    dated: str,
+) -> None:
+    query = ("when " if when else "") + " ".join(asked) + dated
+    told = [said for chat in chats for said in chat]
+    named = {actor for actor in ACTORS if actor.lower() in asked and any(said.name == actor for said in told)}
+    expected, plain = (reference.LexIndex(words_of, lam=lam) for lam in (0.6, 0.0))
+    for session, chat in enumerate(chats):
+        for said in chat:
+            assert said.name is not None
+            for lex in (expected, plain):
+                lex.add(said.text, session, said.name, float("yesterday" in said.text))
+    if not named:
+        expected.names.clear()  # the reference counts a name for less although nobody is asked about
+    fit = np.array([july_fit(said, 3 if "3" in dated else None) for said in told]) if dated else None
+    totals = expected.scores(query, actors=tuple(named), is_when=when, date_score=fit)
+    matching = plain.scores(query) > 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "WEIGHTS", LIKE_THE_REFERENCE)
+        memory = next(spaces)
+        tell(memory, told)
+        hits = memory.recall(query, limit=1000)
+    numbers = {(said.chat, seq): n for n, (said, seq) in enumerate(numbered(chats))}
+    places = [numbers[hit.chat, hit.seq] for hit in hits]
+    assert sorted(places) == list(np.flatnonzero(matching))
+    if hits:
+        ratios = totals[places] / np.array([hit.score for hit in hits])
+        np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
+
+
+def numbered(chats: list[list[Said]]) -> Iterator[tuple[Said, int]]:
+    for chat in chats:
+        yield from ((said, seq) for seq, said in enumerate(chat, 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(chats=sessions(), asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6))
+def test_common_and_rare_words_are_scored_alike_to_the_last_bit(
+    spaces: Iterator[Memory], chats: list[list[Said]], asked: list[str]
+) -> None:
+    space = next(spaces)
+    tell(space, [said for chat in chats for said in chat])
+    results = []
+    for dense in (0, 2**40):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rank, "_DENSE", dense)
+            results.append(ask(space, " ".join(asked)))
+    assert results[0] == results[1]
+
+
+# The best possible score
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(
+    chats=sessions(),
+    asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
+    extra=st.sampled_from(["", " in July 2022", " when was it"]),
+)
+def test_scores_are_above_0_and_at_most_1_and_fall(
+    spaces: Iterator[Memory], chats: list[list[Said]], asked: list[str], extra: str
+) -> None:
+    memory = next(spaces)
+    tell(memory, [said for chat in chats for said in chat])
+    scores = [hit.score for hit in memory.recall(" ".join(asked) + extra, limit=1000)]
+    assert all(0 < score <= 1 for score in scores)
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_word_that_every_message_has_still_scores(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "berlin marathon")] * 5)
+    assert len(memory.recall("berlin")) == 5
+
+
+def test_equal_messages_come_in_the_order_in_which_they_were_stored(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said(f"chat{n}", "berlin marathon") for n in range(700)])
+    assert [hit.chat for hit in memory.recall("berlin", limit=5)] == [f"chat{n}" for n in range(5)]
+
+
+# What raises a score
+
+
+def scores_by_chat(memory: Memory, query: str) -> dict[str, float]:
+    found: dict[str, float] = defaultdict(float)
+    for hit in memory.recall(query, limit=100):
+        found[hit.chat] = max(found[hit.chat], hit.score)
+    return found
+
+
+def test_a_rare_word_counts_for_more_than_a_common_one(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said(f"common{n}", "berlin is large") for n in range(9)])
+    tell(memory, [Said("rare", "marathon is large")])
+    assert memory.recall("berlin marathon")[0].chat == "rare"
+
+
+def test_a_message_that_has_all_words_comes_first(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    for chat, text in (
+        ("one", "berlin berlin berlin"),
+        ("both", "berlin marathon"),
+        ("two", "marathon garden"),
+    ):
+        tell(memory, [Said(chat, text)])
+    assert memory.recall("berlin marathon")[0].chat == "both"
+
+
+def test_who_the_question_names_comes_first(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    for name in ACTORS:
+        tell(memory, [Said(name, "a walk in the garden", name=name)])
+    assert memory.recall("where did Bob walk?")[0].name == "Bob"
+
+
+@pytest.mark.parametrize(("query", "role"), [("my garden", "user"), ("did you see the garden", "assistant")])
+def test_a_pronoun_points_at_a_role(spaces: Iterator[Memory], query: str, role: str) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "the garden", "assistant"), Said("b", "the garden", "user")])
+    assert memory.recall(query)[0].role == role
+
+
+def test_a_question_for_a_time_prefers_a_message_that_tells_one(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "we walked in the garden"), Said("b", "walked in the garden yesterday")])
+    found = memory.recall("when did they walk in the garden?")
+    assert found[0].chat == "b"
+    assert "time words" in found[0].why
+
+
+def test_a_date_in_the_question_prefers_messages_of_that_time(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    for month in (5, 6, 7):
+        at = datetime(2022, month, 9, tzinfo=UTC)
+        memory.chat(str(month)).append(role="user", content="a walk in the garden", at=at)
+    assert memory.recall("the garden in June 2022")[0].chat == "6"
+    assert memory.recall("the garden in July")[0].chat == "7"
+
+
+def test_a_neighbour_of_an_answer_is_found_too(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "where is the marathon"), Said("a", "over there"), Said("b", "hello")])
+    hits = memory.recall("marathon")
+    assert [hit.text for hit in hits] == ["where is the marathon", "over there"]
+    assert hits[1].why.words == ()
+
+
+def test_a_pause_ends_the_neighbourhood(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    tell(memory, [Said("a", "where is the marathon"), Said("a", "over there", minutes=361)])
+    assert [hit.text for hit in memory.recall("marathon")] == ["where is the marathon"]
+
+
+def test_a_related_word_is_found_after_the_word_itself(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    for text in ("a brother called", "a sibling called", "a plumber called"):
+        tell(memory, [Said(text, text)])
+    hits = memory.recall("sibling")
+    assert [hit.text for hit in hits] == ["a sibling called", "a brother called"]
+    assert hits[1].why.words == ("like sibling",)
+
+
+def test_the_search_of_a_space_does_not_depend_on_other_spaces(spaces: Iterator[Memory]) -> None:
+    alone, busy = next(spaces), next(spaces)
+    told = [Said("a", "berlin marathon"), Said("b", "berlin garden")]
+    tell(alone, told)
+    before = [hit.score for hit in alone.recall("berlin garden")]
+    tell(busy, [Said("a", "berlin")] * 50)
+    assert [hit.score for hit in alone.recall("berlin garden")] == before
+
+
+def test_the_time_of_a_message_may_be_the_last_of_the_calendar(spaces: Iterator[Memory]) -> None:
+    memory = next(spaces)
+    memory.chat("a").append(role="user", content="a party", at=datetime(9999, 12, 31, tzinfo=UTC))
+    memory.chat("b").append(role="user", content="a party", at=datetime(1, 1, 1, tzinfo=UTC))
+    assert memory.recall("a party in December?")[0].chat == "a"
+
+
+# The best places of an array
+
+
+def by_sorting(scores: np.ndarray[Any, np.dtype[np.float64]], count: int) -> list[int]:
+    order = np.argsort(-scores, kind="stable")
+    return [int(place) for place in order if scores[place] > 0][:count]
+
+
+@pytest.mark.parametrize("filled", [0.0, 0.001, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("values", [1, 2, 5, 1000])
+@pytest.mark.parametrize("size", [0, 511, 512, 513, 1024, 2000, 5120, 5121, 9999])
+def test_top_equals_sorting(size: int, values: int, filled: float) -> None:
+    random = np.random.default_rng(size * values)
+    for wanted in (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 18, 19, 20, 100, 2**62):
+        scores = random.integers(1, values + 1, size) / values * (random.random(size) < filled)
+        assert [int(place) for place in rank.top(scores, wanted)] == by_sorting(scores, wanted)
+
+
+@given(npst.arrays(np.float64, st.integers(0, 40), elements=st.floats(0, 1)), st.integers(0, 50))
+def test_top_equals_sorting_on_short_arrays(
+    scores: np.ndarray[Any, np.dtype[np.float64]], wanted: int
+) -> None:
+    assert [int(place) for place in rank.top(scores, wanted)] == by_sorting(scores, wanted)
+
+
+def test_top_finds_what_stands_behind_the_last_full_block() -> None:
+    scores = np.zeros(512 * 20 + 3)
+    scores[-1], scores[0] = 2.0, 1.0
+    assert list(rank.top(scores, 2)) == [512 * 20 + 2, 0]
+
+
+def test_top_of_equal_scores_takes_the_first() -> None:
+    assert list(rank.top(np.ones(512 * 20), 3)) == [0, 1, 2]
+
+
+# What a score is made of
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(
+    chats=sessions(),
+    asked=st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6),
+    extra=st.sampled_from(["", " in July 2022", " when was it", " did you"]),
+)
+def test_the_shares_of_a_score_are_positive_and_add_up_to_1(
+    spaces: Iterator[Memory], chats: list[list[Said]], asked: list[str], extra: str
+) -> None:
+    memory = next(spaces)
+    tell(memory, [said for chat in chats for said in chat])
+    for hit in memory.recall(" ".join(asked) + extra, limit=1000):
+        assert all(0 < share <= 1 for share in hit.why.values())
+        assert sum(hit.why.values()) == pytest.approx(1, abs=1e-9)
+        assert list(hit.why.values()) == sorted(hit.why.values(), reverse=True)
+
+
+def test_the_time_that_the_tests_begin_with_is_in_july() -> None:
+    assert (START.year, START.month) == (2022, 7)

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_columns import documents, parts
+
+from holdfast.search.memtable import Tail
+from holdfast.search.segment import BadSegment, Document, Segment, build, checksum, merge
+from holdfast.text import analyze
+from recall_corpora import Said, conversations
+
+
+def doc(number: int, text: str) -> Document:
+    return Document(number, "a", "", "user", "", 0, text)
+
+
+def postings(segment: Segment, term: str) -> list[tuple[int, int]]:
+    starts, ends = segment.spans(np.array([analyze.hash_term(term)], np.uint64))
+    span = slice(int(starts[0]), int(ends[0]))
+    return [(int(d), int(f)) for d, f in zip(segment.docs[span], segment.frequencies[span], strict=True)]
+
+
+SAMPLE = build([doc(5, "berlin marathon berlin"), doc(6, "the marathon"), doc(7, "http_header")])
+
+
+# Postings
+
+
+def test_a_term_has_its_documents_with_how_often_it_stands_in_them() -> None:
+    assert postings(SAMPLE, "berlin") == [(0, 2)]
+    assert postings(SAMPLE, "marathon") == [(0, 1), (1, 1)]
+
+
+def test_a_stop_word_is_found_but_counts_for_no_length() -> None:
+    assert postings(SAMPLE, "the") == [(1, 1)]
+    assert list(SAMPLE.words) == [3, 1, 2]
+
+
+@pytest.mark.parametrize("segment", [SAMPLE, build([doc(1, "🎉")])])
+def test_an_unknown_term_has_none(segment: Segment) -> None:
+    starts, ends = segment.spans(np.array([0, 1, 2**63, 2**64 - 1], np.uint64))
+    assert list(starts) == list(ends) == [0, 0, 0, 0]
+
+
+def test_terms_are_looked_up_in_the_order_of_the_question() -> None:
+    terms = np.array(
+        [analyze.hash_term(term) for term in ("the", "nothing", "marathon", "berlin")], np.uint64
+    )
+    starts, ends = SAMPLE.spans(terms)
+    found = [list(SAMPLE.docs[start:end]) for start, end in zip(starts, ends, strict=True)]
+    assert found == [[1], [], [0, 1], [0]]
+
+
+def test_a_word_that_stands_often_counts_255_times_at_most() -> None:
+    assert postings(build([doc(1, "berlin " * 1000)]), "berlin") == [(0, 255)]
+
+
+def test_a_document_without_words_is_a_document() -> None:
+    segment = build([doc(1, "🎉"), doc(2, "berlin")])
+    assert (segment.count, list(segment.words), postings(segment, "berlin")) == (2, [0, 1], [(1, 1)])
+
+
+def test_a_segment_without_any_word_can_be_stored() -> None:
+    segment = build([doc(1, "🎉")])
+    assert Segment.decode(segment.encode()).same_as(segment)
+
+
+# The newest documents
+
+
+@settings(max_examples=60, deadline=None)
+@given(conversations(20), st.integers(1, 2**40))
+def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], first: int) -> None:
+    docs = documents(said, first)
+    segment, tail = build(docs), Tail()
+    assert [tail.add(one) for one in docs] == [
+        (int(words), bool(tells)) for words, tells in zip(segment.words, segment.tells_time, strict=True)
+    ]
+    assert tail.documents == docs
+    for term, start, end in zip(segment.terms, segment.offsets[:-1], segment.offsets[1:], strict=True):
+        numbers, frequencies = tail.postings(int(term))
+        assert numbers == [int(one) + first for one in segment.docs[start:end]]
+        assert frequencies == [int(one) for one in segment.frequencies[start:end]]
+
+
+def test_the_tail_counts_a_word_255_times_at_most() -> None:
+    tail = Tail()
+    tail.add(doc(1, "berlin " * 1000))
+    assert tail.postings(analyze.hash_term("berlin")) == ([1], [255])
+
+
+def test_the_tail_has_nothing_of_an_unknown_term() -> None:
+    assert Tail().postings(7) == ([], [])
+
+
+# Merging and storing
+
+
+@settings(max_examples=100, deadline=None)
+@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 2**40))
+def test_merging_parts_equals_building_the_whole(said: list[Said], cuts: list[int], first: int) -> None:
+    docs = documents(said, first)
+    assert merge(parts(docs, cuts)).same_as(build(docs))
+
+
+@settings(max_examples=30, deadline=None)
+@given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12))
+def test_merging_in_steps_equals_merging_at_once(said: list[Said], cuts: list[int]) -> None:
+    pieces = parts(documents(said), cuts)
+    left, right = pieces[0], pieces[-1]
+    for piece in pieces[1:]:
+        left = merge([left, piece])
+    for piece in reversed(pieces[:-1]):
+        right = merge([piece, right])
+    assert left.same_as(merge(pieces))
+    assert right.same_as(left)
+
+
+@settings(max_examples=30, deadline=None)
+@given(conversations(60), st.integers(1, 2**40))
+def test_a_stored_segment_reads_back_the_same(said: list[Said], first: int) -> None:
+    segment = build(documents(said, first))
+    assert Segment.decode(segment.encode()).same_as(segment)
+
+
+def test_equal_segments_are_stored_as_equal_bytes() -> None:
+    docs = [doc(1, "berlin marathon"), doc(2, "the berlin")]
+    assert merge([build(docs[:1]), build(docs[1:])]).encode() == build(docs).encode()
+
+
+def test_the_hash_of_a_term_is_the_same_on_every_machine() -> None:
+    assert analyze.hash_term("berlin") == 15484060651203262527
+    assert analyze.hash_term("東京") == 17306041243353289198
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        build([doc(5, "berlin marathon berlin"), doc(6, "the marathon")]),
+        build([doc(4, "berlin marathon berlin"), doc(5, "the marathon"), doc(6, "http_header")]),
+        replace(SAMPLE, chats=(("b", ""),)),
+        replace(SAMPLE, actors=(("tool", ""),)),
+        replace(SAMPLE, frequencies=SAMPLE.frequencies + np.uint8(1)),
+        replace(SAMPLE, at=SAMPLE.at + 1),
+    ],
+)
+def test_segments_that_differ_in_anything_are_not_the_same(other: Segment) -> None:
+    assert not SAMPLE.same_as(other)
+
+
+# Hostile bodies
+
+
+def reheaded(segment: Segment, **changes: object) -> bytes:
+    """Change the header of a stored segment and leave the arrays alone."""
+    body = segment.encode()
+    size = int.from_bytes(body[8:16], "little")
+    arrays = body[16 + size + -(16 + size) % 8 :]
+    header = json.dumps(json.loads(body[16 : 16 + size]) | changes).encode()
+    return body[:8] + len(header).to_bytes(8, "little") + header + b" " * (-(16 + len(header)) % 8) + arrays
+
+
+def array(values: Any, like: np.ndarray[Any, Any]) -> Any:
+    return np.array(values, like.dtype)
+
+
+HOSTILE = {
+    "a document out of range": replace(SAMPLE, docs=SAMPLE.docs + np.uint32(7)),
+    "documents that do not rise": replace(
+        SAMPLE,
+        terms=SAMPLE.terms[:2],
+        offsets=array([0, 2, 4], SAMPLE.offsets),
+        docs=array([0, 1, 2, 1], SAMPLE.docs),
+        frequencies=array([1, 1, 1, 1], SAMPLE.frequencies),
+    ),
+    "a document twice": replace(SAMPLE, docs=np.zeros_like(SAMPLE.docs)),
+    "terms that do not rise": replace(SAMPLE, terms=SAMPLE.terms[::-1].copy()),
+    "a term twice": replace(SAMPLE, terms=np.full_like(SAMPLE.terms, 7)),
+    "offsets that do not rise": replace(SAMPLE, offsets=SAMPLE.offsets[::-1].copy()),
+    "offsets that stand still": replace(SAMPLE, offsets=array([0, 0, *SAMPLE.offsets[2:]], SAMPLE.offsets)),
+    "offsets beyond the postings": replace(SAMPLE, offsets=array([*SAMPLE.offsets[:-1], 99], SAMPLE.offsets)),
+    "offsets that begin late": replace(SAMPLE, offsets=array([1, *SAMPLE.offsets[1:]], SAMPLE.offsets)),
+    "a chat out of range": replace(SAMPLE, chat=SAMPLE.chat + np.uint32(1)),
+    "an actor out of range": replace(SAMPLE, actor=SAMPLE.actor + np.uint32(1)),
+    "no chats": replace(SAMPLE, chats=()),
+    "a time before the calendar": replace(SAMPLE, at=np.full_like(SAMPLE.at, -(2**63))),
+    "a time after the calendar": replace(SAMPLE, at=np.full_like(SAMPLE.at, 2**63 - 1)),
+    "document 0": replace(SAMPLE, first=0),
+    "a negative document": replace(SAMPLE, first=-5),
+    "too few frequencies": replace(SAMPLE, frequencies=SAMPLE.frequencies[1:]),
+    "too many words": replace(SAMPLE, words=np.append(SAMPLE.words, SAMPLE.words)),
+}
+
+
+@pytest.mark.parametrize("segment", HOSTILE.values(), ids=HOSTILE.keys())
+def test_arrays_that_do_not_fit_together_are_refused(segment: Segment) -> None:
+    with pytest.raises(BadSegment):
+        Segment.decode(segment.encode())
+
+
+WRONG: list[object] = [
+    -1,
+    0,
+    2**31,
+    2**63,
+    2**200,
+    1e308,
+    None,
+    "x",
+    [],
+    {},
+    [["a"]],
+    [1],
+    [["a", "b", "c"]],
+    True,
+]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(field, value) for field in ("count", "terms", "postings", "chats", "actors") for value in WRONG]
+    + [("first", value) for value in WRONG[:2] + WRONG[6:10]],
+)
+def test_a_header_with_a_wrong_value_is_refused(field: str, value: object) -> None:
+    with pytest.raises(BadSegment):
+        Segment.decode(reheaded(SAMPLE, **{field: value}))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2**31, 2**63, 2**64 - 1])
+def test_a_header_of_a_wrong_size_is_refused(size: int) -> None:
+    body = SAMPLE.encode()
+    with pytest.raises(BadSegment):
+        Segment.decode(body[:8] + size.to_bytes(8, "little") + body[16:])
+
+
+def test_a_header_that_is_nested_without_end_is_refused() -> None:
+    header = b"[" * 200_000
+    with pytest.raises(BadSegment):
+        Segment.decode(SAMPLE.encode()[:8] + len(header).to_bytes(8, "little") + header)
+
+
+@pytest.mark.parametrize("header", [b"", b"7", b"null", b"[]", b'"x"', b"{}", b"\xff", b"{"])
+def test_a_header_that_is_something_else_is_refused(header: bytes) -> None:
+    with pytest.raises(BadSegment):
+        Segment.decode(SAMPLE.encode()[:8] + len(header).to_bytes(8, "little") + header)
+
+
+def test_every_truncated_body_is_refused() -> None:
+    body = SAMPLE.encode()
+    for size in range(len(body)):
+        with pytest.raises(BadSegment):
+            Segment.decode(body[:size])
+
+
+def test_a_body_with_something_behind_it_is_refused() -> None:
+    with pytest.raises(BadSegment):
+        Segment.decode(SAMPLE.encode() + b"\x00")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_a_changed_byte_raises_nothing_but_bad_segment(data: st.DataObject) -> None:
+    body = bytearray(SAMPLE.encode())
+    for place in data.draw(st.lists(st.integers(0, len(body) - 1), min_size=1, max_size=4)):
+        body[place] = data.draw(st.integers(0, 255))
+    try:
+        segment = Segment.decode(bytes(body))
+    except BadSegment:
+        return
+    assert all(0 <= d < segment.count for d in segment.docs)
+    merge([segment, build([doc(segment.last + 1, "berlin")])])
+
+
+@pytest.mark.parametrize("place", [0, 20, -1])
+def test_a_changed_byte_changes_the_checksum(place: int) -> None:
+    body = bytearray(SAMPLE.encode())
+    body[place] ^= 1
+    assert checksum(bytes(body)) != checksum(SAMPLE.encode())

@@ -1,0 +1,256 @@
+"""`verify` finds each kind of damage, in the log and in the index, and finds none where there is none."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_damaged_index import Damage, damage, flipped, forged, in_row, insert, longer, remove
+
+from holdfast import Memory, verify
+from holdfast.search import index, segment
+from holdfast.types import ToolCall
+from recall_corpora import Said, forget, tell
+
+pytest_plugins = ["recall_fixtures"]
+
+SAID = [Said(f"chat{n // 4 % 2}", f"word{n} berlin", minutes=n) for n in range(40)]
+
+
+@pytest.fixture
+def indexed(space: Memory, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    """Store two chats, one with tool calls, and an index of several segments."""
+    monkeypatch.setattr(index, "FREEZE", 8)
+    monkeypatch.setattr(index, "LARGEST", 16)
+    for start in range(0, len(SAID), 8):
+        tell(space, SAID[start : start + 8])
+        space.recall("berlin")
+    chat = space.chat("tools")
+    chat.append(role="assistant", calls=[ToolCall("c1", "read", {"path": "a.py"}), ToolCall("c2", "list")])
+    chat.append(role="tool", content="done", call_id="c1", meta={"ok": True})
+    chat.append({"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "x"}]})
+    space.recall("berlin")
+    return space
+
+
+def sql(statement: str) -> Damage:
+    return lambda tx, space: tx.all(statement, space=space)
+
+
+# What is sound
+
+
+def test_an_empty_space_is_sound(space: Memory) -> None:
+    verified = space.verify()
+    assert verified.ok
+    assert verified.problems == ()
+    assert set(verified.checked.values()) == {0}
+
+
+def test_a_sound_memory_is_sound_and_says_what_was_checked(indexed: Memory) -> None:
+    verified = indexed.verify()
+    assert verified.problems == ()
+    assert verified.checked["sessions"] == 3
+    assert verified.checked["messages"] == 43
+    assert verified.checked["tool results"] == 2
+    assert verified.checked["indexed messages"] == 40
+    assert verified.checked["index segments"] >= 3
+
+
+def test_verifying_changes_nothing(indexed: Memory) -> None:
+    before = [(hit.id, hit.score) for hit in indexed.recall("berlin", limit=100)]
+    assert indexed.verify() == indexed.verify()
+    assert [(hit.id, hit.score) for hit in indexed.recall("berlin", limit=100)] == before
+
+
+def test_only_the_own_space_is_checked(indexed: Memory) -> None:
+    other = indexed.scoped(user="bob")
+    tell(other, SAID[:3])
+    damage(other, sql("DELETE FROM messages WHERE space = :space AND seq = 1"))
+    assert indexed.verify().ok
+    assert not other.verify().ok
+
+
+def test_a_session_longer_than_a_page_is_read_to_its_end(
+    space: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "_BATCH", 5)
+    tell(space, [Said("a", f"word{n}") for n in range(15)])
+    assert space.verify().ok
+    assert space.verify().checked["messages"] == 15
+    damage(space, sql("DELETE FROM messages WHERE space = :space AND seq = 12"))
+    assert "message a#12 is missing" in " ".join(space.verify().problems)
+
+
+# What is wrong with the log
+
+LOG: Mapping[str, tuple[str, str]] = {
+    "the first message": (
+        "DELETE FROM messages WHERE space = :space AND chat = 'chat0' AND seq = 1",
+        "message chat0#1 is missing",
+    ),
+    "a message": (
+        "DELETE FROM messages WHERE space = :space AND chat = 'chat0' AND seq = 7",
+        "message chat0#7 is missing",
+    ),
+    "the last message": (
+        "DELETE FROM messages WHERE space = :space AND chat = 'chat0' AND seq = 20",
+        "its log has 19",
+    ),
+    "all messages of a chat": (
+        "DELETE FROM messages WHERE space = :space AND chat = 'chat0'",
+        "its log has 0",
+    ),
+    "a session": ("DELETE FROM sessions WHERE space = :space AND chat = 'chat0'", "its sessions have 23"),
+    "a wrong length": (
+        "UPDATE sessions SET length = length + 1 WHERE space = :space AND chat = 'chat0'",
+        "says 21 messages",
+    ),
+    "wrong tokens": (
+        "UPDATE sessions SET tokens = tokens - 1 WHERE space = :space AND chat = 'chat0'",
+        "tokens",
+    ),
+    "tokens of a message": (
+        "UPDATE messages SET tokens = tokens + 5 WHERE space = :space AND chat = 'chat0' AND seq = 3",
+        "tokens",
+    ),
+    "wrong times": (
+        "UPDATE sessions SET newest = newest + 1 WHERE space = :space AND chat = 'chat0'",
+        "other times",
+    ),
+    "a time out of range": (
+        "UPDATE messages SET at = 9000000000000000000 WHERE space = :space AND chat = 'chat0' AND seq = 3",
+        "Message chat0#3 cannot be read",
+    ),
+    "a number of a document": (
+        "UPDATE messages SET doc = 1000 WHERE space = :space AND chat = 'chat0' AND seq = 3",
+        "numbered from 44 to 999 of 1000",
+    ),
+    "calls that are no JSON": (
+        "UPDATE messages SET calls = '[[' WHERE space = :space AND chat = 'tools' AND seq = 1",
+        "Message tools#1 cannot be read",
+    ),
+    "calls of another shape": (
+        "UPDATE messages SET calls = '[1]' WHERE space = :space AND chat = 'tools' AND seq = 1",
+        "Message tools#1 cannot be read",
+    ),
+    "a payload that is no JSON": (
+        "UPDATE messages SET raw = '{' WHERE space = :space AND chat = 'tools' AND seq = 3",
+        "Message tools#3 cannot be read",
+    ),
+    "meta that is no JSON": (
+        "UPDATE messages SET meta = 'x' WHERE space = :space AND chat = 'tools' AND seq = 2",
+        "Message tools#2 cannot be read",
+    ),
+    "answers that are no JSON": (
+        "UPDATE messages SET answers = 'x' WHERE space = :space AND chat = 'tools' AND seq = 2",
+        "Message tools#2 cannot be read",
+    ),
+    "an answer to no call": (
+        "UPDATE messages SET answers = '[\"c9\"]' WHERE space = :space AND chat = 'tools' AND seq = 2",
+        "message tools#2 answers a call that no earlier message made",
+    ),
+}
+
+
+@pytest.mark.parametrize(("statement", "problem"), LOG.values(), ids=LOG.keys())
+def test_damage_of_the_log_is_named(indexed: Memory, statement: str, problem: str) -> None:
+    damage(indexed, sql(statement))
+    verified = indexed.verify()
+    assert not verified.ok
+    assert problem in "\n".join(verified.problems)
+
+
+# What is wrong with the index
+
+INDEX: Mapping[str, tuple[Damage, str]] = {
+    "a changed byte": (in_row(0, flipped(-1)), "messages 1 to 16 has a wrong checksum"),
+    "a wrong checksum": (in_row(1, lambda row: row._replace(checksum=0)), "wrong checksum"),
+    "no body": (
+        in_row(0, lambda row: row._replace(body=b"", checksum=segment.checksum(b""))),
+        "is damaged: it does not begin as a segment does",
+    ),
+    "a forged body": (in_row(0, forged(lambda s: replace(s, offsets=s.offsets[::-1].copy()))), "is damaged"),
+    "a missing segment": (remove(1), "no segment for the messages from 17"),
+    "a missing first segment": (remove(0), "no segment for the messages from 1"),
+    "an overlapping segment": (insert(3, 9), "no segment for the messages from"),
+    "a segment of negative documents": (insert(-9, -3), "no segment for the messages from 1"),
+    "a segment that ends before it begins": (
+        in_row(1, lambda row: row._replace(last=row.first - 5)),
+        "covers other documents than it says",
+    ),
+    "other documents than it says": (
+        in_row(0, lambda row: row._replace(last=row.last + 1)),
+        "covers other documents than it says",
+    ),
+    "documents that do not exist": (
+        in_row(-1, lambda row: forged(longer)(row)._replace(last=row.last + 1000)),
+        "says something else than the log",
+    ),
+    "other frequencies": (
+        in_row(0, forged(lambda s: replace(s, frequencies=s.frequencies + np.uint8(1)))),
+        "messages 1 to 16 says something else than the log: run `rebuild`",
+    ),
+    "other terms": (
+        in_row(0, forged(lambda s: replace(s, terms=s.terms + np.uint64(1)))),
+        "says something else than the log",
+    ),
+    "other lengths": (
+        in_row(0, forged(lambda s: replace(s, words=s.words + np.uint32(1)))),
+        "says something else than the log",
+    ),
+    "other chats": (
+        in_row(0, forged(lambda s: replace(s, chats=tuple(reversed(s.chats))))),
+        "says something else than the log",
+    ),
+    "a changed message": (
+        sql(
+            "UPDATE messages SET content = 'other words' WHERE space = :space AND chat = 'chat0' AND seq = 2"
+        ),
+        "says something else than the log",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "problem"), INDEX.values(), ids=INDEX.keys())
+def test_damage_of_the_index_is_named(indexed: Memory, change: Damage, problem: str) -> None:
+    damage(indexed, change)
+    verified = indexed.verify()
+    assert not verified.ok
+    assert problem in "\n".join(verified.problems)
+
+
+@pytest.mark.parametrize("change", [change for change, _ in INDEX.values()], ids=INDEX.keys())
+def test_after_a_rebuild_the_index_is_sound(indexed: Memory, change: Damage) -> None:
+    damage(indexed, change)
+    forget(indexed)
+    indexed.rebuild()
+    assert not [problem for problem in indexed.verify().problems if "index" in problem]
+
+
+def test_an_index_of_another_version_is_no_damage(indexed: Memory) -> None:
+    upgrade = "UPDATE segments SET version = version + 1 WHERE space = :space"
+    damage(indexed, lambda tx, space: tx.all(upgrade, space=space))
+    assert indexed.verify().ok
+
+
+def test_a_watermark_beyond_the_messages_is_found(tmp_path: Path) -> None:
+    location = tmp_path / "memory.db"
+    with Memory(location) as memory:
+        memory.chat("a").append(
+            role="user", content="We decided to keep the old names of all our tables in Kiel."
+        )
+        memory.chat("a").end()
+        memory.work()
+        assert memory.verify().ok
+        assert memory.verify().checked["watermarks"] == 2
+    with closing(sqlite3.connect(location, isolation_level=None)) as connection:
+        connection.execute("UPDATE watermarks SET seq = 7 WHERE kind = 'observe:rules'")
+    with Memory(location) as memory:
+        (problem,) = memory.verify().problems
+        assert "'observe:rules' has looked at 7 messages" in problem
