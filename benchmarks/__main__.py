@@ -29,7 +29,8 @@ def recall(
 
     Example: `python -m benchmarks recall locomo.json realmem/`
     """
-    from benchmarks.recall import run  # noqa: PLC0415 - no other part is loaded
+    # No other part is loaded.
+    from benchmarks.recall import run
 
     _show(run(data, progress=_progress), options)
 
@@ -53,7 +54,8 @@ def speed(
 
     Example: `python -m benchmarks speed --only append`
     """
-    from benchmarks.speed import MEASUREMENTS, run  # noqa: PLC0415 - no other part is loaded
+    # No other part is loaded.
+    from benchmarks.speed import MEASUREMENTS, run
 
     _check_parts(only, MEASUREMENTS)
     report = run(sizes=size or None, full=full, text=text, folder=folder, only=only or (), progress=_progress)
@@ -75,7 +77,8 @@ def context(
 
     Example: `python -m benchmarks context ~/.claude/projects locomo.json`
     """
-    from benchmarks.context import PARTS, run  # noqa: PLC0415 - no other part is loaded
+    # No other part is loaded.
+    from benchmarks.context import PARTS, run
 
     _check_parts(only, PARTS)
     _show(run(data, only=only or (), progress=_progress), options)
@@ -109,7 +112,8 @@ def records(
 
     Example: `python -m benchmarks records --quick`
     """
-    from benchmarks.records import PARTS, run  # noqa: PLC0415 - no other part is loaded
+    # No other part is loaded.
+    from benchmarks.records import PARTS, run
 
     _check_parts(only, PARTS)
     report = run(
@@ -132,7 +136,8 @@ def learn(
 
     Example: `python -m benchmarks learn ~/.claude/projects --only learn`
     """
-    from benchmarks.learning import MEASUREMENTS, run  # noqa: PLC0415 - no other part is loaded
+    # No other part is loaded.
+    from benchmarks.learning import MEASUREMENTS, run
 
     _check_parts(only, MEASUREMENTS)
     _show(run(data, only=only or (), folder=folder, progress=_progress), options)
@@ -148,7 +153,8 @@ def agents(
 
     Example: `python -m benchmarks agents --only start`
     """
-    from benchmarks.agents import MEASUREMENTS, run  # noqa: PLC0415 - no other part is loaded
+    # No other part is loaded.
+    from benchmarks.agents import MEASUREMENTS, run
 
     _check_parts(only, MEASUREMENTS)
     _show(run(only=only or (), folder=folder, progress=_progress), options)

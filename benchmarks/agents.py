@@ -155,7 +155,8 @@ def describing(lab: AgentsLab) -> Iterator[Measurement]:
 
 def popping(lab: AgentsLab) -> Iterator[Measurement]:
     """Take items of a session of the OpenAI Agents SDK back, the first and those after many others."""
-    from holdfast.integrations.openai_agents import HoldfastSession  # noqa: PLC0415 - says what is missing, to who measures it
+    # Says what is missing, to who measures it.
+    from holdfast.integrations.openai_agents import HoldfastSession
 
     lab.progress("taking items of a session back")
     few, count = lab.plan.questions, lab.plan.popped

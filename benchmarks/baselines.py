@@ -89,7 +89,8 @@ class Okapi:
     def rank(self, question: str, limit: int) -> list[str]:
         """Return the keys of the best texts."""
         if self._ranker is None:
-            from rank_bm25 import BM25Okapi  # noqa: PLC0415 - an optional dependency
+            # An optional dependency.
+            from rank_bm25 import BM25Okapi
 
             self._ranker = BM25Okapi(self._texts)
         scores = self._ranker.get_scores(question.lower().split())

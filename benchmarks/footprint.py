@@ -85,7 +85,8 @@ def show_resident(path: str, *questions: str) -> None:
 
 def _now() -> float:
     try:
-        import psutil  # noqa: PLC0415 - an optional dependency
+        # An optional dependency.
+        import psutil
     except ImportError:
         return _peak()  # no less than what is held now
     return float(psutil.Process().memory_info().rss / 1e6)

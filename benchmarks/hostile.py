@@ -98,15 +98,16 @@ def hostile(length: int) -> dict[str, str]:
 
 def parts() -> dict[str, Callable[[str], object]]:
     """Name what reads texts of any length."""
-    from holdfast.compaction.extract import extract  # noqa: PLC0415 - only what is measured is loaded
-    from holdfast.dedup.value_tokens import tokenize  # noqa: PLC0415 - as above
-    from holdfast.io.files import File  # noqa: PLC0415 - as above
-    from holdfast.io.jsonl import read  # noqa: PLC0415 - as above
-    from holdfast.safety import guard  # noqa: PLC0415 - as above
-    from holdfast.text import analyze  # noqa: PLC0415 - as above
-    from holdfast.text.message_text import passages  # noqa: PLC0415 - as above
-    from holdfast.text.one_line import gist  # noqa: PLC0415 - as above
-    from holdfast.text.tokens import estimate_tokens  # noqa: PLC0415 - as above
+    # Only what is measured is loaded.
+    from holdfast.compaction.extract import extract
+    from holdfast.dedup.value_tokens import tokenize
+    from holdfast.io.files import File
+    from holdfast.io.jsonl import read
+    from holdfast.safety import guard
+    from holdfast.text import analyze
+    from holdfast.text.message_text import passages
+    from holdfast.text.one_line import gist
+    from holdfast.text.tokens import estimate_tokens
 
     def summary(text: str) -> object:
         return extract(passages([Message("user", f"a{text}", flags=("instruction",))]), 500)

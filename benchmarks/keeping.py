@@ -192,20 +192,23 @@ class _Words:
 
 
 def _lex_rank(units: Sequence[Unit]) -> list[int]:
-    from sumy.summarizers.lex_rank import LexRankSummarizer  # noqa: PLC0415 - an optional dependency
+    # An optional dependency.
+    from sumy.summarizers.lex_rank import LexRankSummarizer
 
     return _by_sumy(LexRankSummarizer, units)
 
 
 def _text_rank(units: Sequence[Unit]) -> list[int]:
-    from sumy.summarizers.text_rank import TextRankSummarizer  # noqa: PLC0415 - an optional dependency
+    # An optional dependency.
+    from sumy.summarizers.text_rank import TextRankSummarizer
 
     return _by_sumy(TextRankSummarizer, units)
 
 
 def _by_sumy(kind: Any, units: Sequence[Unit]) -> list[int]:
     """Order sentences as sumy rates them, with stems and stop words, which serve it best."""
-    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence  # noqa: PLC0415 - an optional dependency
+    # An optional dependency.
+    from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence
 
     words = _Words()
     document = ObjectDocumentModel([Paragraph([Sentence(unit.text, words) for unit in units])])

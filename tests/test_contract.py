@@ -112,7 +112,7 @@ class Core:
 
     name = "core"
 
-    def chat(self, id: str, /) -> Session:  # noqa: A002 - as in the contract
+    def chat(self, id: str, /) -> Session:
         return CoreChat(id)
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Core:
 
 
 class CoreChat:
-    def __init__(self, id: str) -> None:  # noqa: A002 - as above
+    def __init__(self, id: str) -> None:
         self.id = id
 
     def append(self, messages: Sequence[Message], /) -> list[Message]:
@@ -152,7 +152,7 @@ def test_a_capability_is_gone_without_a_method_of_the_chats(capability: Capabili
     opened = type("WithoutChat", (NullChat,), {method: None})(NullMemory(), "a")
 
     class Without(NullMemory):
-        def chat(self, id: str | None = None, **_: object) -> Chat:  # noqa: A002 - as above
+        def chat(self, id: str | None = None, **_: object) -> Chat:
             assert isinstance(opened, Chat)
             return opened
 

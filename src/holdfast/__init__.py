@@ -134,7 +134,7 @@ _LATE = {
 def __getattr__(name: str) -> object:
     if name not in _LATE:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415 - as all that is imported here
+    from importlib import import_module
 
     value: object = getattr(import_module(f"holdfast.{_LATE[name]}"), name)
     globals()[name] = value

@@ -81,7 +81,8 @@ class _OnThread(Protocol):
 
 async def _drive(steps: Steps, ask: _AskAsync, on_thread: _OnThread) -> CompactionResult:
     """Run a compaction, awaiting the model for all summaries of a batch at once; `compact.drive` is its twin."""
-    from holdfast.compaction.tree import advance  # noqa: PLC0415 - as in Chat.compact
+    # As in Chat.compact.
+    from holdfast.compaction.tree import advance
 
     moved = await on_thread(partial(advance, partial(next, steps)))
     while not isinstance(moved, CompactionResult):
@@ -106,7 +107,8 @@ async def _all_written(batch: Sequence[Asking], ask: _AskAsync, on_thread: _OnTh
 
 
 async def _written(asking: Asking, ask: _AskAsync, on_thread: _OnThread) -> Written:
-    from holdfast.compaction.tree import advance  # noqa: PLC0415 - as in Chat.compact
+    # As in Chat.compact.
+    from holdfast.compaction.tree import advance
 
     moved: str | Written = await on_thread(partial(advance, partial(next, asking)))
     while isinstance(moved, str):
@@ -118,7 +120,8 @@ async def _metered(
     meter: Meter, model: Model, question: Question, patience: float, chat: str, on_thread: _OnThread
 ) -> str:
     """Ask a model and await its answer; `Meter.ask` is its twin."""
-    from holdfast.llm.model import acomplete  # noqa: PLC0415 - only for those who have a model
+    # Only for those who have a model.
+    from holdfast.llm.model import acomplete
 
     begin = partial(meter.begin, model, question.purpose, question.prompt, question.answer_tokens, chat=chat)
     call = await on_thread(begin)
@@ -142,7 +145,8 @@ def _asking(
         model = await on_thread(partial(resolved, cast("LLM | None", kwargs.get("llm"))))
         given: dict[str, Any] = dict(kwargs)
         if model is not None:
-            from holdfast.llm.model import hosted  # noqa: PLC0415 - only for those who have a model
+            # Only for those who have a model.
+            from holdfast.llm.model import hosted
 
             given["llm"] = hosted(model, asyncio.get_running_loop())
         # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
@@ -245,7 +249,8 @@ class AsyncChat(_Async[Chat]):
         if model is None:
             return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
         at_once = AT_ONCE if model.is_async else 1
-        from holdfast.compaction.tree import Span  # noqa: PLC0415 - as in Chat.compact
+        # As in Chat.compact.
+        from holdfast.compaction.tree import Span
 
         span = Span(policy.compaction)
         steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - its twin
@@ -274,7 +279,7 @@ class AsyncChat(_Async[Chat]):
         """The scratchpad of this chat."""
         return AsyncPad(self._sync.pad, self._executor)
 
-    def run(self, id: str | None = None) -> AsyncRun:  # noqa: A002 - as in Chat.run
+    def run(self, id: str | None = None) -> AsyncRun:
         """Begin a run when the block is entered, as `Chat.run` does."""
         return AsyncRun(partial(self._sync.run, id), self._executor)
 
@@ -344,7 +349,8 @@ class AsyncTool:
         try:
             return await _on(self._executor, partial(self._sync, arguments))
         except Closed as error:
-            from holdfast.tools.tool import failure  # noqa: PLC0415 - only for those who use tools
+            # Only for those who use tools.
+            from holdfast.tools.tool import failure
 
             return failure(error)
 
@@ -375,7 +381,7 @@ class AsyncMemory(_Async[Memory]):
 
     def chat(
         self,
-        id: str | None = None,  # noqa: A002 - as in Memory.chat
+        id: str | None = None,
         *,
         channel: str | None = None,
         meta: Mapping[str, object] | None = None,

@@ -82,7 +82,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 class Chat(Digest):
     """Append to a session and read it back. Made by `Memory.chat`; holds no state but what it was given there."""
 
-    def __init__(self, memory: Memory, id: str, label: sessions.Label | None = None) -> None:  # noqa: A002 - as in Memory.chat
+    def __init__(self, memory: Memory, id: str, label: sessions.Label | None = None) -> None:
         self._memory = memory
         self._id = check_name(id, "The id of a chat")
         self._given = label  # until the next message is stored
@@ -120,7 +120,7 @@ class Chat(Digest):
         *,
         role: Role | None = None,
         content: str = "",
-        id: str = "",  # noqa: A002 - the name of the field
+        id: str = "",
         name: str | None = None,
         at: Time | None = None,
         calls: Sequence[ToolCall] = (),
@@ -275,7 +275,7 @@ class Chat(Digest):
         policy: Policy | None = None,
         images: Images = "keep",
         secrets: Secrets = "mask",
-        format: Format = "openai",  # noqa: A002 - what it is called everywhere
+        format: Format = "openai",
         strict: bool = False,
         expand: bool = False,
     ) -> Prompt:
@@ -346,7 +346,7 @@ class Chat(Digest):
         policy: Policy | None,
         images: Images,
         secrets: Secrets,
-        format: Format,  # noqa: A002 - as above
+        format: Format,
         strict: bool,
         expand: bool,
     ) -> Prompt:
@@ -448,8 +448,10 @@ class Chat(Digest):
         """
         opened = self._memory._open  # noqa: SLF001 - as above
         if query is not None:
-            from holdfast.search.filters import Wanted  # noqa: PLC0415 - as above
-            from holdfast.search.query import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
+            from holdfast.search.filters import Wanted
+
+            # numpy is loaded by the first recall.
+            from holdfast.search.query import has_words
 
             if has_words(query):
                 return opened.search.one_read(self._memory.scope, Wanted())
@@ -478,8 +480,8 @@ class Chat(Digest):
         """
         if read is None or query is None:
             return []
-        from holdfast.search.filters import check  # noqa: PLC0415 - as above
-        from holdfast.search.query import parse  # noqa: PLC0415 - as above
+        from holdfast.search.filters import check
+        from holdfast.search.query import parse
 
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
@@ -582,7 +584,7 @@ class Chat(Digest):
         """The scratchpad of this chat: a dict of texts that is kept."""
         return Pad(self._memory._open, Place(self._memory.scope.space, self._id))  # noqa: SLF001 - as above
 
-    def run(self, id: str | None = None) -> Run:  # noqa: A002 - as in Memory.chat
+    def run(self, id: str | None = None) -> Run:
         """Begin a run of this chat, for `with chat.run() as run`; or go on with one that was interrupted, by its id.
 
         Raises:
@@ -633,7 +635,7 @@ class Chat(Digest):
         *,
         messages: int | tuple[int, int] | None = None,
         step: str = "",
-        type: str = "",  # noqa: A002 - as in Memory.extract
+        type: str = "",
         llm: LLM | None = None,
     ) -> Extraction:
         """Extract findings, insights and lessons from the session, and remember them, each with the messages it came from.

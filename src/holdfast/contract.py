@@ -94,7 +94,7 @@ class Provider(Protocol):
     def name(self) -> str:
         """What it is called, in traces and reports; not empty."""
 
-    def chat(self, id: str, /) -> Session:  # noqa: A002 - `id` is what it is called everywhere else
+    def chat(self, id: str, /) -> Session:
         """Open a chat. That costs nothing and stores nothing: a chat comes into being with its first message.
 
         Ids that differ are different chats, and all handles of one id are one chat.
@@ -155,10 +155,10 @@ class Recall(Protocol):
 class ExploredChat(Protocol):
     """explore: walk from a summary down to the words that it stands for."""
 
-    def describe(self, id: str) -> Description:  # noqa: A002 - as above
+    def describe(self, id: str) -> Description:
         """Show a summary and what stands above and below it; raise for an id that is unknown or foreign."""
 
-    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - as above
+    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Open a summary: the messages of a leaf, the summaries of a node; at least one, and on from `cursor`."""
 
 
@@ -208,7 +208,7 @@ class Constraints(Protocol):
 
     def remove_constraint(
         self,
-        id: str,  # noqa: A002 - as above
+        id: str,
         *,
         by: Writer | None = None,
         chat: str | None = None,

@@ -32,7 +32,8 @@ def _masked(text: str) -> str:
     """Mask the credentials that a sentence repeats; most sentences need no look."""
     if not any(_may_hold(word) for word in text.split()):
         return text
-    from holdfast.safety.masking import mask  # noqa: PLC0415 - it raises our errors itself
+    # It raises our errors itself.
+    from holdfast.safety.masking import mask
 
     return mask(text)
 

@@ -152,7 +152,8 @@ class Events:
             try:
                 listener.observer(event)
             except Exception:
-                import logging  # noqa: PLC0415 - only those whose observer raises need it
+                # Only those whose observer raises need it.
+                import logging
 
                 logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
 

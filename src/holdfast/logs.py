@@ -29,7 +29,8 @@ def _is_on() -> bool:
 
 @cache
 def _logger() -> Logger:
-    from logging import NullHandler, getLogger  # noqa: PLC0415 - only for programs that use it
+    # Only for programs that use it.
+    from logging import NullHandler, getLogger
 
     logger = getLogger("holdfast")
     logger.addHandler(NullHandler())

@@ -39,7 +39,8 @@ def _now() -> datetime:
 
 
 def _asked(guard: Guard) -> Model:
-    from holdfast.learning.guard_job import model_of  # noqa: PLC0415 - only for those who have a guard
+    # Only for those who have a guard.
+    from holdfast.learning.guard_job import model_of
 
     return model_of(guard)
 
@@ -107,7 +108,8 @@ class Memory(Learner):
         )
         policy = Lossless() if policy is None else check_policy(policy)
         known = table(kinds)
-        from holdfast.settings import Learning  # noqa: PLC0415 - not needed to import all the rest
+        # Not needed to import all the rest.
+        from holdfast.settings import Learning
 
         if learning is not None and not isinstance(learning, Learning):
             raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
@@ -174,7 +176,7 @@ class Memory(Learner):
 
     def chat(
         self,
-        id: str | None = None,  # noqa: A002 - `id` is what it is called everywhere else
+        id: str | None = None,
         *,
         channel: str | None = None,
         meta: Mapping[str, object] | None = None,
@@ -201,7 +203,7 @@ class Memory(Learner):
         self._check_chat(name)
         return opened
 
-    def _chat_id(self, id: str | None) -> str:  # noqa: A002 - as above
+    def _chat_id(self, id: str | None) -> str:
         return (current().chat or os.urandom(8).hex()) if id is None else id
 
     @logged
@@ -277,7 +279,8 @@ class Memory(Learner):
             InvalidInput: the key has less than 16 bytes or more than 64.
 
         """
-        from holdfast.verify import verify  # noqa: PLC0415 - loads numpy, which most programs never need
+        # Loads numpy, which most programs never need.
+        from holdfast.verify import verify
 
         database = self._open.database
         with database.one_read():
@@ -297,8 +300,11 @@ class Memory(Learner):
             Damaged: the database cannot be read whole; `holdfast salvage` saves what can be.
 
         """
-        from holdfast.store.atomic_file import new_file  # noqa: PLC0415 - only for those who copy
-        from holdfast.verify import verify_copy  # noqa: PLC0415 - loads numpy, which most programs never need
+        # Only for those who copy.
+        from holdfast.store.atomic_file import new_file
+
+        # Loads numpy, which most programs never need.
+        from holdfast.verify import verify_copy
 
         with new_file(Path(check_location(path)).absolute()) as draft:
             self._open.database.copy(str(draft))
@@ -336,7 +342,8 @@ class Memory(Learner):
                 or a chat of another user or database.
 
         """
-        from holdfast.tools.tool import tools_for  # noqa: PLC0415 - only for those who use tools
+        # Only for those who use tools.
+        from holdfast.tools.tool import tools_for
 
         inner = getattr(chat, "__wrapped__", chat)  # one that is traced as well
         if isinstance(inner, Chat) and not self._holds(inner):
@@ -356,7 +363,8 @@ class Memory(Learner):
     @property
     def aio(self) -> AsyncMemory:
         """The same methods, awaited."""
-        from holdfast.aio import AsyncMemory  # noqa: PLC0415 - asyncio is loaded only where it is used
+        # asyncio is loaded only where it is used.
+        from holdfast.aio import AsyncMemory
 
         return AsyncMemory(self, lambda: self._open.executor)
 

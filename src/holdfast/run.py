@@ -30,7 +30,7 @@ class Run:
     their own. A run whose process died can be gone on with by its id.
     """
 
-    def __init__(self, chat: Chat, id: str | None) -> None:  # noqa: A002 - as in Chat
+    def __init__(self, chat: Chat, id: str | None) -> None:
         self._chat = chat
         self._memory = chat._memory  # noqa: SLF001 - a run is a part of its chat
         self._open = self._memory._open  # noqa: SLF001 - as above
@@ -109,7 +109,7 @@ class Run:
         policy: Policy | None = None,
         images: Images = "keep",
         secrets: Secrets = "mask",
-        format: Format = "openai",  # noqa: A002 - as in Chat
+        format: Format = "openai",
         strict: bool = False,
         expand: bool = False,
     ) -> Prompt:

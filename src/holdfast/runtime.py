@@ -88,7 +88,8 @@ class Opened:
     @property
     def search(self) -> Search:
         """The search over this database."""
-        from holdfast.search.search import Search  # noqa: PLC0415 - numpy is loaded by the first recall
+        # numpy is loaded by the first recall.
+        from holdfast.search.search import Search
 
         with self.lock:
             if self._search is None:
@@ -98,7 +99,8 @@ class Opened:
     @property
     def executor(self) -> Executor:
         """The threads that awaited methods run on."""
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only for those who await
+        # Only for those who await.
+        from concurrent.futures import ThreadPoolExecutor
 
         with self.lock:
             if self._closed:
@@ -109,7 +111,8 @@ class Opened:
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
         """Make what writes the records of a scope; see `Intake`."""
-        from holdfast.records.intake import Intake  # noqa: PLC0415 - loaded by the first write
+        # Loaded by the first write.
+        from holdfast.records.intake import Intake
 
         return Intake(
             database=self.database,
@@ -123,7 +126,8 @@ class Opened:
 
     def meter(self, scope: Scope) -> Meter:
         """Make what notes the calls of models for a scope."""
-        from holdfast.llm.meter import Meter  # noqa: PLC0415 - only for those who have a model
+        # Only for those who have a model.
+        from holdfast.llm.meter import Meter
 
         return Meter(self.database, scope, self.count_tokens, self.now, self.learning.limits, self.events)
 
@@ -223,7 +227,7 @@ class Opened:
             for place in list(self.temporary):
                 if place.space == space and chat in (None, place.chat) and run in (None, place.run):
                     del self.temporary[place]
-            for scope, id in list(self._prompted) if run is None else ():  # noqa: A001
+            for scope, id in list(self._prompted) if run is None else ():
                 if scope.space == space and chat in (None, id):
                     del self._prompted[scope, id]
             for key in list(self._shown) if run is None else ():
@@ -255,6 +259,7 @@ class Opened:
 
 
 def _events() -> Events:
-    from holdfast.events import Events  # noqa: PLC0415 - not needed to import all the rest
+    # Not needed to import all the rest.
+    from holdfast.events import Events
 
     return Events()

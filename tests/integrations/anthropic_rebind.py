@@ -61,7 +61,7 @@ class Rebound(MemoryTool):
         self.memory_root = self.base_path / "memories"
         self.memory_root.mkdir(parents=True)
 
-    def call(self, input: object) -> str:  # noqa: A002 - the name in the SDK
+    def call(self, input: object) -> str:
         take(self.files, self.memory_root)
         try:
             return super().call(input)
@@ -78,7 +78,7 @@ class AsyncRebound(AsyncMemoryTool):
         self.memory_root = self.base_path / "memories"
         Path(self.memory_root).mkdir(parents=True)
 
-    async def call(self, input: object) -> str:  # noqa: A002 - the name in the SDK
+    async def call(self, input: object) -> str:
         take(self.files, Path(self.memory_root))
         try:
             return await super().call(input)

@@ -15,13 +15,13 @@ from anthropic.types.tool_result_block_param import Content
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
-from window_logs import LOGS
 
 from holdfast import InvalidInput, Memory, Message
 from holdfast.messages.formats import parse
 from holdfast.prompt.build import build
 from holdfast.prompt.window import TokenBudget, selector
 from holdfast.types import ChatStats, Hit, Prompt, Why
+from window_logs import LOGS
 
 Turns = Sequence[Mapping[str, Any]]  # as a model's API has them
 

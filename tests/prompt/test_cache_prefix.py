@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_prompt import hit, summarised, summary
-from window_logs import parse
 
 from holdfast import Chat, InvalidInput, Memory, Prompt, ToolCall
 from holdfast.prompt.cache_prefix import unchanged
 from holdfast.prompt.window import FreshTail, LastN, Policy
 from holdfast.types import Message
+from window_logs import parse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOPICS = ("marathon", "Berlin", "harbour", "budget", "kernel", "piano")

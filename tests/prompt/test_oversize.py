@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_cache_prefix import lasting
-from window_logs import LOGS
 
 from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, ToolCall
 from holdfast.io.importing import import_paths
@@ -30,6 +29,7 @@ from holdfast.prompt.window import (
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import ChatStats
+from window_logs import LOGS
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECRET = "AKIAQ3EGRGB2M4XPIX5T"

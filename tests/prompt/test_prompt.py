@@ -7,7 +7,6 @@ from html import escape, unescape
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from window_logs import LOGS, parse
 
 from holdfast import Memory
 from holdfast.errors import InvalidInput
@@ -18,6 +17,7 @@ from holdfast.prompt.summary_block import summary_text
 from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, TokenBudget, selector
 from holdfast.text.tokens import CountTokens, estimate_tokens, message_tokens
 from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
+from window_logs import LOGS, parse
 
 WHEN = datetime(2026, 5, 8, 13, 56, 12, tzinfo=UTC)
 HOSTILE = [

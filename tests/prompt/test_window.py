@@ -6,7 +6,6 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from window_logs import LOGS, Reference, counting, parse, seqs, window
 
 from holdfast.compaction.plan import Compaction
 from holdfast.errors import InvalidInput
@@ -23,6 +22,7 @@ from holdfast.prompt.window import (
 )
 from holdfast.prompt.window_selection import BEFORE_USER, NO_RESULT, NO_USER, OVER_BUDGET, UNKNOWN_CALL
 from holdfast.types import ChatStats, Message, Omission
+from window_logs import LOGS, Reference, counting, parse, seqs, window
 
 NUMBERS = st.integers(0, 250)
 SMALL = st.integers(0, 8)

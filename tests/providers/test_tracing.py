@@ -29,7 +29,7 @@ P = TypeVar("P", bound=Provider)
 class Plain:
     """A chat with the core only."""
 
-    def __init__(self, id: str) -> None:  # noqa: A002 - as in the contract
+    def __init__(self, id: str) -> None:
         self.id = id
         self._messages: list[Message] = []
 
@@ -53,7 +53,7 @@ class Core:
         self.closed = False
         self._secret = "mine"
 
-    def chat(self, id: str, /) -> Session:  # noqa: A002 - as in the contract
+    def chat(self, id: str, /) -> Session:
         return Plain(id)
 
     def close(self) -> None:
@@ -589,7 +589,7 @@ def test_what_has_the_name_of_ours_may_mean_something_else(watched: Watched) -> 
         aio = "awaited"
         tools = ("hammer",)
 
-        def chat(self, id: str, /) -> Runner:  # noqa: A002 - as in the contract
+        def chat(self, id: str, /) -> Runner:
             return Runner(id)
 
     wrapped = watched.watch(Running())

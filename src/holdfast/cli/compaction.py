@@ -62,8 +62,11 @@ def compact(
     Every message stays, and `holdfast expand` gives it back. Does nothing while the chat is not crowded.
     For example: holdfast compact porto-trip --full --budget 2000
     """
-    from holdfast.cli.render.progress import Shrinking  # noqa: PLC0415 - only what takes a while needs a progress bar
-    from holdfast.compaction.plan import share_of  # noqa: PLC0415 - as below
+    # Only what takes a while needs a progress bar.
+    from holdfast.cli.render.progress import Shrinking
+
+    # As below.
+    from holdfast.compaction.plan import share_of
 
     how = _POLICIES[policy](budget)
     target = share_of(budget, how.compaction.target)

@@ -83,7 +83,8 @@ def demo(options: Options) -> None:
 
 
 def _run(memory: Memory) -> _Seen:
-    from holdfast.io.importing import import_paths  # noqa: PLC0415 - loaded by who imports something
+    # Loaded by who imports something.
+    from holdfast.io.importing import import_paths
 
     with sessions() as path:
         report = import_paths(memory, path)

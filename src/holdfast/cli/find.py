@@ -163,7 +163,8 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
 
     Of a record: its kind, and where it was learned. Of a summary: which messages it stands for.
     """
-    from holdfast.cli.render.excerpt import excerpt  # noqa: PLC0415 - the text analysis is loaded by who needs it
+    # The text analysis is loaded by who needs it.
+    from holdfast.cli.render.excerpt import excerpt
 
     screen.say(
         f"{mark} ",

@@ -89,7 +89,8 @@ def _configuration(name: str) -> Path:
         Unavailable: the user has no home folder.
 
     """
-    from platformdirs import user_config_path  # noqa: PLC0415 - only who installs waits for it
+    # Only who installs waits for it.
+    from platformdirs import user_config_path
 
     try:
         home = Path.home()

@@ -149,7 +149,8 @@ def salvage(
     The damaged file stays as it is; let nobody write to it meanwhile. Do it again if it was interrupted.
     Exits with 1 when anything is missing.
     """
-    from holdfast.store.salvage import salvage as save  # noqa: PLC0415 - only for a file that is damaged
+    # Only for a file that is damaged.
+    from holdfast.store.salvage import salvage as save
 
     saved = save(damaged, new)
     if options.json:

@@ -147,7 +147,8 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
         screen.say("Waiting for a client on standard input. Ctrl-C ends it.")
         screen.say(f"→ Clients start it themselves: {options.line('mcp', '--install', 'CLIENT')}")
     with _prepared():
-        from holdfast.integrations.mcp.server import make_server  # noqa: PLC0415 - the SDK takes half a second to import
+        # The SDK takes half a second to import.
+        from holdfast.integrations.mcp.server import make_server
 
     # The SDK reads standard input on a thread that it waits for, so an interrupt would change nothing before the next
     # line. To end at once harms nothing: what is written is written in transactions.
@@ -175,8 +176,8 @@ def _serve_http(
     remote: bool,
 ) -> None:
     with _prepared():
-        from holdfast.integrations.mcp import http as mcp_http  # noqa: PLC0415 - as above
-        from holdfast.integrations.mcp.server import make_server  # noqa: PLC0415 - as above
+        from holdfast.integrations.mcp import http as mcp_http
+        from holdfast.integrations.mcp.server import make_server
 
     secret = mcp_http.new_token() if token is None else token
 

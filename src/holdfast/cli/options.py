@@ -199,7 +199,8 @@ def _key() -> bytes | None:
 
 
 def _default() -> Path:
-    from platformdirs import user_data_path  # noqa: PLC0415 - only who may have no database yet waits for it
+    # Only who may have no database yet waits for it.
+    from platformdirs import user_data_path
 
     return user_data_path("holdfast") / "memory.db"
 

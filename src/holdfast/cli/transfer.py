@@ -39,8 +39,11 @@ def import_(
     the LoCoMo and RealMem data sets, and tells them by what is in them. Each message is stored once, however often it
     is imported. Exits with 1 when something could not be read, or stored; the rest is imported.
     """
-    from holdfast.cli.render.progress import Progress  # noqa: PLC0415 - only an import needs a progress bar
-    from holdfast.io.importing import import_paths  # noqa: PLC0415 - only an import needs the importers
+    # Only an import needs a progress bar.
+    from holdfast.cli.render.progress import Progress
+
+    # Only an import needs the importers.
+    from holdfast.io.importing import import_paths
 
     paths = paths or _claude_code_projects()
     try:
@@ -142,8 +145,9 @@ def export(
     can be read by its owner only.
     With --json, one JSON array instead of lines; with --output as well, the lines go to the file.
     """
-    from holdfast.io.everything import LEFT_OUT, export_everything  # noqa: PLC0415 - only an export needs the exporters
-    from holdfast.io.export import export_chats  # noqa: PLC0415 - as above
+    # Only an export needs the exporters.
+    from holdfast.io.everything import LEFT_OUT, export_everything
+    from holdfast.io.export import export_chats
 
     if unnamed:
         raise typer.BadParameter(

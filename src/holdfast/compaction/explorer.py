@@ -84,7 +84,8 @@ class Digest:
             raise InvalidInput(
                 f"`threshold` is {shown(share)}.", "Pass a fraction above 0 and up to 1, such as 0.75."
             )
-        from holdfast.compaction.tree import crowded  # noqa: PLC0415 - what reads texts is loaded by those who compact
+        # What reads texts is loaded by those who compact.
+        from holdfast.compaction.tree import crowded
 
         return crowded(self._session(), policy.budget, share, policy.compaction)
 
@@ -123,7 +124,7 @@ class Digest:
             MissingExtra: the model needs a package that is not installed.
 
         """
-        from holdfast.compaction.tree import Span, drive  # noqa: PLC0415 - as above
+        from holdfast.compaction.tree import Span, drive
 
         model = resolved(llm)
         policy = self._compacting(policy, budget)
@@ -159,7 +160,8 @@ class Digest:
 
     def _tell(self, ended: CompactionResult | ModelFailed) -> None:
         """Tell of a compaction, or that it failed."""
-        from holdfast.events import Event  # noqa: PLC0415 - only for those who compact
+        # Only for those who compact.
+        from holdfast.events import Event
 
         opened, own = self._memory._open, self._memory.scope  # noqa: SLF001 - a chat is a part of its memory
         scope = replace(own, agent=sessions.agent(opened.database, own.space, self._id, own.agent))
@@ -181,7 +183,7 @@ class Digest:
         *,
         at_once: int = 1,
     ) -> Steps:
-        from holdfast.compaction.tree import compact  # noqa: PLC0415 - as above
+        from holdfast.compaction.tree import compact
 
         if progress is not None and not callable(progress):
             raise InvalidInput(
@@ -199,12 +201,12 @@ class Digest:
         )
 
     def _session(self) -> Session:
-        from holdfast.compaction.tree import Session  # noqa: PLC0415 - as above
+        from holdfast.compaction.tree import Session
 
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
         return Session(opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now)
 
-    def describe(self, id: str) -> Description:  # noqa: A002 - the field
+    def describe(self, id: str) -> Description:
         """Describe a summary, of this chat or of another one of the same user, and its place in the tree.
 
         Raises:
@@ -219,7 +221,7 @@ class Digest:
         return Description(summary, tuple(above), tuple(part.id for part in parts))
 
     @logged
-    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - the field
+    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Read what stands behind a summary: the original messages of a leaf, the children of a condensed one.
 
         Args:
@@ -296,8 +298,9 @@ class Digest:
                 such regular expression.
 
         """
-        from holdfast.search.query import has_words  # noqa: PLC0415 - numpy is loaded by the first search
-        from holdfast.text.snippet import snippet  # noqa: PLC0415 - as above
+        # numpy is loaded by the first search.
+        from holdfast.search.query import has_words
+        from holdfast.text.snippet import snippet
 
         if scope not in tuple(_SCOPES):
             raise InvalidInput(f"{shown(scope)} is no scope.", f"Use one of {', '.join(_SCOPES)}.")
@@ -340,9 +343,12 @@ class Digest:
         masked: bool,
     ) -> list[Hit]:
         """Find what a regular expression stands in, reading the session until there is enough."""
-        from holdfast.search.search import message_hit, summary_hit  # noqa: PLC0415 - numpy is loaded by the first search
-        from holdfast.text.pattern import Pattern  # noqa: PLC0415 - only for those who search with one
-        from holdfast.text.snippet import around  # noqa: PLC0415 - as above
+        # numpy is loaded by the first search.
+        from holdfast.search.search import message_hit, summary_hit
+
+        # Only for those who search with one.
+        from holdfast.text.pattern import Pattern
+        from holdfast.text.snippet import around
 
         pattern, why = Pattern(query), Why({"pattern": 1.0})
         database, space = self._memory._open.database, self._memory.scope.space  # noqa: SLF001 - as above
@@ -392,7 +398,7 @@ class Digest:
             InvalidInput: `since` is no time, or a negative number.
 
         """
-        from holdfast.prompt.transcript import Extent, review  # noqa: PLC0415 - as above
+        from holdfast.prompt.transcript import Extent, review
 
         opened, space = self._memory._open, self._memory.scope.space  # noqa: SLF001 - as above
         extent = Extent(
@@ -413,7 +419,8 @@ def _position(hit: Hit) -> int:
 
 def asking(prompt: str) -> Question:
     """Ask for a summary, as the meter wants it."""
-    from holdfast.llm.llm_request import Question  # noqa: PLC0415 - only for those who have a model
+    # Only for those who have a model.
+    from holdfast.llm.llm_request import Question
 
     return Question("compact", prompt, None, "", answer_tokens=DEFAULTS.leaf_target)
 
@@ -422,7 +429,8 @@ def resolved(llm: LLM | Model | None) -> Model | None:
     """Give the model that was passed, ready to be asked; None for none."""
     if llm is None:
         return None
-    from holdfast.llm.model import resolve  # noqa: PLC0415 - only for those who have a model
+    # Only for those who have a model.
+    from holdfast.llm.model import resolve
 
     return resolve(llm)
 

@@ -171,6 +171,7 @@ def cut(text: str, limit: int, count: CountTokens) -> str:
 
 @cache
 def _prompt(name: str) -> str:
-    from importlib import resources  # noqa: PLC0415 - only those who ask a model need it
+    # Only those who ask a model need it.
+    from importlib import resources
 
     return (resources.files("holdfast.compaction") / "prompts" / f"{name}.md").read_text("utf-8")

@@ -63,7 +63,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         super().__init__(cache_control=cache_control)
         self.files = Files(memory, by=by)
 
-    def call(self, input: object) -> str:  # noqa: A002 - the name in the SDK
+    def call(self, input: object) -> str:
         """Carry out a command as the model gave it."""
         return _told(partial(self.files.call, input))
 
@@ -95,7 +95,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         super().__init__(cache_control=cache_control)
         self.files = Files(memory, by=by)
 
-    async def call(self, input: object) -> str:  # noqa: A002 - the name in the SDK
+    async def call(self, input: object) -> str:
         """Carry out a command as the model gave it."""
         return await run_sync(_told, partial(self.files.call, input))
 

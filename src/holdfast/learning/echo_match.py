@@ -197,14 +197,16 @@ def _parted(text: str) -> tuple[_Sentence, ...]:
 
 
 def _terms(sentence: str) -> frozenset[int]:
-    from holdfast.text.analyze import analyze, tokens  # noqa: PLC0415 - as in _read
+    # As in _read.
+    from holdfast.text.analyze import analyze, tokens
 
     return frozenset(term for token in tokens(sentence) for term in analyze(token).terms) - _empty_terms()
 
 
 @cache
 def _empty_terms() -> frozenset[int]:
-    from holdfast.text.analyze import STOP_WORDS, analyze  # noqa: PLC0415 - as in _read
+    # As in _read.
+    from holdfast.text.analyze import STOP_WORDS, analyze
 
     return frozenset(term for word in STOP_WORDS | _SAYING for term in analyze(word).terms)
 
@@ -212,8 +214,9 @@ def _empty_terms() -> frozenset[int]:
 @lru_cache(maxsize=4096)
 def _read(sentence: str) -> _Said:
     # The text analysis is loaded by those who compare.
-    from holdfast.dedup import lexicon, value_tokens  # noqa: PLC0415 - as said above
-    from holdfast.text.analyze import STOP_WORDS  # noqa: PLC0415 - as above
+    # As said above.
+    from holdfast.dedup import lexicon, value_tokens
+    from holdfast.text.analyze import STOP_WORDS
 
     empty = STOP_WORDS | _SAYING
     fillers = lexicon.fillers()

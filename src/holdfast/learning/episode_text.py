@@ -337,7 +337,8 @@ def _ended(text: str) -> str:
 
 def _talk(told: Iterable[Spoken]) -> str:
     """Say what people talked about, where no agent took part: the sentences that say most of it."""
-    from holdfast.compaction.extract import extract  # noqa: PLC0415 - the text analysis is loaded only by who needs it
+    # The text analysis is loaded only by who needs it.
+    from holdfast.compaction.extract import extract
 
     said = [
         Passage(_IMAGE.sub(" ", prose), one.actor, None, one.role)

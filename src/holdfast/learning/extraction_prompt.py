@@ -282,7 +282,7 @@ def question(
     prompt: Prompt,
     *,
     step: str,
-    type: str,  # noqa: A002 - the word of the agents that ask for it
+    type: str,
     known: Sequence[str] = (),
 ) -> Question:
     """Ask what can be learned from a part of a step of a type, "" for a session; `known` need not be found again.
@@ -476,7 +476,8 @@ def _shared(line: Line, text: str) -> int:
 
 @lru_cache(maxsize=64)
 def _stated(text: str) -> _Stated:
-    from holdfast.text.analyze import analyze, tokens  # noqa: PLC0415 - loaded by those who compare
+    # Loaded by those who compare.
+    from holdfast.text.analyze import analyze, tokens
 
     rest()
     stated = [one for one in sentences(text) if not one.rstrip(_CLOSING).endswith(("?", "？"))]
@@ -488,8 +489,8 @@ def _stated(text: str) -> _Stated:
 
 @lru_cache(maxsize=64)
 def _claim(text: str) -> _Claim:
-    from holdfast.dedup import value_tokens  # noqa: PLC0415 - as above
-    from holdfast.text.analyze import STOP_WORDS, analyze, tokens  # noqa: PLC0415
+    from holdfast.dedup import value_tokens
+    from holdfast.text.analyze import STOP_WORDS, analyze, tokens
 
     words, exact, times = [], [], []
     begins = True

@@ -250,9 +250,10 @@ class _Projected(NamedTuple):
 
 @lru_cache(maxsize=_CACHED)
 def _projected(text: str) -> _Projected:
-    import numpy as np  # noqa: PLC0415 - only those who compare episodes need it
+    # Only those who compare episodes need it.
+    import numpy as np
 
-    from holdfast.text.analyze import analyze, tokens  # noqa: PLC0415 - as above
+    from holdfast.text.analyze import analyze, tokens
 
     counted: Counter[int] = Counter()
     for token in map(analyze, tokens(text)):

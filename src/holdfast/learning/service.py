@@ -93,7 +93,8 @@ class Learner(Standing):
         told: object = progress
         if told is not None and not callable(told):
             raise InvalidInput(f"`progress` is {shown(told)}.", "Pass a function of one account, or None.")
-        from holdfast.learning.results import WorkResult, explained, together  # noqa: PLC0415 - not needed to import all the rest
+        # Not needed to import all the rest.
+        from holdfast.learning.results import WorkResult, explained, together
 
         if not check_flag(everyone, "everyone"):
             return explained(self._work(model, most, stop_at, prompts, dry_run=dry_run, progress=progress))
@@ -123,8 +124,9 @@ class Learner(Standing):
         ids: Sequence[str] | None = None,
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
-        from holdfast.learning import worker  # noqa: PLC0415 - what learns is loaded by those who work
-        from holdfast.learning.throttle import giving_way  # noqa: PLC0415 - as above
+        # What learns is loaded by those who work.
+        from holdfast.learning import worker
+        from holdfast.learning.throttle import giving_way
 
         desk = self._desk(model, until, prompts)
         if dry_run:
@@ -136,7 +138,8 @@ class Learner(Standing):
 
     def _everyone(self) -> Iterator[Scope]:
         """Give the users of this tenant that have sessions, and the tenant itself."""
-        from holdfast.store import sessions  # noqa: PLC0415 - only for those who work for everyone
+        # Only for those who work for everyone.
+        from holdfast.store import sessions
 
         own, last = self.scope, self._open.served  # so that a limit does not always serve the same ones
         after, rounds = last, 2 if last else 1
@@ -152,7 +155,7 @@ class Learner(Standing):
     def _desk(
         self, model: Model | None, until: datetime | None = None, prompts: Mapping[str, str] | None = None
     ) -> Desk:
-        from holdfast.learning.worker import Desk  # noqa: PLC0415 - as above
+        from holdfast.learning.worker import Desk
 
         opened = self._open
 
@@ -164,8 +167,8 @@ class Learner(Standing):
         return Desk(self._setting(prompts), model, self._meter(), stopped, opened.busy, opened.guard)
 
     def _setting(self, prompts: Mapping[str, str] | None = None) -> Setting:
-        from holdfast.learning.job_context import Setting  # noqa: PLC0415 - as above
-        from holdfast.llm.prompt_files import load  # noqa: PLC0415 - as above
+        from holdfast.learning.job_context import Setting
+        from holdfast.llm.prompt_files import load
 
         opened = self._open
         if prompts is not None and not isinstance(prompts, Mapping):
@@ -177,8 +180,10 @@ class Learner(Standing):
             return opened.intake(scope, "reflect")
 
         def earlier(scope: Scope, text: str, time: datetime) -> list[str]:
-            from holdfast.search.filters import check  # noqa: PLC0415 - as above
-            from holdfast.search.query import has_words  # noqa: PLC0415 - as in episodes
+            from holdfast.search.filters import check
+
+            # As in episodes.
+            from holdfast.search.query import has_words
 
             if not has_words(text):
                 return []
@@ -207,7 +212,7 @@ class Learner(Standing):
         text: str,
         *,
         step: str = "",
-        type: str = "",  # noqa: A002 - the word of the records' source
+        type: str = "",
         llm: LLM | None = None,
     ) -> Extraction:
         """Extract findings, insights and lessons from a text, such as the output of a step, and remember them.
@@ -226,7 +231,7 @@ class Learner(Standing):
             InvalidInput: something is not text, or there is no such model.
 
         """
-        from holdfast.learning.results import Extraction  # noqa: PLC0415 - as above
+        from holdfast.learning.results import Extraction
 
         for value, what in ((step, "step"), (type, "type")):
             check_name(value, what, empty=True)
@@ -237,7 +242,8 @@ class Learner(Standing):
             return Extraction(
                 why=f"Skipped: the text has {size} characters, and from {SHORTEST} on they are read."
             )
-        from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which hardly any program needs
+        # Loads OpenSSL, which hardly any program needs.
+        from hashlib import sha256
 
         named = "\0".join((self.scope.agent, type, step, text))  # noqa: FLY002 - a line of it would be too long
         key = sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
@@ -249,7 +255,7 @@ class Learner(Standing):
         self, job: str | None, chat: str, payload: Mapping[str, object] | None, model: Model | None
     ) -> Extraction:
         """Leave a job for an extraction, do it at once, and say what it gave."""
-        from holdfast.learning.results import Extraction  # noqa: PLC0415 - as above
+        from holdfast.learning.results import Extraction
 
         left_job = self._leave("observe", chat=chat, id=job, payload=payload)
         done = self._work(model, None, None, None, ids=[left_job])
@@ -277,7 +283,7 @@ class Learner(Standing):
         *,
         chat: str = "",
         agent: str | None = None,
-        id: str | None = None,  # noqa: A002 - the field
+        id: str | None = None,
         payload: Mapping[str, object] | None = None,
     ) -> str:
         """Leave a job that is due now, and return its id."""
@@ -347,7 +353,8 @@ class Learner(Standing):
         model = resolved(llm)
         if model is None:
             raise InvalidInput("There is no model.", "Pass llm=.")
-        from holdfast.learning import scheduler  # noqa: PLC0415 - what learns is loaded by those who do
+        # What learns is loaded by those who do.
+        from holdfast.learning import scheduler
 
         setting = self._setting()
         every = scheduler.owners(setting) if kind == "consolidate" else scheduler.agents(setting, kind)
@@ -359,7 +366,7 @@ class Learner(Standing):
                 self._leave(kind, agent=agent, id=f"{kind} {target}:{agent}", payload={"target": target})
                 for agent in own
             ]
-        from holdfast.learning.results import explained  # noqa: PLC0415 - as above
+        from holdfast.learning.results import explained
 
         return explained(self._work(model, None, None, prompts, ids=[*more, *left]))
 
@@ -387,7 +394,8 @@ class Learner(Standing):
             InvalidInput: no such kind, prompt or model.
 
         """
-        from holdfast.learning.relearn import relearn  # noqa: PLC0415 - what learns is loaded by those who do
+        # What learns is loaded by those who do.
+        from holdfast.learning.relearn import relearn
 
         model = resolved(llm)
         if model is None:
@@ -427,8 +435,11 @@ class Learner(Standing):
             InvalidInput: no such strategy, or no model for "llm".
 
         """
-        from holdfast.learning.ranking import CANDIDATES, rank  # noqa: PLC0415 - as for relearn
-        from holdfast.search.query import has_words  # noqa: PLC0415 - numpy is loaded by the first recall
+        # As for relearn.
+        from holdfast.learning.ranking import CANDIDATES, rank
+
+        # numpy is loaded by the first recall.
+        from holdfast.search.query import has_words
 
         if query is not None and not isinstance(query, str):
             raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
@@ -456,7 +467,7 @@ class Learner(Standing):
             self._open.database, self.scope.space, UNFINISHED if status is None else (status,), agents
         )
 
-    def retry(self, id: str) -> Job:  # noqa: A002 - the field
+    def retry(self, id: str) -> Job:
         """Open a job again that has failed for good, or let one that waits be due now; one that runs is left alone.
 
         Raises:
@@ -481,7 +492,7 @@ class Learner(Standing):
             InvalidInput: `since` is no time.
 
         """
-        from holdfast.learning.results import Spend, SpendLine  # noqa: PLC0415 - as above
+        from holdfast.learning.results import Spend, SpendLine
 
         try:
             start = self._open.clock() - since if isinstance(since, timedelta) else as_time(since, "since")

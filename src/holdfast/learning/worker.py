@@ -317,7 +317,8 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
     except HoldfastError as error:
         _fail(desk, held, tally, type(error).__name__, str(error))
     except Exception as error:
-        import logging  # noqa: PLC0415 - only for what should not happen
+        # Only for what should not happen.
+        import logging
 
         logging.getLogger("holdfast").exception("The job %s raised.", job.id)
         what = f"{type(error).__name__} was raised by Holdfast or a plug-in. The log says where."
@@ -330,7 +331,8 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
 
 def log_cause(what: str, error: ModelFailed) -> None:
     """Log what a model raised, which a row cannot hold, for those who look at what is logged at the level of debugging."""
-    import logging  # noqa: PLC0415 - only for those whose model fails
+    # Only for those whose model fails.
+    import logging
 
     logging.getLogger("holdfast").debug("A model failed: %s.", what, exc_info=error)
 

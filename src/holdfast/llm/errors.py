@@ -105,6 +105,7 @@ def _status(error: BaseException) -> int:
 
 def shown(name: str) -> str:
     """Give the name of a model without the key that somebody may have passed as one."""
-    from holdfast.safety.guard import redact, scan  # noqa: PLC0415 - its rules take a while to load
+    # Its rules take a while to load.
+    from holdfast.safety.guard import redact, scan
 
     return redact(name, scan(name))

@@ -29,8 +29,9 @@ def run(work: Callable[[], Coroutine[object, object, T]]) -> T:
     if not is_home():
         return run_on(_HOME.loop(), work)
     # A model that waits for another one: the loop cannot turn meanwhile.
-    import asyncio  # noqa: PLC0415 - loaded only where it is used
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+    # Loaded only where it is used.
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(copy_context().run, asyncio.run, _settled(work)).result()()
@@ -43,8 +44,8 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object,
         ModelFailed: the loop does not turn, or ended before the coroutine did.
 
     """
-    import asyncio  # noqa: PLC0415 - as above
-    from concurrent.futures import wait  # noqa: PLC0415
+    import asyncio
+    from concurrent.futures import wait
 
     settled = _settled(work)
     try:
@@ -73,7 +74,7 @@ def _ended() -> ModelFailed:
 
 async def at_home(work: Callable[[], Coroutine[object, object, T]]) -> T:
     """Await something on our own event loop; when it is cancelled, also that it has closed what it had open."""
-    import asyncio  # noqa: PLC0415 - as above
+    import asyncio
 
     if is_home():
         return await work()
@@ -101,7 +102,7 @@ def is_home() -> bool:
 
 def is_here(loop: asyncio.AbstractEventLoop) -> bool:
     """Say whether it is this event loop that this thread runs."""
-    import asyncio  # noqa: PLC0415 - as above
+    import asyncio
 
     with suppress(RuntimeError):  # this thread runs none
         return asyncio.get_running_loop() is loop
@@ -146,9 +147,9 @@ _HOME = _Home()
 
 
 def _begin() -> tuple[asyncio.AbstractEventLoop, Thread]:
-    import asyncio  # noqa: PLC0415 - as above
-    import atexit  # noqa: PLC0415
-    from concurrent.futures import Future  # noqa: PLC0415
+    import asyncio
+    import atexit
+    from concurrent.futures import Future
 
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 

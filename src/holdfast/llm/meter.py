@@ -57,7 +57,8 @@ class Meter:
             ModelFailed: the model failed, or a limit does not allow the call (its reason is "limit").
 
         """
-        from holdfast.llm.model import complete  # noqa: PLC0415 - only for those who have a model
+        # Only for those who have a model.
+        from holdfast.llm.model import complete
 
         call = self.begin(
             model, question.purpose, question.prompt, question.answer_tokens, chat=chat, job=job

@@ -160,8 +160,9 @@ def _named(name: str) -> Model:
             f"{shown(name)!r} names a provider or a model, but not both.", "Pass 'provider:model'."
         )
     try:
-        from pydantic_ai.exceptions import UserError  # noqa: PLC0415 - half a second, for those who use it
-        from pydantic_ai.models import infer_model  # noqa: PLC0415
+        # Half a second, for those who use it.
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
     except ImportError as error:
         raise MissingExtra.of("llm") from error
     try:
@@ -204,8 +205,8 @@ def _unusable(name: str, text: str) -> InvalidInput | ModelFailed:
 
 def _from_pydantic(model: PydanticModel, name: str) -> Model:
     async def ask(prompt: str, schema: Schema | None = None) -> Answer:
-        from pydantic_ai.direct import model_request  # noqa: PLC0415 - as above
-        from pydantic_ai.messages import ModelRequest  # noqa: PLC0415
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.messages import ModelRequest
 
         messages = [ModelRequest.user_text_prompt(prompt)]
         output = None if schema is None else _output(model, schema)
@@ -238,8 +239,8 @@ def _counted(tokens: int) -> int | None:
 
 def _output(model: PydanticModel, schema: Schema) -> ModelRequestParameters | None:
     """Say to a provider what an answer must look like, as far as it can be held to that."""
-    from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - as above
-    from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
 
     try:
         profile = model.profile
@@ -258,7 +259,7 @@ def _output(model: PydanticModel, schema: Schema) -> ModelRequestParameters | No
 @asynccontextmanager
 async def _entered(model: PydanticModel) -> AsyncIterator[None]:
     """Enter a model, and see to it that leaving it is not cancelled half-way, which would leave connections open."""
-    import asyncio  # noqa: PLC0415
+    import asyncio
 
     await model.__aenter__()
     try:
@@ -318,7 +319,8 @@ async def acomplete(
         ModelFailed: it raised an error, did not answer in time, or what it answered is not text.
 
     """
-    import asyncio  # noqa: PLC0415 - loaded only where it is used
+    # Loaded only where it is used.
+    import asyncio
 
     model = _held(model, schema)
     if model.host is not None:
@@ -347,7 +349,7 @@ def hosted(model: Model, loop: asyncio.AbstractEventLoop) -> Model:
 def _complete_there(
     model: Model, host: asyncio.AbstractEventLoop, prompt: str, patience: float | None
 ) -> Answer:
-    import asyncio  # noqa: PLC0415 - as above
+    import asyncio
 
     if is_here(host):
         raise _would_block(model)
@@ -384,8 +386,9 @@ def _call_aside(model: Model, prompt: str, patience: float) -> object:
 
 def _aside(model: Model, prompt: str) -> tuple[Future[object], str]:
     """Call a function on a thread of its own, and return what is to come of it and the name of the thread."""
-    from concurrent.futures import Future  # noqa: PLC0415 - loaded only where it is used
-    from threading import Thread  # noqa: PLC0415
+    # Loaded only where it is used.
+    from concurrent.futures import Future
+    from threading import Thread
 
     ended: Future[object] = Future()
     ended.set_running_or_notify_cancel()  # who waits for it may be cancelled, but not the call

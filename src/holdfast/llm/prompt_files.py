@@ -135,7 +135,8 @@ def _listed(names: frozenset[str]) -> str:
 @cache
 def _packaged() -> dict[str, dict[str, str]]:
     """Read the prompts of the package: by name, then by version, the oldest first."""
-    from importlib import resources  # noqa: PLC0415 - only those who ask a model need it
+    # Only those who ask a model need it.
+    from importlib import resources
 
     files = (resources.files("holdfast.llm") / "prompts").iterdir()
     named = ((_FILE.fullmatch(file.name), file) for file in files)

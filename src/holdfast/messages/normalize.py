@@ -38,7 +38,8 @@ def ready(item: AnyMessage) -> Message:
 
 def _flagged(message: Message) -> Message:
     """Note what the guard finds in a message. It is stored word for word all the same: it is what was said."""
-    from holdfast.safety import guard  # noqa: PLC0415 - its tables are loaded by the first append
+    # Its tables are loaded by the first append.
+    from holdfast.safety import guard
 
     findings = guard.scan(message.content, closely=False)
     kinds: set[str] = {one.kind for one in findings if one.severity == "high"} if findings else set()

@@ -123,7 +123,8 @@ class Placeholders:
 
 def _beginning(text: str, *, is_suspect: bool) -> str:
     """Give the first words of a result on one line, credentials masked before anything is cut."""
-    from holdfast.text.message_text import PREVIEW, readable  # noqa: PLC0415 - the rules take 50 ms to load
+    # The rules take 50 ms to load.
+    from holdfast.text.message_text import PREVIEW, readable
 
     head = text[:_READ]
     return shorten_line(readable(mask(head) if is_suspect else head), PREVIEW)

@@ -185,7 +185,8 @@ def _shown(hit: Hit, longest: int, count: CountTokens) -> str:
     """Give the text, or if it is long a part of it that costs about `longest` tokens, in whatever script."""
     if len(hit.text) <= longest // 2:  # two tokens a character are the most that is estimated
         return hit.text
-    from holdfast.text.snippet import snippet  # noqa: PLC0415 - the text analysis is loaded by the first recall
+    # The text analysis is loaded by the first recall.
+    from holdfast.text.snippet import snippet
 
     text = snippet(hit.text, hit.why.words, 4 * longest)
     cost = count(text)

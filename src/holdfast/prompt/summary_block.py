@@ -25,7 +25,7 @@ def summary_message(summary: Summary, *, masked: bool = True, expand: bool = Fal
 
 
 def summary_text(
-    id: str,  # noqa: A002 - as in Summary
+    id: str,
     depth: int,
     first: int,
     last: int,

@@ -76,7 +76,8 @@ class Intake:
     @staticmethod
     def classify(text: str, existing: Sequence[str]) -> Verdict:
         """Compare a new text with those that are there."""
-        from holdfast.dedup import merge  # noqa: PLC0415 - its tables are loaded by the first comparison
+        # Its tables are loaded by the first comparison.
+        from holdfast.dedup import merge
 
         return merge.classify(text, existing)
 

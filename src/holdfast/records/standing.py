@@ -72,7 +72,7 @@ class Standing(Knowledge):
 
     def remove_constraint(
         self,
-        id: str,  # noqa: A002 - the field
+        id: str,
         *,
         by: Writer | None = None,
         chat: str | None = None,

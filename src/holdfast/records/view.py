@@ -206,7 +206,8 @@ class View:
 
         """
         masked = is_masked(secrets)
-        from holdfast.search import filters  # noqa: PLC0415 - numpy is loaded by the first recall
+        # numpy is loaded by the first recall.
+        from holdfast.search import filters
 
         checked = filters.check(
             sources=sources,
@@ -232,8 +233,8 @@ class View:
 
         """
         # numpy is loaded by the first recall
-        from holdfast.search import filters  # noqa: PLC0415 - see above
-        from holdfast.search import query as question  # noqa: PLC0415 - see above
+        from holdfast.search import filters
+        from holdfast.search import query as question
 
         known = filters.check(
             sources=("record",),
@@ -275,7 +276,7 @@ class View:
         self,
         *,
         kind: str | None = None,
-        id: str | None = None,  # noqa: A002 - the field
+        id: str | None = None,
         limit: int | None = None,
     ) -> list[Change]:
         """List what changed, the newest first: by whom, when, and the text before and after.

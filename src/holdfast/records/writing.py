@@ -314,7 +314,8 @@ class Knowledge(View):
         check_name(what, "What is rolled back")
         if not is_whole(version):
             raise InvalidInput(f"{shown(version)} is not a version.", "Pass a number that `changes` shows.")
-        from holdfast.records import revision  # noqa: PLC0415 - loaded by the first that goes back
+        # Loaded by the first that goes back.
+        from holdfast.records import revision
 
         return self._told(revision.rollback(self._intake(by, "user", self._chat(None)), what, version))
 
@@ -330,7 +331,8 @@ class Knowledge(View):
             Denied: this writer may not change it, or nobody said that it is the user who wants a constraint back.
 
         """
-        from holdfast.records import revision  # noqa: PLC0415 - loaded by the first that goes back
+        # Loaded by the first that goes back.
+        from holdfast.records import revision
 
         is_named = by is not None or current().source is not None
         return self._told(revision.undo(self._intake(by, "user", self._chat(None)), is_named=is_named))
@@ -340,7 +342,7 @@ class Knowledge(View):
         wanted = Wanted(agents=self._agents(), run=None, trust=("quarantined",))
         return records.read(self._open.database, self.scope.space, NOW.version, wanted)
 
-    def release(self, id: str, *, by: Writer | None = None) -> Record:  # noqa: A002 - the field of a record
+    def release(self, id: str, *, by: Writer | None = None) -> Record:
         """Let a record out of quarantine; where it was to replace another text, it does so now.
 
         Raises:
@@ -348,19 +350,21 @@ class Knowledge(View):
             InvalidInput: there is no such record in quarantine.
 
         """
-        from holdfast.records import revision  # noqa: PLC0415 - loaded by the first that goes back
+        # Loaded by the first that goes back.
+        from holdfast.records import revision
 
         intake = self._intake(by, "user", self._chat(None))
         return self._told([revision.release(intake, check_name(id, "The id of a record"))])[0]
 
-    def discard(self, id: str, *, by: Writer | None = None) -> Record:  # noqa: A002 - as above
+    def discard(self, id: str, *, by: Writer | None = None) -> Record:
         """Retract a record that is in quarantine.
 
         Raises:
             Denied, InvalidInput: as `release`.
 
         """
-        from holdfast.records import revision  # noqa: PLC0415 - loaded by the first that goes back
+        # Loaded by the first that goes back.
+        from holdfast.records import revision
 
         intake = self._intake(by, "user", self._chat(None))
         return self._told([revision.discard(intake, check_name(id, "The id of a record"))])[0]
@@ -407,7 +411,8 @@ class Knowledge(View):
         if user is not None:
             scope = Scope(scope.tenant, user)
             self._check_scope(scope)
-        from holdfast.events import Event  # noqa: PLC0415 - only for those who erase
+        # Only for those who erase.
+        from holdfast.events import Event
 
         receipt: Erasure | None = None
         try:

@@ -259,6 +259,7 @@ def _spaced(lower: str) -> str:
 
 @cache
 def _forest() -> Forest:
-    from holdfast.text.boosted_trees import Forest  # noqa: PLC0415 - needs numpy, which most texts do not
+    # Needs numpy, which most texts do not.
+    from holdfast.text.boosted_trees import Forest
 
     return Forest.load("holdfast.safety", "order_forest.npz")

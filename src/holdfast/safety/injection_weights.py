@@ -140,7 +140,8 @@ def _words() -> tuple[dict[str, float], float]:
 @cache
 def weights() -> Weights:
     """Read all weights."""
-    import numpy as np  # noqa: PLC0415 - heavy, and most texts need no closer look
+    # Heavy, and most texts need no closer look.
+    import numpy as np
 
     words, bias = _words()
     with (

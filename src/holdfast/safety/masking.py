@@ -44,7 +44,8 @@ def mask(text: str) -> str:
 
 
 def _masked(text: str) -> str:
-    from holdfast.safety.guard import redact  # noqa: PLC0415 - the rules take 150 ms to load
+    # The rules take 150 ms to load.
+    from holdfast.safety.guard import redact
 
     return redact(text, _find(text), _find)
 
@@ -53,8 +54,8 @@ _kept = lru_cache(maxsize=512)(_masked)
 
 
 def _find(text: str) -> list[Finding]:
-    from holdfast.safety.credentials import find_secrets  # noqa: PLC0415 - as above
-    from holdfast.safety.deobfuscate import fold  # noqa: PLC0415 - as above
+    from holdfast.safety.credentials import find_secrets
+    from holdfast.safety.deobfuscate import fold
 
     folded = fold(text)
     secrets = find_secrets(folded.text, set(_WORD.findall(folded.text.lower())))

@@ -71,7 +71,8 @@ def sealer(table: str, key: bytes) -> Callable[[Mapping[str, Any]], int]:
 
 
 def _hash(key: bytes) -> Callable[[bytes], int]:
-    from hashlib import blake2b  # noqa: PLC0415 - only for those who have a key
+    # Only for those who have a key.
+    from hashlib import blake2b
 
     return lambda data: _KEYED + int.from_bytes(blake2b(data, digest_size=8, key=key).digest()) // 2
 
@@ -124,7 +125,7 @@ def resealed(tx: Connection, table: str, space: str, condition: str, **values: V
         keys = {name: row[name] for name in shape.key}
         for changed in rows_of(tx, shape, space, same, **keys):
             tx.all(
-                f"UPDATE {table} SET checksum = :checksum WHERE space = :space AND {same}",  # noqa: S608 - made of names of the schema
+                f"UPDATE {table} SET checksum = :checksum WHERE space = :space AND {same}",
                 space=space,
                 checksum=seal(table, changed, tx.key),
                 **keys,
@@ -137,7 +138,7 @@ def rows_of(
     """Read rows of a table of a space with all their columns; `rest` is the condition after the space."""
     names = table.names
     rows: list[Row] = connection.all(
-        f"SELECT {', '.join(names)} FROM {table.name} WHERE space = :space AND {rest}",  # noqa: S608 - as above
+        f"SELECT {', '.join(names)} FROM {table.name} WHERE space = :space AND {rest}",
         space=space,
         **values,
     )

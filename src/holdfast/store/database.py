@@ -186,7 +186,8 @@ class Database(ABC):
 @cache
 def migrations() -> list[list[str]]:
     """Read the numbered migrations, each as its list of statements."""
-    from importlib import resources  # noqa: PLC0415 - a fifth of what `import holdfast` would take
+    # A fifth of what `import holdfast` would take.
+    from importlib import resources
 
     folder = resources.files("holdfast.store") / "migrations"
     files = sorted(
@@ -198,7 +199,7 @@ def migrations() -> list[list[str]]:
 @cache
 def schema() -> list[str]:
     """Read the statements that make what all migrations together make, in a fifth of the time."""
-    from importlib import resources  # noqa: PLC0415 - as above
+    from importlib import resources
 
     script = (resources.files("holdfast.store") / "schema.sql").read_text("utf-8")
     return [made for made in split_statements(script) if "CREATE TABLE schema_version" not in made]
@@ -233,7 +234,8 @@ def open_database(
     text = check_location(location)
     database: Database
     if re.match(r"postgres(ql)?://", text):
-        from holdfast.store.postgres import PostgreSQL  # noqa: PLC0415 - an extra, loaded when it is used
+        # An extra, loaded when it is used.
+        from holdfast.store.postgres import PostgreSQL
 
         database = PostgreSQL(text, durability, key)
     elif re.match(r"[A-Za-z][\w+.-]+://", text):
@@ -247,7 +249,8 @@ def open_database(
             "Begin it with postgresql://, or with ./ if it is a file.",
         )
     else:
-        from holdfast.store.sqlite import SQLite  # noqa: PLC0415 - a dialect knows this file, not the other way
+        # A dialect knows this file, not the other way.
+        from holdfast.store.sqlite import SQLite
 
         database = SQLite(text, durability, key)
     try:

@@ -163,7 +163,8 @@ class _Erasing:
         self._key = key
         self._allow = allow
         self._changes = changes
-        import hmac  # noqa: PLC0415 - loads OpenSSL, which hardly any program needs
+        # Loads OpenSSL, which hardly any program needs.
+        import hmac
 
         self._digest = hmac.new(bytes.fromhex(key), digestmod="sha256")
         self._docs: list[int] = []
@@ -356,7 +357,7 @@ class _Erasing:
 
     def _delete(self, condition: str, **values: str | int) -> list[Row]:
         return self._tx.all(
-            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted, wordings",  # noqa: S608 - made of constants
+            f"DELETE FROM records WHERE space = :space AND ({condition}) RETURNING version, id, kind, text, meta, retracted, wordings",
             space=self._space,
             **values,
         )
@@ -384,7 +385,7 @@ class _Erasing:
         """Join the versions of a record that are left, as if the others had never been; what was retracted stays so."""
         keys = {"space": self._space, "id": identity}
         left = self._tx.all(
-            f"SELECT version, ended FROM records WHERE space = :space AND {records.OF_ID} ORDER BY version",  # noqa: S608 - made of a constant
+            f"SELECT version, ended FROM records WHERE space = :space AND {records.OF_ID} ORDER BY version",
             **keys,
         )
         if not left:
@@ -485,7 +486,7 @@ _BY_REFLECTION = """
     AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
 # The reasons of a model may repeat what it was shown.
 _EXPLAINED = "version > :first AND writer = 'reflect' AND why <> ''"
-_UNEXPLAIN = f"UPDATE records SET why = '' WHERE space = :space AND {_EXPLAINED}"  # noqa: S608 - made of a constant
+_UNEXPLAIN = f"UPDATE records SET why = '' WHERE space = :space AND {_EXPLAINED}"
 _FROM_NOWHERE = """
     SELECT r.version, r.chat FROM records r
     WHERE r.space = :space AND r.chat <> '' AND r.author = 'reflect' AND r.meta LIKE :learned AND r.meta NOT LIKE :of

@@ -19,7 +19,7 @@ _COLUMNS = (
     "id, kind, record, other, at, status, agent, chat, CASE WHEN status = 'running' THEN lease ELSE due END, attempts, ended, reason, error, calls, prompt_tokens, "
     "answer_tokens"
 )
-_BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"  # noqa: S608 - made of a constant
+_BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"
 _ADD = """
     INSERT INTO jobs (space, id, kind, status, record, other, at, agent, chat, payload, due)
     VALUES (:space, :id, :kind, 'open', '', '', :at, :agent, :chat, :payload, :due)
@@ -29,7 +29,7 @@ _ADD = """
     WHERE jobs.status = 'done' OR (:again = 1 AND jobs.status <> 'running')"""
 _CLAIM = f"""
     UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
-    WHERE space = :space AND id = :id RETURNING {_COLUMNS}, payload"""  # noqa: S608 - made of a constant
+    WHERE space = :space AND id = :id RETURNING {_COLUMNS}, payload"""
 # A job that is wanted again while it runs is opened again when it has ended.
 _WANT_AGAIN = "UPDATE jobs SET due = :due WHERE space = :space AND id = :id AND status = 'running'"
 # What was extracted once from a text, or from some messages, is not waited for again.
@@ -39,7 +39,7 @@ _DROP = """
 _GIVE_UP_ON_CRASHES = f"""
     UPDATE jobs SET status = 'failed', ended = :now, reason = 'crash', error = :error
     WHERE space = :space AND status = 'running' AND lease <= :now AND attempts >= :most
-    RETURNING {_COLUMNS}"""  # noqa: S608 - made of a constant
+    RETURNING {_COLUMNS}"""
 _DIED = "Its worker died each time. Mend what ends it, then retry the job."
 _FINISHED = {
     # Who wanted it again while it ran has set a time at which it is due.
@@ -91,7 +91,7 @@ def add(
     now: int,
     agent: str = "",
     chat: str = "",
-    id: str | None = None,  # noqa: A002 - the field
+    id: str | None = None,
     due: int | None = None,
     payload: Mapping[str, object] | None = None,
     again: bool = False,
@@ -155,7 +155,7 @@ def claim(
         marks |= {**reasons, "unless": unless}
     worker = f"{now:x}{random.getrandbits(64):016x}"
     ready = f"""SELECT id, kind, agent, attempts FROM jobs WHERE space = :space {wanted} AND
-        ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""  # noqa: S608 - made of names of parameters
+        ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""
     with db.writing() as tx:
         tx.lock(space)
         due = tx.all(f"{ready} ORDER BY due, at, id LIMIT 1", space=space, now=now, **marks)
@@ -312,7 +312,7 @@ def read(
         marks |= chosen
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT {_COLUMNS} FROM jobs WHERE space = :space {wanted} ORDER BY at, id",  # noqa: S608 - made of names of parameters
+            f"SELECT {_COLUMNS} FROM jobs WHERE space = :space {wanted} ORDER BY at, id",
             space=space,
             **marks,
         )

@@ -44,7 +44,8 @@ def note(tx: Connection, space: str, text: Record, became: Record) -> None:
 
 def _digest(text: Record) -> str:
     """Digest a text with all that says where it belongs and where it came from."""
-    from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which hardly any program needs
+    # Loads OpenSSL, which hardly any program needs.
+    from hashlib import sha256
 
     key = (text.kind, text.target, text.agent, text.chat, text.source, text.text)
     return sha256(json.dumps(key).encode()).hexdigest()

@@ -60,14 +60,14 @@ _BEGIN_SESSION = """
 _GIVE_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
     INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
-    VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""
 _ADD_CALL = """
     INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
     ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
 _BACKWARD = f"""
     SELECT {COLUMNS} FROM messages WHERE space = :space AND chat = :chat AND seq < :before
-    ORDER BY seq DESC LIMIT :page"""  # noqa: S608 - made of constants
+    ORDER BY seq DESC LIMIT :page"""
 
 
 @repeated
@@ -213,7 +213,8 @@ def call_key(call: str) -> str:
     """Name a call in the index; some providers put thousands of characters into the id of a call."""
     if len(call) <= _LONG_CALL:
         return call
-    from hashlib import sha256  # noqa: PLC0415 - most ids are short
+    # Most ids are short.
+    from hashlib import sha256
 
     return sha256(call.encode()).hexdigest()
 
@@ -250,7 +251,7 @@ def read(
         rows = connection.all(
             f"""SELECT {JUDGED} FROM messages
             WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
-            ORDER BY seq {order} LIMIT :limit""",  # noqa: S608 - made of constants
+            ORDER BY seq {order} LIMIT :limit""",
             space=space,
             chat=chat,
             after=after or 0,
@@ -356,7 +357,7 @@ def _rows_in(
         marks = ", ".join(f"(:{name})" for name in wanted)
         yield from connection.all(
             f"""WITH wanted (value) AS (VALUES {marks})
-            SELECT doc, chat, {JUDGED} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",  # noqa: S608 - made of constants and names of parameters
+            SELECT doc, chat, {JUDGED} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",
             **keys,
             **wanted,
         )

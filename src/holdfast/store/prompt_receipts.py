@@ -39,7 +39,7 @@ _ANSWER = """
 _FORGET_OLDER = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at <= :at"
 _ADD = f"""
     INSERT INTO receipts (space, chat, worker, {_COLUMNS})
-    VALUES (:space, :chat, '', :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    VALUES (:space, :chat, '', :{_COLUMNS.replace(", ", ", :")})"""
 _FORGET_OLD = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 AND seq <= :last"
 _SHOWN_LAST = """
     SELECT shown FROM messages WHERE space = :space AND chat = :chat AND seq = (
@@ -58,7 +58,8 @@ def digest(text: str) -> str:
     """Return the SHA-256 of a text; "" for none."""
     if not text:
         return ""
-    from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL
+    # Loads OpenSSL.
+    from hashlib import sha256
 
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -103,7 +104,7 @@ def read(db: Database, space: str, chat: str, limit: int | None) -> list[Receipt
     """Read the receipts of the prompts of a chat that were answered, oldest first: the newest `limit`."""
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT {_COLUMNS} FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 "  # noqa: S608 - made of constants
+            f"SELECT {_COLUMNS} FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 "
             "ORDER BY seq DESC LIMIT :limit",
             space=space,
             chat=chat,

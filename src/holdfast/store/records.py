@@ -30,14 +30,14 @@ _COLUMNS = (
 )
 # Not a join: without statistics PostgreSQL would rather read all versions of the space in the order of their ids.
 _USES = ", ".join(
-    f"(SELECT u.{name} FROM uses u WHERE u.space = :space AND u.id = r.id) AS {name}"  # noqa: S608 - made of constants
+    f"(SELECT u.{name} FROM uses u WHERE u.space = :space AND u.id = r.id) AS {name}"
     for name in ("count", "last")
 )
 _READ = f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))}, {_USES}"
 _FROM = "FROM records r WHERE r.space = :space"
 _INSERT = f"""
     INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {_COLUMNS})
-    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - made of constants
+    VALUES (:space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{_COLUMNS.replace(", ", ", :")})"""
 # The kind and target of what all agents of a chat share; all else is its agent's own, or that of no agent.
 SESSION_NOTES = ("note", "session")
 UNSAID = 0  # the priority of a draft that has none: it keeps that of the record whose place it takes
@@ -47,7 +47,7 @@ _STATE = f"""
     SELECT
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
         (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch,
-        ({NEWEST_DOC}) AS doc"""  # noqa: S608 - made of constants
+        ({NEWEST_DOC}) AS doc"""
 
 
 class Seen(NamedTuple):
@@ -174,7 +174,7 @@ def tagged(db: Database, space: str, tags: Iterable[str]) -> list[int]:
     with db.reading() as connection:
         likes = [f"tags LIKE :{mark} ESCAPE '!'" for mark in marks]
         rows = connection.all(
-            "SELECT version FROM records WHERE space = :space AND tags IS NOT NULL AND "  # noqa: S608 - made of names of parameters
+            "SELECT version FROM records WHERE space = :space AND tags IS NOT NULL AND "
             f"({' OR '.join(likes)})",
             space=space,
             **marks,
@@ -210,7 +210,7 @@ def outlines(
         f"""SELECT version, id, target, author, priority, evidence, length(text), since, until FROM records
         WHERE space = :space AND kind = :kind AND version <= :at AND ended > :at AND retracted = 0
         AND trust <> 'quarantined' AND run = '' AND agent IN ({", ".join(f":{mark}" for mark in marks)})
-        ORDER BY born, version""",  # noqa: S608 - made of names of parameters
+        ORDER BY born, version""",
         space=space,
         kind=kind,
         at=at,
@@ -227,7 +227,7 @@ def texts(db: Database, space: str, kind: str, target: str, agents: Sequence[str
             f"""SELECT version, chat, text FROM records
             WHERE space = :space AND version IN ({_CURRENT}) AND target = :target AND run = :run
             AND retracted = 0 AND trust <> 'quarantined' AND agent IN ({", ".join(f":{mark}" for mark in marks)})
-            ORDER BY born""",  # noqa: S608 - made of names of parameters
+            ORDER BY born""",
             space=space,
             kind=kind,
             open=MAX_COUNT,
@@ -317,7 +317,7 @@ def learned(db: Database, space: str, kind: str, chat: str) -> int:
     """Count the records of a kind that a session has given, also those that are not there any more, or changed since."""
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ({_OF_CHAT}) "  # noqa: S608 - made of a constant
+            f"SELECT count(DISTINCT id) FROM records WHERE space = :space AND version IN ({_OF_CHAT}) "
             "AND author = 'reflect' AND action IN ('add', 'update', 'quarantine')",
             space=space,
             chat=chat,
@@ -362,7 +362,7 @@ def begun(db: Database, space: str, ids: Sequence[str]) -> dict[str, datetime]:
     with db.reading() as connection:
         rows = connection.all(
             f"""SELECT id, created FROM records WHERE space = :space AND born = version
-            AND id IN ({", ".join(f":{mark}" for mark in marks) or "NULL"})""",  # noqa: S608 - made of names of parameters
+            AND id IN ({", ".join(f":{mark}" for mark in marks) or "NULL"})""",
             space=space,
             **marks,
         )
@@ -401,7 +401,7 @@ def characters(
     rows = tx.all(
         f"""SELECT agent, sum(length(text) + coalesce(length(meta), 0)) FROM records
         WHERE space = :space AND version IN ({_CURRENT}) AND target = :target AND run = :run
-        AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",  # noqa: S608 - made of a constant
+        AND (:any = 1 OR chat = :chat) AND retracted = 0 AND trust <> 'quarantined' GROUP BY agent""",
         space=space,
         kind=kind,
         open=MAX_COUNT,
@@ -639,7 +639,8 @@ def numbers(db: Database, space: str) -> list[Row]:
 
 
 def _all(source: Database | Connection, sql: str, **values: Value) -> list[Row]:
-    from holdfast.store.database import Database  # noqa: PLC0415 - only to tell the two apart
+    # Only to tell the two apart.
+    from holdfast.store.database import Database
 
     if isinstance(source, Database):
         with source.reading() as connection:

@@ -19,7 +19,7 @@ _STATE = f"""
         ({NEWEST_DOC}) AS doc,
         (SELECT coalesce(max(summaries), 0) FROM spaces WHERE space = :space) AS summaries,
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
-        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch"""  # noqa: S608 - made of constants
+        (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch"""
 
 
 class State(NamedTuple):

@@ -142,7 +142,7 @@ def list_chats(
             f"""SELECT {_INFO} FROM sessions
             WHERE space = :space AND (:agent = '' OR agent = :agent) AND (:archived < 0 OR archived = :archived)
             AND (:anywhere = 1 OR coalesce(channel, '') = :channel)
-            ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset""",  # noqa: S608 - made of constants
+            ORDER BY newest DESC, born DESC LIMIT :limit OFFSET :offset""",
             space=scope.space,
             agent=scope.agent,
             archived=-1 if archived is None else int(archived),
@@ -158,7 +158,7 @@ def info(db: Database, scope: Scope, chat: str) -> ChatInfo | None:
     """Describe one session, of whichever agent; None for an unknown one."""
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT {_INFO} FROM sessions WHERE space = :space AND chat = :chat",  # noqa: S608 - as above
+            f"SELECT {_INFO} FROM sessions WHERE space = :space AND chat = :chat",
             space=scope.space,
             chat=chat,
         )

@@ -43,12 +43,11 @@ def spaces(db: Database) -> Iterator[str]:
     """Find the names of all spaces, and nothing else of them."""
     last = ""
     nearest = " UNION ALL ".join(
-        f"SELECT min(space) AS space FROM {table} WHERE space > :after"  # noqa: S608 - made of names of the schema
-        for table in tables()
+        f"SELECT min(space) AS space FROM {table} WHERE space > :after" for table in tables()
     )
     while True:
         with db.reading() as connection:
-            found = connection.all(f"SELECT min(space) FROM ({nearest}) AS found", after=last)[0][0]  # noqa: S608 - as above
+            found = connection.all(f"SELECT min(space) FROM ({nearest}) AS found", after=last)[0][0]
         if found is None:
             return
         last = found
@@ -76,7 +75,7 @@ def put(tx: Connection, table: str, row: Mapping[str, Any]) -> bool:
     """Insert a whole row; say whether none of its key was there."""
     return bool(
         tx.all(
-            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)}) "  # noqa: S608 - made of names of the schema
+            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)}) "
             "ON CONFLICT DO NOTHING RETURNING 1",
             **row,
         )
@@ -116,7 +115,7 @@ def _is_empty(tx: Connection, space: str) -> bool:
     """Look for rows, but for what an index or a recall leaves in the row of the space itself."""
     counters = tx.all("SELECT version + docs + summaries FROM spaces WHERE space = :space", space=space)
     return not any(row[0] for row in counters) and not any(
-        tx.all(f"SELECT 1 FROM {name} WHERE space = :space LIMIT 1", space=space)  # noqa: S608 - as above
+        tx.all(f"SELECT 1 FROM {name} WHERE space = :space LIMIT 1", space=space)
         for name in tables()
         if name not in (*_DERIVED, "spaces")
     )

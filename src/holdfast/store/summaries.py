@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _COLUMNS = "id, chat, depth, first, last, parent, messages, source_tokens, tokens, since, until, level, model, at, text"
 _OF_CHAT = f"""
     SELECT {_COLUMNS} FROM summaries
-    WHERE space = :space AND chat = :chat AND parent = :parent AND ended = {MAX_COUNT} ORDER BY first"""  # noqa: S608 - made of constants
+    WHERE space = :space AND chat = :chat AND parent = :parent AND ended = {MAX_COUNT} ORDER BY first"""
 # A chat belongs to the agent that opened it, and so do its summaries; a handle without an agent sees all, and one on
 # the chat itself sees those of the chat.
 _BY_ID = f"""
     SELECT {_COLUMNS} FROM summaries
     WHERE space = :space AND id = :id AND ended = {MAX_COUNT} AND (:agent = '' OR chat = :chat OR chat IN (
-        SELECT chat FROM sessions WHERE space = :space AND agent = :agent))"""  # noqa: S608 - as above
+        SELECT chat FROM sessions WHERE space = :space AND agent = :agent))"""
 _NEXT_NUMBER = """
     INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
     ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
 _INSERT = f"""
     INSERT INTO summaries (space, number, ended, checksum, {_COLUMNS})
-    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""  # noqa: S608 - as above
+    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""
 
 
 class Progress(NamedTuple):
@@ -221,7 +221,7 @@ def by_numbers(db: Database, space: str, numbers: Sequence[int]) -> dict[int, Su
         return {}
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT number, {_COLUMNS} FROM summaries WHERE space = :space AND ended = {MAX_COUNT} "  # noqa: S608 - as above
+            f"SELECT number, {_COLUMNS} FROM summaries WHERE space = :space AND ended = {MAX_COUNT} "
             f"AND number IN ({', '.join(f':{mark}' for mark in marks)})",
             space=space,
             **marks,
@@ -233,7 +233,7 @@ def numbers(db: Database, space: str, chat: str) -> list[int]:
     """Give the numbers of the summaries of a session."""
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT number FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT}",  # noqa: S608 - as above
+            f"SELECT number FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT}",
             space=space,
             chat=chat,
         )
@@ -257,7 +257,7 @@ def all_of(db: Database, space: str, chat: str) -> list[Summary]:
     """Read all summaries of a session, leaves first, each level in the order of the messages."""
     with db.reading() as connection:
         rows = connection.all(
-            f"SELECT {_COLUMNS} FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT} "  # noqa: S608 - as above
+            f"SELECT {_COLUMNS} FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT} "
             "ORDER BY depth, first",
             space=space,
             chat=chat,
@@ -318,7 +318,7 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
     covered, messages, source, tokens = tx.all(
         f"""SELECT coalesce(max(last), 0), coalesce(sum(messages), 0), coalesce(sum(source_tokens), 0),
             coalesce(sum(tokens), 0)
-        FROM summaries WHERE space = :space AND chat = :chat AND parent = '' AND ended = {MAX_COUNT}""",  # noqa: S608 - as above
+        FROM summaries WHERE space = :space AND chat = :chat AND parent = '' AND ended = {MAX_COUNT}""",
         space=space,
         chat=chat,
     )[0]

@@ -36,7 +36,8 @@ class Table(NamedTuple):
 @cache
 def tables() -> dict[str, Table]:
     """Return the tables that have a space, in the order of the schema."""
-    from importlib import resources  # noqa: PLC0415 - a fifth of what `import holdfast` would take
+    # A fifth of what `import holdfast` would take.
+    from importlib import resources
 
     script = (resources.files("holdfast.store") / "schema.sql").read_text("utf-8")
     found = {}

@@ -113,7 +113,7 @@ class Whole(
 ):
     """A provider with all capabilities. A case uses those that it needs, and runs only where they are claimed."""
 
-    def chat(self, id: str, /) -> WholeChat:  # noqa: A002 - as in the contract
+    def chat(self, id: str, /) -> WholeChat:
         """Open a chat."""
 
     def scoped(self, *, user: str | None = None, agent: str | None = None) -> Whole:

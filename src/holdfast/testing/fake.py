@@ -48,7 +48,7 @@ class FakeProvider(Known):
     def close(self) -> None:
         """Do nothing: nothing is held that would have to be let go of."""
 
-    def chat(self, id: str, /) -> FakeChat:  # noqa: A002 - as in the contract
+    def chat(self, id: str, /) -> FakeChat:
         """Open a chat; it comes into being with its first message."""
         return FakeChat(id, self._scope, self._space)
 
@@ -128,7 +128,7 @@ class FakeProvider(Known):
 
     def remove_constraint(
         self,
-        id: str,  # noqa: A002 - as in the contract
+        id: str,
         *,
         by: Writer | None = None,
         chat: str | None = None,

@@ -59,7 +59,7 @@ class Space:
 class FakeChat:
     """Append to a chat of a FakeProvider, and read it back."""
 
-    def __init__(self, id: str, scope: Scope, space: Space) -> None:  # noqa: A002 - as in the contract
+    def __init__(self, id: str, scope: Scope, space: Space) -> None:
         self.id = id
         self._scope = scope
         self._space = space
@@ -174,17 +174,17 @@ class FakeChat:
             tuple(made), sum(one.messages for one in leaves), before, after, asked, 0, 0, 0.0, why
         )
 
-    def describe(self, id: str) -> Description:  # noqa: A002 - as in the contract
+    def describe(self, id: str) -> Description:
         """Show a summary of any chat of the user, and what stands above and below it."""
         with self._space.lock:
             return self._of_summary(id).describe(id)
 
-    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:  # noqa: A002 - as above
+    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Open a summary of any chat of the user."""
         with self._space.lock:
             return self._of_summary(id).expand(id, token_cap, cursor)
 
-    def _of_summary(self, id: str) -> Log:  # noqa: A002 - as above
+    def _of_summary(self, id: str) -> Log:
         for log in self._space.logs.values():
             if id in log.tree:
                 return log

@@ -49,7 +49,7 @@ class Ledger:
             self._rows.append(stored)
             return stored
 
-    def change(self, id: str, agent: str, change: Callable[[Record], Record]) -> Record:  # noqa: A002 - the field
+    def change(self, id: str, agent: str, change: Callable[[Record], Record]) -> Record:
         """Store a new version of a record that there is.
 
         Raises:

@@ -137,7 +137,7 @@ class Log:
                 return min(enough, key=lambda some: some[0].depth)
         return None
 
-    def store(self, part: Part, id: str, text: str, level: Level) -> Summary | None:  # noqa: A002 - the field
+    def store(self, part: Part, id: str, text: str, level: Level) -> Summary | None:
         """Let a summary stand for a part; None if something else stands for it by now."""
         now = datetime.now(UTC)
         children = [one for one in part if isinstance(one, Summary)]
@@ -167,7 +167,7 @@ class Log:
 
     # The way back
 
-    def describe(self, id: str) -> Description:  # noqa: A002 - the field
+    def describe(self, id: str) -> Description:
         """Place a summary in the tree."""
         parents, one = list[str](), self.tree[id]
         while one.parent:
@@ -175,11 +175,11 @@ class Log:
             one = self.tree[one.parent]
         return Description(self.tree[id], tuple(parents), tuple(one.id for one in self.children(id)))
 
-    def children(self, id: str) -> list[Summary]:  # noqa: A002 - the field
+    def children(self, id: str) -> list[Summary]:
         """List the summaries that one was made of."""
         return sorted((one for one in self.tree.values() if one.parent == id), key=lambda one: one.first)
 
-    def expand(self, id: str, cap: int, cursor: str | None) -> Expansion:  # noqa: A002 - the field
+    def expand(self, id: str, cap: int, cursor: str | None) -> Expansion:
         """Open a summary, from the message after the one that the cursor names.
 
         Raises:

@@ -26,7 +26,7 @@ class MinimalProvider:
         self._logs: dict[str, list[Message]] = {}
         self._lock = Lock()
 
-    def chat(self, id: str, /) -> MinimalChat:  # noqa: A002 - `id` is what it is called everywhere else
+    def chat(self, id: str, /) -> MinimalChat:
         """Open a chat; it comes into being with its first message."""
         return MinimalChat(id, self._logs, self._lock)
 
@@ -37,7 +37,7 @@ class MinimalProvider:
 class MinimalChat:
     """One chat of a MinimalProvider."""
 
-    def __init__(self, id: str, logs: dict[str, list[Message]], lock: Lock) -> None:  # noqa: A002 - as above
+    def __init__(self, id: str, logs: dict[str, list[Message]], lock: Lock) -> None:
         self.id = id
         self._logs = logs
         self._lock = lock

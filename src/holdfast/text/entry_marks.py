@@ -47,7 +47,8 @@ def harmless_value(name: str, value: str) -> str:
 
 
 def _looks_like_orders(text: str) -> bool:
-    from holdfast.safety import guard  # noqa: PLC0415 - the rules take 50 ms to load
+    # The rules take 50 ms to load.
+    from holdfast.safety import guard
 
     return guard.has_orders(guard.scan(text))
 

@@ -67,7 +67,8 @@ def counter(count: CountBy) -> CountTokens:
     if by not in ("openai", "tiktoken") or not name:
         raise InvalidInput(f"{shown(count)} names no tokenizer.", f"Pass {_NAMES}, or a function.")
     try:
-        import tiktoken  # noqa: PLC0415 - an extra, loaded when it is used
+        # An extra, loaded when it is used.
+        import tiktoken
     except ImportError as error:
         raise MissingExtra.of("tiktoken") from error
     if by == "openai":

@@ -192,7 +192,7 @@ class Bound:
         if self._session and "snapshots" in self._setting.can and self._chat.snapshot() is not None:
             self._chat.advance()
 
-    def _found(self, id: str, provider: Any = None) -> Record | None:  # noqa: A002 - `id` is what it is called everywhere else
+    def _found(self, id: str, provider: Any = None) -> Record | None:
         """Look for a record by its id, in another provider if one is given; what is in quarantine is not to be found."""
         if "records" not in self._setting.can:
             return None
@@ -212,7 +212,7 @@ class Bound:
             record = next((one for one in there if one.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
 
-    def _record(self, id: str) -> Record:  # noqa: A002 - as above
+    def _record(self, id: str) -> Record:
         found = self._found(id)
         if found is None:
             raise nothing(id)
@@ -257,7 +257,7 @@ def counted(limit: int) -> int:
     return _LISTED.check(limit, "limit")
 
 
-def nothing(id: str) -> InvalidInput:  # noqa: A002 - as above
+def nothing(id: str) -> InvalidInput:
     """Say that an id names nothing that can be shown."""
     return InvalidInput(f"There is nothing with the id {short(id)}.", "Use an id from a result.")
 

@@ -71,7 +71,7 @@ class Finding(Bound):
         self._note(render.names(fitting))
         return Recalled(hits=tuple(fitting), cursor=on, note="" if fitting else "No matches found.")
 
-    def expand(self, id: Id, cursor: Cursor = None) -> Expanded:  # noqa: A002 - `id` is what it is called everywhere else
+    def expand(self, id: Id, cursor: Cursor = None) -> Expanded:
         """Read what is behind an id: the whole of a record, a message and those after it, the sources of a summary.
 
         Raises:
@@ -89,7 +89,7 @@ class Finding(Bound):
         self._note(render.names(items))
         return Expanded(items=tuple(items), cursor=on)
 
-    def _behind(self, provider: Any, chat: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above
+    def _behind(self, provider: Any, chat: Any, id: str, place: Place, of: str) -> Behind | None:
         record = self._found(id, provider)
         if record is not None:
             return self._page([render.of_record(record)], place, of)
@@ -118,7 +118,7 @@ class Finding(Bound):
         more = len(read) == READ and read[-1].seq != last
         return fitting, paging.write(Place(str(read[-1].seq + 1)), of) if more else None
 
-    def _sources(self, provider: Any, session: Any, id: str, place: Place, of: str) -> Behind | None:  # noqa: A002 - as above
+    def _sources(self, provider: Any, session: Any, id: str, place: Place, of: str) -> Behind | None:
         """Open a summary; the cursor of the provider is where our own begins."""
         try:
             opened = session.expand(id, self._cap, cursor=place.start or None)

@@ -49,7 +49,8 @@ def of_hit(hit: Hit) -> Item:
     """Show a hit without credentials, of a long one the part around the words that it was found by."""
     text = hit.text
     if len(text) > SNIPPET:
-        from holdfast.text.snippet import snippet  # noqa: PLC0415 - the text analysis is loaded by the first recall
+        # The text analysis is loaded by the first recall.
+        from holdfast.text.snippet import snippet
 
         text = snippet(text, hit.why.words, SNIPPET)
     return Item(
@@ -132,7 +133,8 @@ def of_change(change: Change, width: int) -> Changed:
 
 
 def _safe(text: str | None) -> str:
-    from holdfast.safety import guard  # noqa: PLC0415 - loaded by the first that looks at changes
+    # Loaded by the first that looks at changes.
+    from holdfast.safety import guard
 
     return WITHHELD if text and guard.has_orders(guard.scan(text)) else text or ""
 
@@ -154,8 +156,9 @@ def _warning(flags: Iterable[str]) -> str:
 
 def opened_of(provider: Provider) -> Opened | None:
     """Give what our own memory has open; None for a provider of another kind, and for a memory that keeps nothing."""
-    from holdfast.memory import Memory  # noqa: PLC0415 - a provider of another kind needs none of it
-    from holdfast.providers.tracing import unwrap  # noqa: PLC0415 - as above
+    # A provider of another kind needs none of it.
+    from holdfast.memory import Memory
+    from holdfast.providers.tracing import unwrap
 
     inner = unwrap(provider)
     return getattr(inner, "_open", None) if isinstance(inner, Memory) else None
@@ -175,7 +178,8 @@ def is_covered(provider: Provider, chat: str) -> bool:
 
 def shared_by(provider: Provider) -> Memory | None:
     """Give what all users of a tenant share, in which our own memory recalls as well; None where there is no more."""
-    from holdfast.providers.tracing import unwrap  # noqa: PLC0415 - as in opened_of
+    # As in opened_of.
+    from holdfast.providers.tracing import unwrap
 
     if opened_of(provider) is None:
         return None

@@ -60,7 +60,7 @@ class Documents:
         """
         return Documented(results=tuple(_document(item) for item in self._actions.recall(query).hits))
 
-    def fetch(self, id: Annotated[str, "id of a document"]) -> Fetched:  # noqa: A002 - as clients name it
+    def fetch(self, id: Annotated[str, "id of a document"]) -> Fetched:
         """Give the text of a document that `search` found.
 
         Raises:

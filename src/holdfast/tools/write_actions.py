@@ -40,7 +40,7 @@ class Keeping(Bound):
         by = self._writer(kind, f"Add the constraint {quoted(text)}?")
         return _written(call(self._provider.remember, text, kind, by=by, chat=self._in_chat()))
 
-    def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> Written:  # noqa: A002 - `id` is what it is called everywhere else
+    def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> Written:
         """Give a record another text.
 
         Raises:
@@ -53,7 +53,7 @@ class Keeping(Bound):
         by = self._writer(record.kind, f"Replace the constraint {quoted(record.text)} by {quoted(text)}?")
         return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
-    def forget(self, id: Id) -> Written:  # noqa: A002 - as above
+    def forget(self, id: Id) -> Written:
         """Take a record back; it stays in the history.
 
         Raises:
@@ -69,7 +69,7 @@ class Keeping(Bound):
     def history(
         self,
         kind: Annotated[str | None, "of records"] = None,
-        id: Annotated[str | None, "of one record"] = None,  # noqa: A002 - as above
+        id: Annotated[str | None, "of one record"] = None,
         limit: Limit = 10,
         restore: Annotated[int | None, "version to take `id` or `kind` back to"] = None,
         cursor: Cursor = None,

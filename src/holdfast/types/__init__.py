@@ -39,7 +39,8 @@ def check_name(value: object, what: str, *, empty: bool = False, longest: int = 
     if not value.isprintable() and any(
         ord(c) < 32 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 127 for c in value
     ):
-        from holdfast.safety.masking import mask  # noqa: PLC0415 - it is made of these types
+        # It is made of these types.
+        from holdfast.safety.masking import mask
 
         raise InvalidInput(
             f"{what} contains control characters or broken Unicode: {mask(value)[:40]!r}.", "Remove them."
@@ -250,7 +251,8 @@ _BEGINNINGS = frozenset(role[:4] for role in ROLES)
 
 def _behind(role: str, name: str) -> str:
     """Put a name behind its role, unless it is that of a person who cannot be taken for another role."""
-    from holdfast.safety.deobfuscate import fold, unmask  # noqa: PLC0415 - few names need it
+    # Few names need it.
+    from holdfast.safety.deobfuscate import fold, unmask
 
     seen = name if name.isascii() else unmask(fold(name).text).text
     words = "".join(one if one.isalpha() else " " for one in seen.casefold()).split()

@@ -73,7 +73,8 @@ def thinking(llm: str | None) -> AbstractContextManager[object]:
     """Show on a terminal, while something is done with a model, that it is waited for."""
     if llm is None:
         return nullcontext()
-    from holdfast.cli.render.progress import Thinking  # noqa: PLC0415 - only what takes a while needs it
+    # Only what takes a while needs it.
+    from holdfast.cli.render.progress import Thinking
 
     return Thinking(llm)
 
@@ -96,7 +97,8 @@ def is_due(job: Job) -> bool:
 
 def needs_model(job: Job) -> bool:
     """Say whether a job is done with a model only: by its kind, or since it has failed with one."""
-    from holdfast.learning.worker import NEED_A_MODEL  # noqa: PLC0415 - what learns is loaded by those who work
+    # What learns is loaded by those who work.
+    from holdfast.learning.worker import NEED_A_MODEL
 
     return job.kind in NEED_A_MODEL or job.reason in get_args(Reason)
 

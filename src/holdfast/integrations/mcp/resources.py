@@ -81,16 +81,16 @@ class _Reading:
         note = {"note": f"{left_out} older ones are left out; `recall` finds them."} if left_out > 0 else {}
         return _json({"origin": ORIGIN, "facts": [render.of_record(one) for one in found[-_FACTS:]], **note})
 
-    def fact(self, id: str) -> str:  # noqa: A002 - as in the URI
+    def fact(self, id: str) -> str:
         return _json(self.actions.expand(id))
 
-    def session(self, id: str, limit: int = MESSAGES) -> str:  # noqa: A002 - as in the URI
+    def session(self, id: str, limit: int = MESSAGES) -> str:
         return _json(self.actions.search_sessions(session=id, limit=limit))
 
-    def messages(self, id: str) -> str:  # noqa: A002 - as in the URI
+    def messages(self, id: str) -> str:
         return _json(self.actions.expand(id))
 
-    def summary(self, id: str) -> str:  # noqa: A002 - as in the URI
+    def summary(self, id: str) -> str:
         placed = self.provider.chat("any").describe(id)  # a summary is found from any session
         behind = self.actions.expand(id)
         return _json(

@@ -192,7 +192,7 @@ class NullView(View):
 class NullRun(_WithPad, Run):
     """Note nothing for a run. Made by `NullChat.run`."""
 
-    def __init__(self, chat: NullChat, id: str | None) -> None:  # noqa: A002 - as in Run
+    def __init__(self, chat: NullChat, id: str | None) -> None:
         self._chat = chat
         self._memory = chat._memory  # noqa: SLF001 - as in Run
         self._id = os.urandom(8).hex() if id is None else id
@@ -239,7 +239,7 @@ class NullChat(_WithPad, Chat):
         yield from ()
         return self.compact()
 
-    def _begun(self, id: str | None = None) -> Run:  # noqa: A002 - as in Chat.run
+    def _begun(self, id: str | None = None) -> Run:
         return NullRun(self, id)
 
     window = _like(Chat.window)(_windowed)
@@ -301,7 +301,7 @@ class NullMemory(_WithPad, Memory):
         """What this kind of memory is called among the providers of the contract."""
         return "null"
 
-    def _opened(self, id: str | None = None, **_: object) -> Chat:  # noqa: A002 - as in Memory.chat
+    def _opened(self, id: str | None = None, **_: object) -> Chat:
         return NullChat(self._handle(self.scope, pinned=True), self._chat_id(id))
 
     def _all_remembered(
@@ -323,7 +323,8 @@ class NullMemory(_WithPad, Memory):
     @property
     def aio(self) -> AsyncMemory:
         """The same methods, awaited."""
-        from holdfast.aio import AsyncMemory  # noqa: PLC0415 - asyncio is loaded only where it is used
+        # asyncio is loaded only where it is used.
+        from holdfast.aio import AsyncMemory
 
         return AsyncMemory(self, _threads)
 

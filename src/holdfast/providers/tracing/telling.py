@@ -119,7 +119,8 @@ class Telling:
         if self.content and operation.name in _CONVENTIONAL:
             span.set_attribute(RECORDS, json.dumps(remembered(result), ensure_ascii=False))
         if raised is not None:
-            from opentelemetry.trace import StatusCode  # noqa: PLC0415 - there is a span, so it is installed
+            # There is a span, so it is installed.
+            from opentelemetry.trace import StatusCode
 
             span.set_status(StatusCode.ERROR)
             if self.content:
@@ -171,7 +172,8 @@ def tracer_of_the_process(*, needed: bool) -> Tracer | None:
 
     """
     try:
-        from opentelemetry.trace import get_tracer  # noqa: PLC0415 - the only place that needs it
+        # The only place that needs it.
+        from opentelemetry.trace import get_tracer
     except ImportError as error:
         if not needed:
             return None

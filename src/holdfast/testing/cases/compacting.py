@@ -25,7 +25,7 @@ LENGTH = 80  # messages of a chat that is compacted
 ROUNDS = 50  # of incremental compaction: none that makes progress needs so many
 
 
-def crowd(memory: Whole, id: str = "c") -> tuple[WholeChat, int]:  # noqa: A002 - as in the contract
+def crowd(memory: Whole, id: str = "c") -> tuple[WholeChat, int]:
     """Fill a chat, and give it with a budget that it takes eight times."""
     chat = memory.chat(id)
     tell(chat, LENGTH)

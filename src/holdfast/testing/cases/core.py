@@ -369,7 +369,7 @@ def ids_that_look_alike_are_different_chats(memory: Whole) -> None:
         same(found, [f"said in {id_}"], "Chats whose ids differ in one character are different chats.")
 
 
-def _takes(memory: Whole, id: str) -> bool:  # noqa: A002 - as in the contract
+def _takes(memory: Whole, id: str) -> bool:
     try:
         memory.chat(id).append([Message("user", f"said in {id}")])
     except REFUSALS:

@@ -26,7 +26,7 @@ ENOUGH = 1_000_000  # tokens that everything fits in
 MOST = 3 * LENGTH  # pages that there can be, if each has a message
 
 
-def pages(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Expansion]:  # noqa: A002 - as in the contract
+def pages(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Expansion]:
     """Open a summary page by page, each of at most so many tokens."""
     cursor, seen = None, set[str]()
     while True:
@@ -41,7 +41,7 @@ def pages(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Expansion]:  
         seen.add(cursor)
 
 
-def walk(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Message]:  # noqa: A002 - as in the contract
+def walk(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Message]:
     """Go down from a summary to all messages behind it."""
     for page in pages(chat, id, cap):
         yield from page.messages

@@ -144,7 +144,7 @@ def the_first_prompt_freezes_what_is_known(memory: Whole) -> None:
     same(memory.profile(), "Has two cats.", "A snapshot is of prompts only: everybody else reads the newest.")
 
 
-def _begun(memory: Whole, id: str) -> WholeChat:  # noqa: A002 - as in the contract
+def _begun(memory: Whole, id: str) -> WholeChat:
     chat = memory.chat(id)
     chat.append([said(1)])
     return chat

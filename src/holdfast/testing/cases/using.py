@@ -41,7 +41,8 @@ NONSENSE: tuple[dict[str, object], ...] = (
 
 def tools(memory: Whole, chat: str | None = "c", **options: Any) -> dict[str, Tool]:
     """Make the tools of a provider, by their names."""
-    from holdfast.tools.tool import tools_for  # noqa: PLC0415 - only these cases need it
+    # Only these cases need it.
+    from holdfast.tools.tool import tools_for
 
     return {tool.name: tool for tool in tools_for(memory, chat, **options)}
 

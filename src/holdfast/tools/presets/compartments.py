@@ -131,7 +131,7 @@ class _Shelf:
     def get(
         self,
         compartment: Compartment,
-        id: Annotated[str | None, "of one entry"] = None,  # noqa: A002 - what it is called everywhere else
+        id: Annotated[str | None, "of one entry"] = None,
         category: Category = None,
         tags: Tags = None,
     ) -> ToolResult:
