@@ -32,11 +32,6 @@ def blocks(name: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)
 
 
-def example() -> str:
-    (block,) = blocks("README.md")
-    return block
-
-
 def run(source: str, names: dict[str, object]) -> None:
     """Run a program that may await at its top level, as a notebook does."""
     program = compile(source, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -53,27 +48,33 @@ def test_the_readme_has_at_most_150_lines() -> None:
     assert len(README.splitlines()) <= 150
 
 
-def test_the_example_runs_as_written(
+def test_the_program_of_the_readme_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    asked: list[tuple[str, tuple[dict[str, object], ...]]] = []
-
-    def llm(system: str, messages: tuple[dict[str, object], ...]) -> str:
-        asked.append((system, messages))
-        return "A long run on Sunday."
-
-    names: dict[str, object] = {"llm": llm, "my_llm": lambda _: "She trains for the Berlin marathon."}
-    run(example(), names)
-    printed = capsys.readouterr().out
-    assert "training for the Berlin marathon" in printed.splitlines()[0]
-    assert "because words" in printed
-    assert [message["role"] for message in asked[0][1]] == ["user", "assistant", "user"]
+    names: dict[str, object] = {}
+    program, more = blocks("README.md")
+    run(program, names)
+    printed = re.search(r"It prints:\n\n```\n(.*?)```", README, re.DOTALL)
+    assert printed and capsys.readouterr().out == printed[1]
+    run(more, names)
     memory = names["memory"]
     assert isinstance(memory, holdfast.Memory)
     with memory:
-        assert memory.chat("monday").history(1)[0].content == "A long run on Sunday."
         assert memory.verify().ok
+
+
+def test_the_program_of_the_readme_can_be_pasted_into_a_plain_python(tmp_path: Path) -> None:
+    shell = subprocess.run(
+        [sys.executable, "-i", "-q"],
+        input="\n".join(blocks("README.md")),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert "I'm training for the Berlin marathon." in shell.stdout
+    assert "Error" not in shell.stderr
 
 
 HOW_TOS = sorted(
