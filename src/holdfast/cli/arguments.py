@@ -1,7 +1,7 @@
 """What several commands are given: a text or standard input, who writes, a kind, a version or a date."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -32,10 +32,15 @@ class Point:
         return memory.at(self.at)
 
 
-def _writer(text: str) -> str:
-    if text not in WRITERS:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(WRITERS)}.")
-    return text
+def one_of(choices: Collection[str]) -> Callable[[str], str]:
+    """Return a parser that takes one of `choices`, and raises typer.BadParameter for anything else."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
+        return text
+
+    return parse
 
 
 def moment(text: str) -> datetime:
@@ -139,7 +144,7 @@ def chat_of(messages: Reference, chat: str | None) -> str:
 By = Annotated[
     Who,
     typer.Option(
-        parser=_writer,
+        parser=one_of(WRITERS),
         metavar="WRITER",
         help=f"Who writes; at a command line that is the user. One of {', '.join(WRITERS)}.",
     ),

@@ -1,15 +1,17 @@
-"""The commands that read: chats, show, window."""
+"""The commands for chats: chats and what is done to one, show, window, review."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from shlex import quote
 from typing import Annotated, cast
 
 import typer
 
-from holdfast.cli.arguments import message_of, read_message
+from holdfast.cli.arguments import message_of, moment, read_message
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.messages import show_messages
+from holdfast.cli.render.outcomes import quiet
 from holdfast.cli.render.screen import Screen, answer, count, plain, when
 from holdfast.cli.render.summaries import show_summaries
 from holdfast.errors import InvalidInput
@@ -24,15 +26,18 @@ ChatId = Annotated[str, typer.Argument(metavar="CHAT", help="The id of a chat; `
 def chats(
     options: Options,
     *,
-    archived: Annotated[bool, typer.Option("--archived", help="Only chats that were put away.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Those that were put away as well.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Only archived chats.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include archived chats.")] = False,
     channel: Annotated[
         str | None, typer.Option(help="Only chats of this channel; '' for those that have none.")
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
 ) -> None:
-    """List the chats, the most recent first."""
+    """List chats, most recent first; or rename, archive or end one.
+
+    For example: holdfast chats --limit 5, or holdfast chats rename porto-trip A week in Porto
+    """
     with options.open() as memory:
         listed = memory.chats(
             archived=None if every else archived, channel=channel, limit=limit + 1, offset=offset
@@ -61,7 +66,10 @@ def chats(
 
 
 def users(options: Options) -> None:
-    """List the users of whom something is stored; what all of them share is not among them."""
+    """List the users of whom something is stored, without what all users share.
+
+    For example: holdfast chats users --db team.db
+    """
     with options.open() as memory:
         found = [user for user in memory.users() if user]
     if options.json:
@@ -72,6 +80,86 @@ def users(options: Options) -> None:
         screen.say(user)
     if not found:
         screen.say("No users here: all that is stored is what all users share.")
+
+
+def rename(
+    options: Options,
+    *,
+    chat: ChatId,
+    title: Annotated[list[str], typer.Argument(metavar="TITLE", help="The new title; no quotes needed.")],
+) -> None:
+    """Give a chat a title.
+
+    For example: holdfast chats rename porto-trip A week in Porto
+    """
+    with options.open() as memory:
+        before = the_chat(options, memory, chat).title
+        memory.chat(chat).rename(" ".join(title))
+        now = the_chat(options, memory, chat).title
+    if options.json:
+        answer({"chat": chat, "title": now, "before": before})
+    else:
+        Screen().say(("Renamed: ", "bold"), f"{chat} is {now!r}, formerly {before!r}.")
+
+
+def archive(
+    options: Options,
+    *,
+    chat: ChatId,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring an archived chat back.")] = False,
+) -> None:
+    """Archive a chat: lists omit it; it stays readable and is still found.
+
+    For example: holdfast chats archive porto-trip
+    """
+    with options.open() as memory:
+        the_chat(options, memory, chat)
+        memory.chat(chat).archive(archived=not undo)
+    if options.json:
+        answer({"chat": chat, "archived": not undo})
+    else:
+        Screen().say(("Brought back: " if undo else "Archived: ", "bold"), chat)
+
+
+def end(options: Options, *, chat: ChatId) -> None:
+    """Mark a chat as ended, so that the next worker learns from it. It may go on all the same.
+
+    For example: holdfast chats end porto-trip
+    """
+    with quiet(), options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        queued = memory.chat(chat).end()
+    if options.json:
+        answer({"chat": chat, "title": title, "jobs": plain(queued)})
+        return
+    screen = Screen()
+    screen.say((title or chat, "bold"), f"  ({chat})")
+    screen.say(f"Queued {count(len(queued), 'job')}: {', '.join(job.id for job in queued)}.")
+    screen.say(f"→ Run them: {options.line('work')}, with a model by --llm NAME.")
+
+
+def review(
+    options: Reading,
+    *,
+    chat: ChatId,
+    since: Annotated[
+        datetime | None,
+        typer.Option(parser=moment, metavar="7d|24h|DATE", help="Only messages from this time on."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="The newest so many messages.")] = 200,
+    budget: Annotated[int | None, typer.Option(min=0, help="Tokens at most; all without it.")] = None,
+) -> None:
+    """Write a chat as text for a reviewer: its messages, after the summaries of earlier ones.
+
+    For example: holdfast review porto-trip --since 7d
+    """
+    with options.open() as memory:
+        info = the_chat(options, memory, chat)
+        text = memory.chat(chat).review(since, limit=limit, budget=budget)
+    if options.json:
+        answer({"chat": chat, "title": info.title, "text": text})
+    else:
+        Screen().say(text or "No messages in that time.")
 
 
 def _chat_row(info: ChatInfo, *, agent: bool, channel: bool) -> list[str]:
@@ -175,7 +263,10 @@ def window(
         bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
     ] = False,
 ) -> None:
-    """Show what a model would see of a chat within a budget."""
+    """Show what a model would see of a chat within a budget.
+
+    For example: holdfast window porto-trip --query "when does the train leave?"
+    """
     with options.open() as memory:
         memory._open.worker = ""  # noqa: SLF001 - nobody answers this prompt
         info = the_chat(options, memory, chat)

@@ -1,4 +1,4 @@
-"""The commands for what stands for older messages: compact, tree, expand, describe."""
+"""The commands for summaries: compact, tree, expand."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from holdfast.chat import Chat
-from holdfast.cli.chats import ChatId, head, show_said, the_chat, titles_of
+from holdfast.cli.arguments import one_of
+from holdfast.cli.chats import ChatId, find_chat, head, show_said, the_chat, titles_of
 from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.screen import Screen, answer, count, period, plain, when
@@ -19,18 +20,8 @@ from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
 _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
+_SUMMARY = "sum_"  # what the ids of summaries begin with
 _ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
-
-
-def _policy(text: str) -> str:
-    if text not in _POLICIES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(_POLICIES)}.")
-    return text
-
-
-_SummaryId = Annotated[
-    str, typer.Argument(metavar="ID", help="The id of a summary; `holdfast tree` shows those of a chat.")
-]
 
 
 def compact(
@@ -51,15 +42,16 @@ def compact(
     policy: Annotated[
         str,
         typer.Option(
-            parser=_policy,
+            parser=one_of(_POLICIES),
             metavar="|".join(_POLICIES),
             help="A tree of summaries, or one that takes in what is older.",
         ),
     ] = "lossless",
 ) -> None:
-    """Let summaries stand for the older messages of a chat, and say what that took.
+    """Summarise the older messages of a chat, and report what that took.
 
-    Every message stays, and `holdfast expand` gives it back. Does nothing while the chat is not crowded.
+    Every message stays, and `holdfast expand` leads back to it. Does nothing while the chat fits its budget.
+
     For example: holdfast compact porto-trip --full --budget 2000
     """
     # Only what takes a while needs a progress bar.
@@ -147,23 +139,37 @@ def _line(options: Options, *words: object) -> str:
     return replace(options, agent="").line(*words)
 
 
-def tree(options: Reading, *, chat: ChatId) -> None:
-    """Draw the summaries of a chat, each with those that it was made of, and the messages that none stands for."""
+def tree(
+    options: Reading,
+    *,
+    identity: Annotated[
+        str,
+        typer.Argument(metavar="CHAT|ID", help="The id of a chat, or of a summary to show with its place."),
+    ],
+) -> None:
+    """Draw the summaries of a chat as a tree, or show one summary: its text, sources, and place in the tree.
+
+    For example: holdfast tree porto-trip
+    """
     with options.open() as memory:
-        info = the_chat(options, memory, chat)
-        opened = memory.chat(chat)
+        if identity.startswith(_SUMMARY) and find_chat(memory, identity) is None:
+            found = memory.chat(_ANY).describe(identity)
+            _show_one(options, found, _title(memory, found.summary))
+            return
+        info = the_chat(options, memory, identity)
+        opened = memory.chat(identity)
         summaries, counted = opened.tree(), opened.stats()
         rest = _rest(opened, summaries, counted)
     summaries = list(map(masked_summary, summaries)) if options.masked else summaries
     if options.json:
         left = plain(rest._asdict()) if rest else None
-        answer({"chat": chat, "title": info.title, "summaries": plain(summaries), "unsummarised": left})
+        answer({"chat": info.id, "title": info.title, "summaries": plain(summaries), "unsummarised": left})
         return
     screen = Screen()
     head(screen, info)
     if not summaries:
-        screen.say("No summaries: all messages of this chat stand for themselves.")
-        screen.say(f"→ Make some, once it is crowded: {_line(options, 'compact', chat)}")
+        screen.say("No summaries: this chat is not compacted.")
+        screen.say(f"→ Compact it, once it is long enough: {_line(options, 'compact', info.id)}")
         return
     show_tree(screen, summaries, rest)
     screen.say("")
@@ -172,7 +178,7 @@ def tree(options: Reading, *, chat: ChatId) -> None:
         (count(len(summaries), "summary", "summaries"), "bold"),
         f" for {behind}; {counted.context_tokens:,} instead of {count(counted.stored_tokens, 'token')}.",
     )
-    screen.say((f"What is behind one: {_line(options, 'expand', 'ID')}", "dim"))
+    screen.say((f"Read what is behind one: {_line(options, 'expand', 'ID')}", "dim"))
 
 
 def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest | None:
@@ -206,9 +212,11 @@ def expand(
         bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
     ] = False,
 ) -> None:
-    """Read what is behind a summary: the original messages, or the summaries that it was made of.
+    """Read what is behind a summary: its messages, or the summaries that it condenses.
 
-    What does not fit comes with the command that goes on.
+    What does not fit is reached by the command at the end of the answer.
+
+    For example: holdfast expand sum_314fbda14975a5af, or holdfast expand porto-trip#3-7
     """
     with options.open() as memory:
         said = read_reference(identity)
@@ -261,11 +269,7 @@ def _show_place(screen: Screen, summary: Summary, title: str) -> None:
     screen.say((title or summary.chat, "bold"), f"  ({summary.chat})")
 
 
-def describe(options: Reading, *, identity: _SummaryId) -> None:
-    """Show all about a summary: its text, what it stands for, how it came about, and its place in the tree."""
-    with options.open() as memory:
-        found = memory.chat(_ANY).describe(identity)
-        title = _title(memory, found.summary)
+def _show_one(options: Reading, found: Description, title: str) -> None:
     found = replace(found, summary=masked_summary(found.summary)) if options.masked else found
     if options.json:
         answer({**plain(found, found.summary.chat), "title": title})
@@ -275,7 +279,7 @@ def describe(options: Reading, *, identity: _SummaryId) -> None:
     screen.say("")
     _show_description(screen, found)
     screen.say("")
-    screen.say((f"What is behind it: {_line(options, 'expand', found.summary.id)}", "dim"))
+    screen.say((f"Read what is behind it: {_line(options, 'expand', found.summary.id)}", "dim"))
 
 
 def _show_description(screen: Screen, found: Description) -> None:

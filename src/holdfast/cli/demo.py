@@ -50,11 +50,12 @@ class _Seen:
 
 
 def demo(options: Options) -> None:
-    """See in a second what Holdfast does.
+    """Show what Holdfast does, on eight sample chats.
 
-    Brings in some conversations, asks questions whose answers lie in them, and shows what a model would be given.
-    Works in memory and leaves nothing behind. With --db it keeps the sample in that database, to try the other
-    commands on; it never adds to a memory that has chats.
+    Imports them, recalls the answers to some questions, and shows the prompt that a model would receive. Works in
+    memory; with --db it keeps the sample in that database, which must be empty, to try other commands on.
+
+    For example: holdfast demo, or holdfast demo --db sample.db
     """
     with replace(options, db=options.db or _MEMORY).open(create=True) as memory:
         if memory.chats(agent="", archived=None, limit=1):

@@ -1,4 +1,4 @@
-"""The commands for what is left to learn and what it costs: jobs, end, spend."""
+"""The commands for what is left to learn and what it costs: jobs, usage."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +7,8 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from holdfast.cli.arguments import moment
-from holdfast.cli.chats import ChatId, known_chats, the_chat
+from holdfast.cli.arguments import moment, one_of
+from holdfast.cli.chats import known_chats
 from holdfast.cli.options import Options
 from holdfast.cli.render.outcomes import Titles, is_due, needs_model, quiet, until
 from holdfast.cli.render.screen import Screen, answer, count, plain, safe, when
@@ -29,26 +29,22 @@ _ASKED = "asked"  # the outcome of a call that has none yet
 # jobs and end
 
 
-def _status(text: str) -> str:
-    if text not in _STATUSES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(_STATUSES)}.")
-    return text
-
-
 def jobs(
     options: Options,
     *,
     status: Annotated[
         str | None,
         typer.Option(
-            parser=_status, metavar="STATUS", help=f"Only those that are so: {', '.join(_STATUSES)}."
+            parser=one_of(_STATUSES),
+            metavar="STATUS",
+            help=f"Only those that are so: {', '.join(_STATUSES)}.",
         ),
     ] = None,
     retry: Annotated[
         str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
     ] = None,
 ) -> None:
-    """List what is left to learn, what runs, and what has failed for good and why, the oldest first.
+    """List unfinished jobs, oldest first: open, running, and failed with the reason; or retry one.
 
     For example: holdfast jobs --status failed, or holdfast jobs --retry observe:porto-trip
     """
@@ -69,7 +65,7 @@ def jobs(
         if others := options.others():
             screen.say(f"→ {others}")
         elif status in (None, "open"):
-            screen.say(f"→ Leave some when a session has ended: {options.line('end', 'CHAT')}")
+            screen.say(f"→ Leave some when a session has ended: {options.line('chats', 'end', 'CHAT')}")
         return
     _show_table(screen, found, titles)
     if due := [job for job in found if is_due(job)]:
@@ -142,27 +138,10 @@ def _when(job: Job) -> str:
     return f"due {when(job.due)}" if job.status in ("open", "running") else when(job.ended or job.at)
 
 
-def end(options: Options, *, chat: ChatId) -> None:
-    """Say that a session has ended, so that the next worker learns from it; it may go on all the same.
-
-    For example: holdfast end porto-trip
-    """
-    with quiet(), options.open() as memory:
-        title = the_chat(options, memory, chat).title
-        left = memory.chat(chat).end()
-    if options.json:
-        answer({"chat": chat, "title": title, "jobs": plain(left)})
-        return
-    screen = Screen()
-    screen.say((title or chat, "bold"), f"  ({chat})")
-    screen.say(f"Left {count(len(left), 'job')}: {', '.join(job.id for job in left)}.")
-    screen.say(f"→ Do them: {options.line('work')}, with a model by --llm NAME.")
+# usage
 
 
-# spend
-
-
-def spend(
+def usage(
     options: Options,
     *,
     since: Annotated[
@@ -172,9 +151,9 @@ def spend(
         ),
     ] = None,
 ) -> None:
-    """Sum up what models were asked: what for, which model, how it ended, and the tokens and the time it took.
+    """Sum up the calls of models by purpose, model and outcome, with tokens and time.
 
-    For example: holdfast spend --since 7d
+    For example: holdfast usage --since 7d
     """
     with quiet(), options.open() as memory:
         found = memory.spend(since)

@@ -69,10 +69,11 @@ def extract(
         ),
     ] = None,
 ) -> None:
-    """Learn findings, insights and lessons from a text, or from a chat, and say where each came from.
+    """Extract findings, insights and lessons from a text or a chat now, each with its source.
 
-    What is known already is not stored again. What fails is tried again by `holdfast work`, and exits with 1.
-    For example: holdfast extract --messages porto-trip#3-40 --llm openai:gpt-5-mini
+    Known records are not stored again. If it fails, `holdfast work` retries it, and this exits with 1.
+
+    For example: holdfast learn extract --messages porto-trip#3-40 --llm openai:gpt-5-mini
     """
     chat = chat_of(messages, chat) if messages else chat
     span = (messages.first, messages.last) if messages else None
@@ -135,9 +136,9 @@ def episodes(
         str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
     ] = None,
 ) -> None:
-    """Find what was done in earlier sessions: their episodes, the one that answers best first.
+    """Find what was done in earlier chats: their episodes, best first.
 
-    For example: holdfast episodes which migration went wrong
+    For example: holdfast learn episodes which migration went wrong
     """
     question = " ".join(query) if query else None
     with interruptible(kept="", todo=""), options.open() as memory:
@@ -158,7 +159,9 @@ def episodes(
         elif question:
             screen.say("→ Try other words, or none.")
         else:
-            screen.say(f"→ Have one written: {options.line('end', 'CHAT')}, then {options.line('work')}")
+            screen.say(
+                f"→ Have one written: {options.line('chats', 'end', 'CHAT')}, then {options.line('work')}"
+            )
     if found.why:
         screen.say((f"Ranked by {found.strategy}: {found.why}", "yellow"))
     if held:
@@ -187,10 +190,11 @@ def _show_episode(screen: Screen, record: Record, titles: Titles) -> None:
 
 
 def reflect(options: Options, *, llm: _Model) -> None:
-    """Let a model reflect now on the sessions with news, as a worker does every hour, and say what changed.
+    """Have a model reflect on chats with news now, and report what changed.
 
     It may rewrite the profile and add observations. Exits with 1 if it failed.
-    For example: holdfast reflect --llm openai:gpt-5-mini
+
+    For example: holdfast learn reflect --llm openai:gpt-5-mini
     """
     with interruptible(), options.open() as memory:
         with thinking(llm):
@@ -199,10 +203,11 @@ def reflect(options: Options, *, llm: _Model) -> None:
 
 
 def consolidate(options: Options, *, llm: _Model) -> None:
-    """Let a model keep the facts tidy now: join those that say the same, and say what changed.
+    """Have a model join facts that say the same now, and report what changed.
 
     Each decision is a change with its reason, which `holdfast undo` takes back. Exits with 1 if it failed.
-    For example: holdfast consolidate --llm openai:gpt-5-mini
+
+    For example: holdfast learn consolidate --llm openai:gpt-5-mini
     """
     with interruptible(), options.open() as memory:
         with thinking(llm):
@@ -254,10 +259,11 @@ def relearn(
         bool, typer.Option("--dry-run", help="Only show the difference; the model is asked all the same.")
     ] = False,
 ) -> None:
-    """Learn anew from past sessions, with another prompt or model, and show how that differs from what is stored.
+    """Learn again from past chats with another prompt or model, and show the difference.
 
-    What the user wrote or changed is left alone. Exits with 1 if a session could not be done.
-    For example: holdfast relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
+    What the user wrote or changed is left alone. Exits with 1 if a chat failed.
+
+    For example: holdfast learn relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
     """
     kept = "Nothing was changed." if dry_run else "The sessions done until now are learned anew."
     with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
@@ -269,7 +275,7 @@ def relearn(
     else:
         given = {"--kind": kind if kind != "observations" else None, "--prompt": prompt, "--llm": llm}
         again = [part for name, value in given.items() if value is not None for part in (name, value)]
-        _show_relearning(options, found, llm, known, options.line("relearn", *again))
+        _show_relearning(options, found, llm, known, options.line("learn", "relearn", *again))
     fail(found.failed)
 
 
@@ -277,7 +283,7 @@ def _show_relearning(options: Options, found: Relearning, llm: str, titles: Titl
     screen = Screen()
     if not (found.chats or found.failed):
         screen.say(f"Nothing was learned from sessions yet{options.whose()}.")
-        screen.say(f"→ Learn from one: {options.line('extract', '--chat', 'CHAT', '--llm', llm)}")
+        screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
         return
     for chat in (*found.chats, *found.failed):
         removed, added = _of(chat, found.removed), _of(chat, found.added)

@@ -113,7 +113,8 @@ def mcp(
 ) -> None:
     """Serve the memory to agents over the Model Context Protocol, or add this server to a client.
 
-    Without --http it talks to whoever started it, through standard input and output, as clients do.
+    Without --http it uses standard input and output, as clients expect.
+
     For example: holdfast mcp --install claude-code --user ada
     """
     if install_in is not None and http:

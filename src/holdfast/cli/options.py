@@ -231,6 +231,18 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(context: typer.Context, **given: object) -> None:
+        if (
+            context.invoked_subcommand is not None
+        ):  # of a group: what stands before a subcommand is meant for it
+            own_names = [name for name in given if name not in shared and is_given(context, name)]
+            if own_names:
+                flag = f"--{own_names[0].replace('_', '-')}"
+                raise typer.BadParameter(
+                    f"`{context.command_path} {context.invoked_subcommand}` does not take it.",
+                    param_hint=flag,
+                )
+            context.find_root().obj.update({name: given[name] for name in shared if is_given(context, name)})
+            return
         named = _before_command(context, shared) | {
             name: value for name in shared if is_given(context, name) for value in (given[name],)
         }

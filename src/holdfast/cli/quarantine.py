@@ -31,10 +31,12 @@ def quarantine(
     discard: Annotated[str | None, typer.Option(metavar="ID", help="Retract this record.")] = None,
     by: By = "user",
 ) -> None:
-    """List what was kept apart because it looks like an order to the model or hides something, with the reason.
+    """List quarantined records with the reason; or release or discard one.
 
-    It is in no recall and no prompt until the user lets it out. What is suspicious is marked, and what is invisible is
-    written as its code.
+    They are not recalled and in no prompt until the user releases them. What the guard found is marked, and invisible
+    characters are shown by their codes.
+
+    For example: holdfast quarantine, then holdfast quarantine --release rec_00000001615749fe
     """
     if release is not None and discard is not None:
         raise typer.BadParameter("release one or discard one, not both at once.", param_hint="--discard")
@@ -140,9 +142,10 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     by: By = "user",
 ) -> None:
-    """Remove words for ever, from every table, index and file, and print a receipt without them.
+    """Remove words for good, from every table, index and file, and print a receipt without them.
 
-    With --user and neither --chat nor --record: all of that user. It names what will go, and asks.
+    With --user and neither --chat nor --record: everything of that user. It lists what will be erased, and asks.
+
     For example: holdfast erase --messages porto-trip#3-7
     """
     chat = chat_of(messages, chat) if messages else chat

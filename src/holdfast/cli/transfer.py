@@ -33,11 +33,13 @@ def import_(
         ),
     ] = None,
 ) -> None:
-    """Bring conversations in, from files, folders and zips.
+    """Import conversations from files, folders and zips.
 
-    Understands session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and
-    the LoCoMo and RealMem data sets, and tells them by what is in them. Each message is stored once, however often it
-    is imported. Exits with 1 when something could not be read, or stored; the rest is imported.
+    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and the
+    LoCoMo and RealMem data sets; the format is recognised by content. Each message is stored once, however often it
+    is imported. Exits with 1 if something could not be read or stored; the rest is imported.
+
+    For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar.
     from holdfast.cli.render.progress import Progress
@@ -141,9 +143,10 @@ def export(
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
-    Each line is a message with its original payload; with --all it is a row of a table, for Holdfast itself, and the file
-    can be read by its owner only.
-    With --json, one JSON array instead of lines; with --output as well, the lines go to the file.
+    Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast itself, and
+    only its owner can read the file. With --json, one JSON array instead of lines.
+
+    For example: holdfast export --chat porto-trip -o porto.jsonl
     """
     # Only an export needs the exporters.
     from holdfast.io.everything import LEFT_OUT, export_everything

@@ -96,10 +96,12 @@ def work(
         ),
     ] = None,
 ) -> None:
-    """Do what is due, and say what came of it: learn from the sessions that have ended, keep what is known tidy.
+    """Run the jobs that are due: learn from ended chats, and keep records tidy.
 
-    What fails is tried again later, and `holdfast jobs` says why. Any number of workers may run at once.
-    Exits with 1 when a job has failed for good. For example: holdfast work --llm openai:gpt-5-mini --watch
+    Any number of workers may run at once. A job that fails is retried later; `holdfast jobs` says why. Exits with 1 if
+    a job has failed for good.
+
+    For example: holdfast work --llm openai:gpt-5-mini --watch
     """
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
@@ -266,7 +268,7 @@ def _show_account(options: Options, results: Sequence[WorkResult], left: str, ll
         screen.say(f"Nothing is due{options.whose()}: {left}.")
     else:
         screen.say(f"Nothing is due{options.whose()}.")
-        ends = options.line("end", "CHAT")
+        ends = options.line("chats", "end", "CHAT")
         usual = f"A session is learned from when it has been silent for a while, or after: {ends}"
         screen.say(f"→ {options.others() or usual}")
 
