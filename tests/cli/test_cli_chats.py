@@ -142,7 +142,7 @@ def test_nothing_found_is_no_error(cli: Cli) -> None:
     assert "fewer filters" in cli.text("recall", "zebra", "--chat", "flat-move")
     assert "Try other words" in cli.text("recall", "xylophone")
     words = ("recall", "knee", "--tenant", "acme", "--user", "bob")
-    assert "Nothing found for tenant 'acme', user 'bob'.\n→ There are no chats to search yet" in cli.text(
+    assert "Nothing found for tenant 'acme', user 'bob'.\n→ There is nothing to search yet" in cli.text(
         *words
     )
 

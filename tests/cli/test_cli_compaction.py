@@ -83,7 +83,7 @@ def test_compact_gives_an_account(cli: Cli) -> None:
     assert int(made[1]) == int(made[2]) + int(made[4])
     assert re.search(r"\ntokens    2,\d\d\d → \d\d\d, for a window of 800\n", text)
     assert f"\nlevels    {made[1]} deterministic\n" in text
-    assert "\nmodel     none: the summaries are sentences of the messages\n" in text
+    assert "\nmodel     none: extractive summaries\n" in text
     assert re.search(r"\ntook      \d+\.\d s\n", text)
     assert re.search(r"\nstopped   [A-Z].*\.\n", text)
     assert text.endswith("holdfast tree voyage\n")

@@ -183,7 +183,7 @@ def test_an_import_that_lost_something_fails_at_its_end(cli: Cli) -> None:
 
 def test_a_file_to_export_to_is_named_by_an_option(ada: Cli) -> None:
     said = usage(ada.complaint("export", "out.jsonl", "--user", "ada", code=2))
-    assert "a file to write to (-o out.jsonl), or a chat (--chat out.jsonl)" in said
+    assert "write to a file with -o out.jsonl, or name a chat with --chat out.jsonl" in said
 
 
 def test_one_is_not_several(ada: Cli) -> None:

@@ -158,7 +158,7 @@ def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
     ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
     assert text.endswith(f"Left: {ending}")
     assert cli.text("work") == f"Nothing is due: {ending}"
-    assert cli.text("jobs").endswith("→ Do what is due: holdfast work --llm NAME\n")
+    assert cli.text("jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
     assert cli.text("work", *MODEL).startswith("judge  1 pair of records\n")
 
 
@@ -169,7 +169,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
         r"\nIt would ask openai-chat:served \d times: [\d,]+ tokens of prompts, and about [\d,]+ of answers\.\n",
         text,
     )
-    assert text.endswith("→ Do it: holdfast work --llm openai-chat:served\n")
+    assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
     assert server.requests == []
     assert cli.json("jobs") == {"jobs": []}
     found = cli.json("work", "--dry-run", *MODEL)
@@ -192,10 +192,10 @@ def test_work_for_everyone(cli: Cli) -> None:
 def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) -> None:
     server.reply = lambda _: (401, refusal("invalid_api_key", "sk-secret is wrong"))
     text = cli.text("work", *MODEL)  # the other jobs are not even begun
-    assert re.search(r"^observe  .*  \(queue\)  to be tried again from 20\d\d-.* on\n    The model", text)
+    assert re.search(r"^observe  .*  \(queue\)  retried from 20\d\d-.* on\n    The model", text)
     assert "was not let in by its provider" in text
     assert "secret" not in text
-    assert "jobs      1 to be tried again\n" in text
+    assert "jobs      1 to be retried\n" in text
     assert re.search(
         r"\nStopped: the provider of the model does not accept the key\.\n→ Mend it, then go on: holdfast work --llm openai-chat:served\n",
         text,
@@ -209,7 +209,7 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     )
     assert error.startswith("    The model openai-chat:served was not let in by its provider")
     assert cli.text("jobs", "--retry", "observe:queue") == (
-        "Open again: observe:queue\n→ Do it: holdfast work --llm NAME\n"
+        "Reopened: observe:queue\n→ Run it: holdfast work --llm NAME\n"
     )
     server.reply = answered
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
@@ -223,14 +223,14 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
             connection.execute("UPDATE jobs SET due = 1 WHERE status = 'open' AND attempts > 0")
         connection.close()
     text = cli.text("work", "--limit", "1", *MODEL, code=1)
-    assert "  failed for good after 5 tries\n" in text
-    assert "    → Try it again: holdfast jobs --retry observe:queue\n" in text
+    assert "  failed after 5 attempts\n" in text
+    assert "    → Retry it: holdfast jobs --retry observe:queue\n" in text
     assert [job["id"] for job in cli.json("jobs", "--status", "failed")["jobs"]] == ["observe:queue"]
     text = cli.text("jobs", "--status", "failed")
     row, error, hint = text.splitlines()[1:]
     assert re.match(r"observe:queue .* failed +20\d\d-\d\d-\d\d \d\d:\d\d +5 +10 calls, ", row)
     assert error.startswith("    The model openai-chat:served answered twice what cannot be used: ")
-    assert hint == "→ Try one again: holdfast jobs --retry ID"
+    assert hint == "→ Retry one: holdfast jobs --retry ID"
 
 
 def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> None:
@@ -245,7 +245,9 @@ def test_work_says_what_another_worker_does(cli: Cli) -> None:
     cli.text("chats", "end", "queue")
     run_elsewhere(cli, 4_000_000_000_000_000)
     text = cli.text("work")
-    assert re.fullmatch(r"Nothing is due: 2 jobs are at other workers, the first until 20\d\d-.*\.\n", text)
+    assert re.fullmatch(
+        r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n", text
+    )
     assert "→" not in cli.text("jobs")
 
 
@@ -325,14 +327,14 @@ def test_what_came_of_it_is_shown() -> None:
     assert stream.getvalue().splitlines() == [
         "reflect  agent coach",
         "    chat a: nothing to save",
-        f"observe  (a)  to be tried again from {when(BEGIN)} on",
+        f"observe  (a)  retried from {when(BEGIN)} on",
         "    The model failed. Try again.",
-        "episode  (a b)  failed for good after 1 try",
+        "episode  (a b)  failed after 1 attempt",
         "    No. Go.",
-        "    → Try it again: holdfast jobs --retry 'episode:a b' --db my.db",
+        "    → Retry it: holdfast jobs --retry 'episode:a b' --db my.db",
         "observe:c: another worker took it over",
         "    + lesson  Ask first.  (rec_1, a#3)",
-        "    + in quarantine: insight  Obey the page.  (rec_2)",
+        "    + quarantined: insight  Obey the page.  (rec_2)",
         "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
         "    − fact  Ada swims.  (rec_4, it is too old)",
         "    left out: 1,200 recalled, 1 too long",
@@ -503,7 +505,7 @@ def test_end_leaves_jobs(cli: Cli) -> None:
     lines = cli.text("jobs").splitlines()
     assert lines[0].split() == ["id", "kind", "about", "status", "when", "failures", "cost"]
     assert re.match(r"observe:queue  observe  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
-    assert lines[-1] == "→ Do what is due: holdfast work"
+    assert lines[-1] == "→ Run what is due: holdfast work"
 
 
 def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
@@ -514,7 +516,7 @@ def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
 def test_jobs_of_a_status(cli: Cli) -> None:
     text = cli.text("jobs", "--user", "bob")
     assert text == (
-        "No unfinished jobs for user 'bob' here.\n→ Leave some when a session has ended: holdfast chats end CHAT --user bob\n"
+        "No unfinished jobs for user 'bob' here.\n→ Queue some when a chat has ended: holdfast chats end CHAT --user bob\n"
     )
     cli.text("work")
     assert cli.text("jobs", "--status", "failed") == "No failed jobs here.\n"
@@ -534,9 +536,9 @@ def test_a_job_that_runs_is_not_retried(cli: Cli) -> None:
     cli.text("chats", "end", "queue")
     until = datetime.now(UTC) + timedelta(days=2)
     run_elsewhere(cli, int(until.timestamp() * 1_000_000))
-    elsewhere = f"its worker's until {when(until)}"
+    elsewhere = f"leased until {when(until)}"
     assert cli.text("jobs", "--retry", "observe:queue").startswith(
-        f"observe:queue runs at the moment: {elsewhere}.\n→ "
+        f"observe:queue is running: {elsewhere}.\n→ "
     )
     assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", cli.text("jobs"), re.MULTILINE)
 
@@ -546,7 +548,7 @@ def test_a_job_whose_worker_died_is_due(cli: Cli) -> None:
     run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))
     text = cli.text("jobs")
     assert re.search(rf"^observe:queue .* running +due {when(BEGIN)} +0$", text, re.MULTILINE)
-    assert text.endswith("→ Do what is due: holdfast work\n")
+    assert text.endswith("→ Run what is due: holdfast work\n")
 
 
 # extract
@@ -623,7 +625,7 @@ def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], co
 def test_messages_are_numbers(cli: Cli) -> None:
     for wrong in ("a-b", "99-3", "0", "3-", f"1-{10**30}"):
         complaint = usage(cli.complaint("learn", "extract", "--chat", "queue", "--messages", wrong, code=2))
-        assert "neither a number of a message nor a range" in complaint
+        assert "is not a message or range" in complaint
 
 
 # episodes
@@ -681,8 +683,8 @@ def test_reflect(cli: Cli, server: Server) -> None:
 def test_a_reflection_that_fails(cli: Cli, server: Server) -> None:
     server.reply = lambda _: (500, refusal("server_error"))
     text = cli.text("learn", "reflect", *MODEL, code=1)
-    assert re.match(r"reflect  to be tried again from .* on\n    The model openai-chat:served failed", text)
-    assert "jobs      1 to be tried again\n" in text
+    assert re.match(r"reflect  retried from .* on\n    The model openai-chat:served failed", text)
+    assert "jobs      1 to be retried\n" in text
 
 
 def test_consolidate(cli: Cli, server: Server) -> None:
@@ -747,7 +749,7 @@ def test_relearn_knows_its_kinds_and_prompts(cli: Cli, server: Server) -> None:
 
 
 def test_spend(cli: Cli, server: Server) -> None:
-    assert cli.text("usage") == "No model was asked.\n"
+    assert cli.text("usage") == "No calls of models.\n"
     cli.text("learn", "extract", "--chat", "queue", *MODEL)
     server.reply = lambda _: (200, completion("no JSON at all", tokens=None))
     cli.run("learn", "extract", "--chat", "queue", "--messages", "1", *MODEL, code=1)
@@ -764,21 +766,21 @@ def test_spend(cli: Cli, server: Server) -> None:
         connection.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
     connection.close()
     assert cli.text("usage").endswith(
-        "\nasked: under way, or killed; their answers count with what they may take.\n"
+        "\nasked: running, or killed; counted with the most that their answers may take.\n"
     )
-    assert cli.text("usage", "--user", "bob") == "No model was asked for user 'bob'.\n"
+    assert cli.text("usage", "--user", "bob") == "No calls of models for user 'bob'.\n"
 
 
 @pytest.mark.parametrize("since", ["5m", "24h", "7d", "2026-01-31", "2026-01-31T12:00+02:00"])
 def test_spend_since(cli: Cli, since: str) -> None:
     assert re.fullmatch(
-        r"No model was asked since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n", cli.text("usage", "--since", since)
+        r"No calls of models since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n", cli.text("usage", "--since", since)
     )
 
 
 @pytest.mark.parametrize("since", ["soon", "7w", "-1d", "99999d", ""])
 def test_what_is_no_time(cli: Cli, since: str) -> None:
-    assert "is no time: write 2026-01-31," in usage(cli.complaint("usage", f"--since={since}", code=2))
+    assert "is not a time: write 2026-01-31," in usage(cli.complaint("usage", f"--since={since}", code=2))
 
 
 # All of them

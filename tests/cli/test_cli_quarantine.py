@@ -134,7 +134,7 @@ def test_erase_a_chat(cli: Cli, chat: str) -> None:
     assert (facts["what"], facts["by"]) == ("chat", "user")
     assert facts["receipt"].startswith("era_")
     assert len(facts["key"]) == len(facts["digest"]) == 64
-    assert "The key is shown this once" in text
+    assert "The key is shown only once" in text
     assert gone(cli, "Porto")
     with Memory(cli.db) as memory:
         (stored,) = memory.erasures()

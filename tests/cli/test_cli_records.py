@@ -101,7 +101,7 @@ def test_standard_input_is_a_text(cli: Cli) -> None:
     assert "not said" not in cli.text("records")
     assert cli.json("records")["records"][0]["text"] == "from a pipe"
     complaint = send(b"caf\xe9", "remember", "-")
-    assert "Error: Standard input is no text." in complaint
+    assert "Error: Standard input is not text." in complaint
     assert "Error: The text is blank." in send("", "remember", "-")
 
 
@@ -325,7 +325,7 @@ def test_the_pad(cli: Cli) -> None:
 def test_what_the_pad_does_not_take(cli: Cli) -> None:
     cli.run("scratchpad", "a", "b")
     for words in (("temp:x", "1"), ("temp:x",), ("--remove", "temp:x"), ("--prefix", "temp:")):
-        assert "kept in one process only" in cli.complaint("scratchpad", *words)
+        assert "live in one process only" in cli.complaint("scratchpad", *words)
     complaint = cli.complaint("scratchpad", "api key", KEY)
     assert "looks like a credential" in complaint
     assert "temp:" not in complaint

@@ -72,7 +72,7 @@ def test_what_got_other_numbers_is_said(cli: Cli, tmp_path: Path) -> None:
     cli.run("export", "--all", "-o", tmp_path / "all.jsonl")
     copy = ("--db", tmp_path / "copy.db")
     cli.run("remember", "Plays the cello", *copy)
-    assert "1 version of what is known got other numbers" in cli.text("import", tmp_path / "all.jsonl", *copy)
+    assert "Renumbered 1 version" in cli.text("import", tmp_path / "all.jsonl", *copy)
 
 
 def test_an_export_of_chats_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:

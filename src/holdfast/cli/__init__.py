@@ -86,7 +86,7 @@ _chats.callback(invoke_without_command=True)(command(chats.chats))
 _learn = typer.Typer(
     no_args_is_help=True,
     context_settings=_SETTINGS,
-    help="Learn now, and show what was learned.\n\nFor example: holdfast learn episodes which migration went wrong",
+    help="Learn now, and show what was learned.\n\nFor example: holdfast learn episodes database",
 )
 for _group, _members in ((_chats, _CHATS), (_learn, _LEARN)):
     for _name, _function in _members.items():

@@ -53,7 +53,7 @@ def chats(
         screen.say(f"No {'archived ' if archived and not every else ''}chats{where}{options.whose()} here.")
         others = options.others()
         screen.say(
-            f"→ {others or 'Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too.'}"
+            f"→ {others or 'Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`.'}"
         )
         return
     has_agents = any(info.agent for info in shown)
@@ -88,7 +88,7 @@ def rename(
     chat: ChatId,
     title: Annotated[list[str], typer.Argument(metavar="TITLE", help="The new title; no quotes needed.")],
 ) -> None:
-    """Give a chat a title.
+    """Set the title of a chat.
 
     For example: holdfast chats rename porto-trip A week in Porto
     """
@@ -314,7 +314,7 @@ def _masked_prompt(prompt: Prompt, selected: Window) -> Prompt:
 
 
 def recalled_block(prompt: Prompt) -> str:
-    """Give the message of a prompt that holds what was recalled; "" if there is none."""
+    """Return the recall block of a prompt, "" if there is none."""
     texts = [str(message["content"]) for message in prompt.messages]
     return next((text for text in reversed(texts) if prompt.hits and text.startswith("<recalled>")), "")
 
@@ -341,7 +341,8 @@ def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> Non
         spent = prompt.tokens
         screen.say(
             ("Prompt: ", "bold"),
-            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known {spent['known']:,}, "
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, "
+            f"known {spent['known']:,}, "
             f"recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
             f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
         )

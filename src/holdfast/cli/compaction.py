@@ -36,7 +36,7 @@ def compact(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The model that writes, such as openai:gpt-5-mini; without one, they are sentences of the messages.",
+            help="The model that writes them, such as openai:gpt-5-mini; extractive without one.",
         ),
     ] = None,
     policy: Annotated[
@@ -129,13 +129,13 @@ def _show_account(screen: Screen, done: CompactionResult, budget: int, llm: str 
 
 def _asked(done: CompactionResult, llm: str | None) -> str:
     if llm is None:
-        return "none: the summaries are sentences of the messages"
+        return "none: extractive summaries"
     tokens = f"{count(done.prompt_tokens, 'token')} of prompts, {done.answer_tokens:,} of answers"
     return f"{llm}, {count(done.calls, 'call')}, {tokens}"
 
 
 def _line(options: Options, *words: object) -> str:
-    """Write a command for the same memory; of whichever agent, as any may compact a chat that another opened."""
+    """Return a command line for the same memory, without the agent: any may compact a chat."""
     return replace(options, agent="").line(*words)
 
 
@@ -255,7 +255,7 @@ def _masked_expansion(found: Expansion) -> Expansion:
 
 
 def _reached(found: Expansion) -> str:
-    """Say how far an expansion came."""
+    """Return how far an expansion has read."""
     one = found.summary
     last = found.children[-1].last if found.children else found.messages[-1].seq
     return f"{write_reference(one.chat, last)} of {write_reference(one.chat, one.first, one.last)}"

@@ -182,14 +182,12 @@ def _more(options: Options, memory: Memory, hit: Hit) -> str:
 
 
 def _say_nothing_found(screen: Screen, options: Options, *, empty: bool, filtered: bool) -> None:
-    """Say that there is no hit, and what to try: it depends on why."""
+    """Print that nothing was found, and what to try."""
     screen.say(f"Nothing found{options.whose()}.")
     if others := options.others():
         screen.say(f"→ {others}")
     elif empty:
-        screen.say(
-            "→ There are no chats to search yet: bring some in with `holdfast import PATH…`, or `holdfast remember TEXT…`."
-        )
+        screen.say("→ There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`.")
     elif filtered:
         screen.say("→ Try other words, or fewer filters.")
     else:
@@ -218,7 +216,7 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
 
 
 def _where(hit: Hit, title: str) -> list[Part]:
-    """Say where a message was said, what a summary stands for, or where a record was learned."""
+    """Return the source of a hit: a message, the range of a summary, or where a record was learned."""
     if hit.source == "summary":
         place = f"({write_reference(hit.chat, hit.seq, hit.last)}, {hit.id})"
         return [f"  of {title}  " if title else "  of ", (place, "dim")]

@@ -1,4 +1,4 @@
-"""The commands for what is left to learn and what it costs: jobs, usage."""
+"""The commands for jobs and their costs: jobs, usage."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -65,13 +65,13 @@ def jobs(
         if others := options.others():
             screen.say(f"→ {others}")
         elif status in (None, "open"):
-            screen.say(f"→ Leave some when a session has ended: {options.line('chats', 'end', 'CHAT')}")
+            screen.say(f"→ Queue some when a chat has ended: {options.line('chats', 'end', 'CHAT')}")
         return
     _show_table(screen, found, titles)
     if due := [job for job in found if is_due(job)]:
-        screen.say(f"→ Do what is due: {_work(options, due)}")
+        screen.say(f"→ Run what is due: {_work(options, due)}")
     if any(job.status == "failed" for job in found):
-        screen.say(f"→ Try one again: {options.line('jobs', '--retry', 'ID')}")
+        screen.say(f"→ Retry one: {options.line('jobs', '--retry', 'ID')}")
 
 
 def _retried(memory: Memory, identity: str) -> Job:
@@ -87,15 +87,15 @@ def _report_retry(options: Options, job: Job) -> None:
         return
     screen = Screen()
     if job.status == "running":
-        screen.say(f"{job.id} runs at the moment: {_when(job)}.")
-        screen.say(f"→ See what becomes of it: {options.line('jobs')}")
+        screen.say(f"{job.id} is running: {_when(job)}.")
+        screen.say(f"→ Look again: {options.line('jobs')}")
         return
-    screen.say(("Open again: ", "bold"), job.id)
-    screen.say(f"→ Do it: {_work(options, [job])}")
+    screen.say(("Reopened: ", "bold"), job.id)
+    screen.say(f"→ Run it: {_work(options, [job])}")
 
 
 def _work(options: Options, due: Sequence[Job]) -> str:
-    """Write the command that does some jobs."""
+    """Return the command that runs some jobs."""
     return options.line("work", *(("--llm", "NAME") if any(map(needs_model, due)) else ()))
 
 
@@ -132,9 +132,9 @@ def _row(job: Job, titles: Titles) -> tuple[str, ...]:
 
 
 def _when(job: Job) -> str:
-    """Say until when a job is somebody's, since when it is due, or when it ended."""
+    """Return when the lease of a job expires, when it is due, or when it ended."""
     if job.status == "running" and not is_due(job):
-        return f"its worker's until {until(job.due)}"
+        return f"leased until {until(job.due)}"
     return f"due {when(job.due)}" if job.status in ("open", "running") else when(job.ended or job.at)
 
 
@@ -164,7 +164,7 @@ def usage(
     screen = Screen()
     begins = f" since {when(found.since)}" if found.since else ""
     if not found.calls:
-        screen.say(f"No model was asked{options.whose()}{begins}.")
+        screen.say(f"No calls of models{options.whose()}{begins}.")
         if others := options.others():
             screen.say(f"→ {others}")
         return
@@ -172,18 +172,19 @@ def usage(
     screen.say("")
     screen.say(
         ("Total: ", "bold"),
-        f"{count(found.calls, 'call')}, {count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of "
+        f"{count(found.calls, 'call')}, {count(found.prompt_tokens, 'token')} of prompts, "
+        f"{found.answer_tokens:,} of "
         f"answers, {found.seconds:,.1f} s{begins}.",
     )
     screen.say((_reckoned(found), "dim"))
     if any(line.outcome == _ASKED for line in found.lines):
         screen.say(
-            (f"{_ASKED}: under way, or killed; their answers count with what they may take.", "dim"),
+            (f"{_ASKED}: running, or killed; counted with the most that their answers may take.", "dim"),
         )
 
 
 def _reckoned(found: Spend) -> str:
-    """Say of how many calls the tokens are known."""
+    """Return how many calls have their tokens counted by the provider."""
     if found.counted == found.calls:
         return "The provider counted the tokens."
     if not found.counted:

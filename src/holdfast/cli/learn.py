@@ -1,4 +1,4 @@
-"""The commands that learn at once, and that show what was learned: extract, episodes, reflect, consolidate, relearn."""
+"""The commands that learn now: extract, episodes, reflect, consolidate, relearn."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, cast
@@ -127,8 +127,8 @@ def episodes(
         str,
         typer.Option(
             metavar="STRATEGY",
-            help="How to rank: index, as recall does; projection, by similar words; recency, the newest first; llm, by a "
-            "model.",
+            help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
+            "llm, by a model.",
         ),
     ] = "index",
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,
@@ -233,9 +233,9 @@ def _report_now(options: Options, memory: Memory, kind: str, done: WorkResult, l
 
 
 def _why_nothing(running: Sequence[Job]) -> str:
-    """Say what kept a worker from the job that was left for it."""
+    """Return why a queued job was not run."""
     busy = max((job.due for job in running if job.due), default=None)
-    return f"another worker is at it, until {until(busy)}" if busy else "there is nothing to do"
+    return f"another worker has its lease until {until(busy)}" if busy else "there is nothing to do"
 
 
 # relearn
@@ -251,8 +251,8 @@ def relearn(
         typer.Option(
             parser=prompt_version,
             metavar="VERSION|PATH",
-            help="A version of the prompt, such as v1, or a file: a path with a folder, or one that ends with .md; else "
-            "the newest.",
+            help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
+            "The newest without it.",
         ),
     ] = None,
     dry_run: Annotated[

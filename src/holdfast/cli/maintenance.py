@@ -100,7 +100,8 @@ def verify(options: Options) -> None:
         )
         if found.unproven:
             screen.say(
-                f"{count(found.unproven, 'row')} could not be proved: written before there were checksums, or with another key."
+                f"{count(found.unproven, 'row')} unproven: written before there were checksums, or with "
+                "another key."
             )
         for problem in found.problems:
             screen.say(("✗ ", "bold red"), problem)
@@ -109,7 +110,8 @@ def verify(options: Options) -> None:
         else:
             screen.say(count(len(found.problems), "problem") + ".")
             screen.say(
-                "→ An index is repaired by `holdfast rebuild`; for anything else restore a backup, or save what can be read "
+                "→ `holdfast rebuild` repairs an index; for anything else restore a backup, or save "
+                "what can be read "
                 "with `holdfast salvage`."
             )
     if not found.ok:

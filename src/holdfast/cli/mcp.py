@@ -63,7 +63,7 @@ def mcp(
         typer.Option(
             envvar=TOKEN,
             show_envvar=False,
-            help=f"What clients must send as a bearer token. Otherwise ${TOKEN}, which others on this machine do not see, "
+            help=f"The bearer token that clients must send. Otherwise ${TOKEN}, which others cannot see, "
             "otherwise one is made and printed.",
             rich_help_panel=_HTTP,
         ),
@@ -72,7 +72,7 @@ def mcp(
         bool,
         typer.Option(
             "--remote",
-            help="Let --host be one that other machines can reach. Nothing is encrypted: put a proxy with TLS before it.",
+            help="Allow a --host that other machines reach. Unencrypted: put a proxy with TLS before it.",
             rich_help_panel=_HTTP,
         ),
     ] = False,
@@ -151,8 +151,8 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
         # The SDK takes half a second to import.
         from holdfast.integrations.mcp.server import make_server
 
-    # The SDK reads standard input on a thread that it waits for, so an interrupt would change nothing before the next
-    # line. To end at once harms nothing: what is written is written in transactions.
+    # The SDK waits for a thread that reads standard input, so an interrupt would change nothing before the
+    # next line. To end at once harms nothing: what is written is written in transactions.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with options.open(create=True, admin=False) as memory:
         try:

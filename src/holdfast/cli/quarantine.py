@@ -33,8 +33,8 @@ def quarantine(
 ) -> None:
     """List quarantined records with the reason; or release or discard one.
 
-    They are not recalled and in no prompt until the user releases them. What the guard found is marked, and invisible
-    characters are shown by their codes.
+    They are not recalled and in no prompt until the user releases them. What the guard found is marked, and
+    invisible characters are shown by their codes.
 
     For example: holdfast quarantine, then holdfast quarantine --release rec_00000001615749fe
     """
@@ -53,7 +53,7 @@ def quarantine(
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
-    """Say who wrote a record that was put into quarantine, and why; an `undo` since then says so in its own name."""
+    """Return a quarantined record as it was written: by whom, when and why, whatever an `undo` says since."""
     for change in memory.changes(id=record.id):
         if change.action == "quarantine":
             return replace(record, by=change.by, created=change.at, why=change.why)
@@ -99,7 +99,7 @@ def _show_held(screen: Screen, record: Record) -> None:
 
 
 def marked(text: str) -> tuple[list[Part], str]:
-    """Mark what the guard finds in a text, with invisible characters as their codes; and say what was found."""
+    """Return a text with the guard's findings marked, invisible characters as codes, and their names."""
     parts: list[Part] = []
     at = 0
     findings = [one for one in guard.scan(text) if one.severity == "high"]
@@ -136,7 +136,7 @@ def erase(
         bool,
         typer.Option(
             "--rewrite",
-            help="Write PostgreSQL's tables anew, locking each meanwhile; alone: remove what earlier erasures left in the files.",
+            help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -144,7 +144,8 @@ def erase(
 ) -> None:
     """Remove words for good, from every table, index and file, and print a receipt without them.
 
-    With --user and neither --chat nor --record: everything of that user. It lists what will be erased, and asks.
+    With --user and neither --chat nor --record: everything of that user. It lists what will be erased, and
+    asks.
 
     For example: holdfast erase --messages porto-trip#3-7
     """
@@ -264,6 +265,6 @@ def _report(options: Options, receipt: Erasure) -> None:
     for part, why in receipt.remains.items():
         screen.say((f"Not written anew: {part}. ", "bold"), f"{in_options(why)}.")
     screen.say(
-        "The key is shown this once and is stored nowhere. Keep it: with it, and only with it, the digest proves what "
+        "The key is shown only once and is not stored. With it, and only with it, the digest proves what "
         "was erased to who has the words."
     )

@@ -74,8 +74,8 @@ def remember(
 ) -> None:
     """Store a record, and report what became of it.
 
-    A fact is compared with the known ones: it is new, a duplicate, or supersedes one. A profile is replaced as a whole.
-    Credentials are cut out.
+    A fact is compared with the known ones: it is new, a duplicate, or supersedes one. A profile is replaced
+    as a whole. Credentials are cut out.
 
     For example: holdfast remember I live in Lisbon --category home
     """

@@ -52,7 +52,7 @@ def scratchpad(
 def _check_lasting(name: str) -> None:
     if name.startswith(TEMPORARY):
         raise InvalidInput(
-            f"Names that begin with {TEMPORARY!r} are kept in one process only, and a command is one of its own.",
+            f"Names that begin with {TEMPORARY!r} live in one process only, and each command is a process.",
             "Use another name for what is to be kept; credentials are not.",
         )
 

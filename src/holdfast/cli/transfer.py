@@ -35,9 +35,9 @@ def import_(
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and the
-    LoCoMo and RealMem data sets; the format is recognised by content. Each message is stored once, however often it
-    is imported. Exits with 1 if something could not be read or stored; the rest is imported.
+    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON,
+    and the LoCoMo and RealMem data sets; the format is recognised by content. Each message is stored once,
+    however often it is imported. Exits with 1 if something could not be read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """
@@ -85,9 +85,7 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
         screen.say(f"Brought back: {listed(others)}.")
     if report.renumbered:
-        screen.say(
-            f"{count(report.renumbered, 'version')} of what is known got other numbers, because there were some already."
-        )
+        screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
     screen.say(f"Into {options.shown_location}{options.whose()}.")
     if report.unchanged:
         screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
@@ -143,8 +141,8 @@ def export(
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
-    Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast itself, and
-    only its owner can read the file. With --json, one JSON array instead of lines.
+    Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast
+    itself, and only its owner can read the file. With --json, one JSON array instead of lines.
 
     For example: holdfast export --chat porto-trip -o porto.jsonl
     """
@@ -154,7 +152,8 @@ def export(
 
     if unnamed:
         raise typer.BadParameter(
-            f"say what {unnamed[0]!r} is: a file to write to (-o {unnamed[0]}), or a chat (--chat {unnamed[0]})."
+            f"{unnamed[0]!r} is ambiguous: write to a file with -o {unnamed[0]}, or name a chat with "
+            f"--chat {unnamed[0]}."
         )
     if everything and chat:
         raise InvalidInput("--all is of all chats.", "Leave out --chat.")

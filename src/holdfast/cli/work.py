@@ -42,14 +42,14 @@ _FOR_ALL = {
 
 
 class Turn(Protocol):
-    """Do some of what is due."""
+    """A function that runs some of the due jobs."""
 
     def __call__(self, *, limit: int | None) -> WorkResult:
-        """Do at most so many jobs."""
+        """Run at most `limit` jobs."""
 
 
 class _Left(NamedTuple):
-    """Hold the jobs that are left: to be done now, later, or with a model, and those that another worker does."""
+    """The jobs that are left: due, later, in need of a model, or leased by another worker."""
 
     due: list[Job]
     later: list[Job]
@@ -75,7 +75,7 @@ def work(
         bool,
         typer.Option(
             "--watch",
-            help="Stay and look again and again, until an interrupt; with --json, it prints a document on each line.",
+            help="Keep looking for jobs until interrupted; with --json, print one document per line.",
         ),
     ] = False,
     every: Annotated[
@@ -91,15 +91,15 @@ def work(
         list[str] | None,
         typer.Option(
             metavar="KIND=VERSION|PATH",
-            help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path with a folder, "
-            "or ends with .md.",
+            help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path "
+            "with a folder, or ends with .md.",
         ),
     ] = None,
 ) -> None:
     """Run the jobs that are due: learn from ended chats, and keep records tidy.
 
-    Any number of workers may run at once. A job that fails is retried later; `holdfast jobs` says why. Exits with 1 if
-    a job has failed for good.
+    Any number of workers may run at once. A job that fails is retried later; `holdfast jobs` says why. Exits
+    with 1 if a job has failed for good.
 
     For example: holdfast work --llm openai:gpt-5-mini --watch
     """
@@ -166,7 +166,7 @@ def turns(ask: Turn, limit: int | None, *, one_by_one: bool) -> Iterator[WorkRes
 
 
 def _stop(done: WorkResult) -> str:
-    """Give the reason for which nothing more is begun; "" if there is none."""
+    """Return the reason why no more jobs are started, "" for none."""
     return next((job.reason for job in done.postponed if job.reason in _FOR_ALL), "")
 
 
@@ -183,7 +183,7 @@ def _show_turn(options: Options, memory: Memory, done: WorkResult, *, everyone: 
 
 
 def _show_stop(screen: Screen, stop: str, again: str) -> None:
-    """Say why nothing more is begun, and how to go on; a watch looks again by itself."""
+    """Print why no more jobs are started, and how to go on."""
     why, todo = _FOR_ALL[stop]
     screen.say((f"Stopped{'' if again else ' until the next look'}", "bold yellow"), f": {why}.")
     if again:
@@ -231,7 +231,7 @@ def _left(options: Options, memory: Memory, llm: str | None) -> _Left:
 
 
 def _told(left: _Left) -> Iterator[str]:
-    """Say what is left, a part of a sentence for each reason."""
+    """Yield what is left, a clause for each reason."""
     if jobs := left.due:
         yield _some(jobs, "is due", "are due")
     if jobs := left.later:
@@ -239,7 +239,8 @@ def _told(left: _Left) -> Iterator[str]:
     if jobs := left.stuck:
         yield _some(jobs, "needs a model", "need a model")
     if jobs := left.elsewhere:
-        yield f"{_some(jobs, 'is at another worker', 'are at other workers, the first')} until {until(_first(jobs))}"
+        where = _some(jobs, "is leased by another worker", "are leased by other workers, the first")
+        yield f"{where} until {until(_first(jobs))}"
 
 
 def _some(jobs: Sequence[Job], one: str, several: str) -> str:
@@ -257,7 +258,7 @@ def _told_of_all(waiting: int) -> Iterator[str]:
 
 
 def _show_account(options: Options, results: Sequence[WorkResult], left: str, llm: str | None) -> None:
-    """Say what the work came to, and what is left of it."""
+    """Print the results, and what is left."""
     screen = Screen()
     if not all(done.noop for done in results):
         screen.say("")
@@ -274,7 +275,7 @@ def _show_account(options: Options, results: Sequence[WorkResult], left: str, ll
 
 
 def _show_way_on(options: Options, left: _Left, again: str) -> None:
-    """Say how to go on with what is left to be done now, or with a model."""
+    """Print how to go on with what is due, or needs a model."""
     if left.due:
         Screen().say(f"→ Go on: {again}")
     if left.stuck:
@@ -296,7 +297,7 @@ def _report_estimate(options: Options, found: WorkResult, llm: str | None, title
     screen.say("")
     if llm and not found.calls:
         screen.say(f"{llm} would not be asked: none of it needs a model.")
-        screen.say(f"→ Do it: {options.line('work')}")
+        screen.say(f"→ Run it: {options.line('work')}")
         return
     if llm is None:
         screen.say("Without a model nothing would be asked.")
@@ -307,4 +308,4 @@ def _report_estimate(options: Options, found: WorkResult, llm: str | None, title
         f"{llm} {count(found.calls, 'time')}: {count(found.prompt_tokens, 'token')} of prompts, and about "
         f"{found.answer_tokens:,} of answers.",
     )
-    screen.say(f"→ Do it: {options.line('work', '--llm', llm)}")
+    screen.say(f"→ Run it: {options.line('work', '--llm', llm)}")
