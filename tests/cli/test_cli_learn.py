@@ -662,7 +662,7 @@ def test_episodes_in_quarantine_are_counted(cli: Cli) -> None:
     connection.close()
     text = cli.text("learn", "episodes")
     assert text.startswith("No episodes yet.\n")
-    assert text.endswith("not trusted: 1. See: holdfast quarantine\n")
+    assert text.endswith("external sources: 1. See: holdfast quarantine\n")
 
 
 # reflect and consolidate

@@ -12,7 +12,7 @@ from holdfast.cli.arguments import message_of, moment, read_message
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.outcomes import quiet
-from holdfast.cli.render.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.screen import Screen, answer, count, plain, say_more, when
 from holdfast.cli.render.summaries import show_summaries
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
@@ -61,8 +61,7 @@ def chats(
     rows = [_chat_row(info, agent=has_agents, channel=has_channels) for info in shown]
     more_columns = [*(["agent"] if has_agents else []), *(["channel"] if has_channels else [])]
     screen.table(["chat", "title", "messages", "tokens", "last message", *more_columns], rows)
-    if more:
-        screen.say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+    say_more(screen, more=more, offset=offset + limit)
 
 
 def users(options: Options) -> None:
@@ -168,32 +167,37 @@ def _chat_row(info: ChatInfo, *, agent: bool, channel: bool) -> list[str]:
     return [*row, *([info.agent] if agent else []), *([info.channel] if channel else [])]
 
 
+_Chat = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHAT|CHAT#N-N",
+        help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
+    ),
+]
+_Limit = Annotated[
+    int, typer.Option(min=0, help="Of a chat, at most so many, the newest unless --after is given.")
+]
+_Before = Annotated[
+    Reference | None,
+    typer.Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one."),
+]
+_After = Annotated[
+    Reference | None,
+    typer.Option(
+        parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."
+    ),
+]
+_Full = Annotated[bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")]
+
+
 def show(
     options: Reading,
     *,
-    chat: Annotated[
-        str,
-        typer.Argument(
-            metavar="CHAT|CHAT#N-N",
-            help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
-        ),
-    ],
-    limit: Annotated[
-        int, typer.Option(min=0, help="Of a chat, at most so many, the newest unless --after is given.")
-    ] = 20,
-    before: Annotated[
-        Reference | None,
-        typer.Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one."),
-    ] = None,
-    after: Annotated[
-        Reference | None,
-        typer.Option(
-            parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-    ] = False,
+    chat: _Chat,
+    limit: _Limit = 20,
+    before: _Before = None,
+    after: _After = None,
+    full: _Full = False,
 ) -> None:
     """Read a chat, oldest message first.
 
@@ -250,18 +254,22 @@ def _show(
         screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
 
 
+_Query = Annotated[
+    str | None,
+    typer.Option(help="Show the whole prompt for this question, with what is recalled for it."),
+]
+_WindowFull = Annotated[
+    bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+]
+
+
 def window(
     options: Reading,
     *,
     chat: ChatId,
     budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
-    query: Annotated[
-        str | None,
-        typer.Option(help="Show the whole prompt for this question, with what is recalled for it."),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-    ] = False,
+    query: _Query = None,
+    full: _WindowFull = False,
 ) -> None:
     """Show what a model would see of a chat within a budget.
 
@@ -283,15 +291,19 @@ def window(
         )
         answer({"chat": chat, **what})
         return
+    _show_window(info, selected, prompt, full=full)
+
+
+def _show_window(info: ChatInfo, selected: Window, prompt: Prompt | None, *, full: bool) -> None:
     screen = Screen()
     head(screen, info)
     if prompt and prompt.system:
         screen.say(("System text", "bold"))
         screen.say(prompt.system, indent=4)
         screen.say("")
-    show_omitted(screen, chat, selected)
+    show_omitted(screen, info.id, selected)
     show_summaries(screen, selected.summaries, full=full)
-    show_messages(screen, chat, selected.messages, full=full)
+    show_messages(screen, info.id, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
         screen.say(recalled_block(prompt), indent=4)

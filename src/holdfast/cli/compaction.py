@@ -9,10 +9,12 @@ import typer
 from holdfast.chat import Chat
 from holdfast.cli.arguments import one_of
 from holdfast.cli.chats import ChatId, find_chat, head, show_said, the_chat, titles_of
-from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
+from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.messages import show_messages
+from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, answer, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
+from holdfast.compaction.plan import share_of
 from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer
 from holdfast.safety.masking import masked_message, masked_summary
@@ -24,29 +26,34 @@ _SUMMARY = "sum_"  # what the ids of summaries begin with
 _ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
 
 
+_Full = Annotated[
+    bool, typer.Option("--full", help="Go on until it is under its target, also if it is not crowded.")
+]
+_Llm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model that writes them, such as openai:gpt-5-mini; extractive without one.",
+    ),
+]
+_Policy = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(_POLICIES),
+        metavar="|".join(_POLICIES),
+        help="A tree of summaries, or one that takes in what is older.",
+    ),
+]
+
+
 def compact(
     options: Options,
     *,
     chat: ChatId,
-    full: Annotated[
-        bool, typer.Option("--full", help="Go on until it is under its target, also if it is not crowded.")
-    ] = False,
+    full: _Full = False,
     budget: Annotated[int, typer.Option(min=0, help="Tokens of the window that it is to fit.")] = 8_000,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model that writes them, such as openai:gpt-5-mini; extractive without one.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str,
-        typer.Option(
-            parser=one_of(_POLICIES),
-            metavar="|".join(_POLICIES),
-            help="A tree of summaries, or one that takes in what is older.",
-        ),
-    ] = "lossless",
+    llm: _Llm = None,
+    policy: _Policy = "lossless",
 ) -> None:
     """Summarise the older messages of a chat, and report what that took.
 
@@ -54,27 +61,16 @@ def compact(
 
     For example: holdfast compact porto-trip --full --budget 2000
     """
-    # Only what takes a while needs a progress bar.
+    # Only what takes a while needs it.
     from holdfast.cli.render.progress import Shrinking
-
-    # As below.
-    from holdfast.compaction.plan import share_of
 
     how = _POLICIES[policy](budget)
     target = share_of(budget, how.compaction.target)
-    try:
-        with options.open() as memory:
-            info = the_chat(options, memory, chat)
-            opened = memory.chat(chat)
-            with Shrinking(opened.stats().context_tokens, target) as progress:
-                done = opened.compact(
-                    "full" if full else "incremental", llm=llm, progress=progress, policy=how
-                )
-    except KeyboardInterrupt as error:
-        complain(
-            "Interrupted. The summaries made until now are kept.", "The same command goes on from there."
-        )
-        raise typer.Exit(INTERRUPTED) from error
+    with interruptible("The summaries made until now are kept."), options.open() as memory:
+        info = the_chat(options, memory, chat)
+        opened = memory.chat(chat)
+        with Shrinking(opened.stats().context_tokens, target) as progress:
+            done = opened.compact("full" if full else "incremental", llm=llm, progress=progress, policy=how)
     if options.json:
         answer({"chat": chat, "title": info.title, **_described(done), "target": target})
         return
@@ -82,8 +78,8 @@ def compact(
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
-        given = {"--budget": budget, "--llm": llm, "--policy": policy if policy != "lossless" else None}
-        again = [part for name, value in given.items() if value is not None for part in (name, value)]
+        again = ["--budget", budget, *(["--llm", llm] if llm else [])]
+        again += ["--policy", policy] if policy != "lossless" else []
         what = "Compact it all the same" if done.noop else "Go on"
         screen.say(f"→ {what}: {_line(options, 'compact', chat, '--full', *again)}")
     if not done.noop:
@@ -194,23 +190,28 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
     return Rest(messages, first[0].seq, last[0].seq, tokens, min(times), max(times))
 
 
+_Identity = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID|CHAT#N-N",
+        help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
+    ),
+]
+_Cursor = Annotated[
+    str | None, typer.Option(metavar="CURSOR", help="Where to go on, from the answer before.")
+]
+_ExpandFull = Annotated[
+    bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+]
+
+
 def expand(
     options: Reading,
     *,
-    identity: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID|CHAT#N-N",
-            help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
-        ),
-    ],
+    identity: _Identity,
     tokens: Annotated[int, typer.Option(min=0, help="Tokens at most, but always one at least.")] = 4_000,
-    cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Where to go on, from the answer before.")
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-    ] = False,
+    cursor: _Cursor = None,
+    full: _ExpandFull = False,
 ) -> None:
     """Read what is behind a summary: its messages, or the summaries that it condenses.
 

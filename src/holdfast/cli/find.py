@@ -99,22 +99,25 @@ def recall(
     )
 
 
+_Regex = Annotated[bool, typer.Option("--regex", help="The query is a regular expression, in linear time.")]
+_Before = Annotated[
+    datetime | None, typer.Option(parser=moment, metavar="DATE", help="Only before this time.")
+]
+_Sort = Annotated[
+    str | None,
+    typer.Option(parser=one_of(SORTS), metavar="|".join(SORTS), help="The order; best first without it."),
+]
+
+
 def search(
     options: Reading,
     *,
     chat: ChatId,
     query: _Query,
-    regex: Annotated[
-        bool, typer.Option("--regex", help="The query is a regular expression, in linear time.")
-    ] = False,
+    regex: _Regex = False,
     since: _Since = None,
-    before: Annotated[
-        datetime | None, typer.Option(parser=moment, metavar="DATE", help="Only before this time.")
-    ] = None,
-    sort: Annotated[
-        str | None,
-        typer.Option(parser=one_of(SORTS), metavar="|".join(SORTS), help="The order; best first without it."),
-    ] = None,
+    before: _Before = None,
+    sort: _Sort = None,
     limit: _Limit = 20,
 ) -> None:
     """Find messages and summaries of one chat, by words or by a regular expression.

@@ -29,20 +29,24 @@ _ASKED = "asked"  # the outcome of a call that has none yet
 # jobs and end
 
 
+_Status = Annotated[
+    str | None,
+    typer.Option(
+        parser=one_of(_STATUSES),
+        metavar="STATUS",
+        help=f"Only those that are so: {', '.join(_STATUSES)}.",
+    ),
+]
+_Retry = Annotated[
+    str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
+]
+
+
 def jobs(
     options: Options,
     *,
-    status: Annotated[
-        str | None,
-        typer.Option(
-            parser=one_of(_STATUSES),
-            metavar="STATUS",
-            help=f"Only those that are so: {', '.join(_STATUSES)}.",
-        ),
-    ] = None,
-    retry: Annotated[
-        str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
-    ] = None,
+    status: _Status = None,
+    retry: _Retry = None,
 ) -> None:
     """List unfinished jobs, oldest first: open, running, and failed with the reason; or retry one.
 

@@ -33,7 +33,7 @@ from holdfast.text.references import Reference
 from holdfast.types import Job, Record
 
 if TYPE_CHECKING:
-    from holdfast.learning.ranking import Strategy
+    from holdfast.learning.ranking import Ranking, Strategy
 
 _Model = Annotated[
     str, typer.Option("--llm", metavar="NAME", help="The model that is asked, such as openai:gpt-5-mini.")
@@ -43,31 +43,36 @@ _Model = Annotated[
 # extract
 
 
+_Text = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
+]
+_Messages = Annotated[
+    Reference | None,
+    typer.Option(
+        parser=read_messages,
+        metavar=MESSAGES,
+        help="Only from these messages of the chat; otherwise from all new ones.",
+    ),
+]
+_Llm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model that reads it; without one, the sentences that tell a decision are kept.",
+    ),
+]
+
+
 def extract(
     options: Options,
     *,
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
-    ] = None,
+    text: _Text = None,
     chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
-    messages: Annotated[
-        Reference | None,
-        typer.Option(
-            parser=read_messages,
-            metavar=MESSAGES,
-            help="Only from these messages of the chat; otherwise from all new ones.",
-        ),
-    ] = None,
+    messages: _Messages = None,
     step: Annotated[str, typer.Option(help="The name of the step that gave it.")] = "",
     type_: Annotated[str, typer.Option("--type", help="The type of that step, such as GOAL.")] = "",
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model that reads it; without one, the sentences that tell a decision are kept.",
-        ),
-    ] = None,
+    llm: _Llm = None,
 ) -> None:
     """Extract findings, insights and lessons from a text or a chat now, each with its source.
 
@@ -114,27 +119,32 @@ def _report_extraction(options: Options, done: Extraction, llm: str | None) -> N
 # episodes
 
 
+_Query = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
+    ),
+]
+_Strategy = Annotated[
+    str,
+    typer.Option(
+        metavar="STRATEGY",
+        help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
+        "llm, by a model.",
+    ),
+]
+_EpisodesLlm = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
+]
+
+
 def episodes(
     options: Options,
     *,
-    query: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
-        ),
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            metavar="STRATEGY",
-            help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
-            "llm, by a model.",
-        ),
-    ] = "index",
+    query: _Query = None,
+    strategy: _Strategy = "index",
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,
-    llm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
-    ] = None,
+    llm: _EpisodesLlm = None,
 ) -> None:
     """Find what was done in earlier chats: their episodes, best first.
 
@@ -149,14 +159,18 @@ def episodes(
     if options.json:
         answer({"query": question, **plain(found), "quarantined": len(held)})
         return
+    _show_episodes(options, found, known, held=len(held), asked=bool(question))
+
+
+def _show_episodes(options: Options, found: "Ranking", titles: Titles, *, held: int, asked: bool) -> None:
     screen = Screen()
     for record in found:
-        _show_episode(screen, record, known)
+        _show_episode(screen, record, titles)
     if not found:
-        screen.say(f"No episodes{options.whose()} {'that answer this' if question else 'yet'}.")
+        screen.say(f"No episodes{options.whose()} {'that answer this' if asked else 'yet'}.")
         if others := options.others():
             screen.say(f"→ {others}")
-        elif question:
+        elif asked:
             screen.say("→ Try other words, or none.")
         else:
             screen.say(
@@ -166,12 +180,8 @@ def episodes(
         screen.say((f"Ranked by {found.strategy}: {found.why}", "yellow"))
     if held:
         look = options.line("quarantine")
-        screen.say(
-            (
-                f"In quarantine, since their sessions used what is not trusted: {len(held):,}. See: {look}",
-                "yellow",
-            )
-        )
+        why = "their chats used external sources"
+        screen.say((f"Quarantined, because {why}: {held:,}. See: {look}", "yellow"))
 
 
 def _show_episode(screen: Screen, record: Record, titles: Titles) -> None:

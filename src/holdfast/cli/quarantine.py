@@ -115,37 +115,38 @@ def _code(found: re.Match[str]) -> str:
     return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
 
 
+_Chat = Annotated[str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")]
+_Messages = Annotated[
+    Reference | None,
+    typer.Option(
+        parser=read_messages,
+        metavar=MESSAGES,
+        help="Only these messages of the chat, and what was learned in them.",
+    ),
+]
+_Record = Annotated[str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")]
+_Rewrite = Annotated[
+    bool,
+    typer.Option(
+        "--rewrite",
+        help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
+    ),
+]
+
+
 def erase(
     options: Options,
     *,
-    chat: Annotated[
-        str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")
-    ] = None,
-    messages: Annotated[
-        Reference | None,
-        typer.Option(
-            parser=read_messages,
-            metavar=MESSAGES,
-            help="Only these messages of the chat, and what was learned in them.",
-        ),
-    ] = None,
-    record: Annotated[
-        str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")
-    ] = None,
-    rewrite: Annotated[
-        bool,
-        typer.Option(
-            "--rewrite",
-            help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
-        ),
-    ] = False,
+    chat: _Chat = None,
+    messages: _Messages = None,
+    record: _Record = None,
+    rewrite: _Rewrite = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     by: By = "user",
 ) -> None:
     """Remove words for good, from every table, index and file, and print a receipt without them.
 
-    With --user and neither --chat nor --record: everything of that user. It lists what will be erased, and
-    asks.
+    With --user and neither --chat nor --record: everything of that user. Lists what will go, and asks.
 
     For example: holdfast erase --messages porto-trip#3-7
     """

@@ -11,6 +11,7 @@ from holdfast.cli.arguments import (
     By,
     Category,
     ExpectedVersion,
+    Point,
     Priority,
     Tags,
     end,
@@ -20,7 +21,7 @@ from holdfast.cli.arguments import (
 from holdfast.cli.chats import messages_meant, the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import outcome, report, show_history, show_record, show_table
-from holdfast.cli.render.screen import Screen, answer, plain, when
+from holdfast.cli.render.screen import Screen, answer, plain, say_more, when
 from holdfast.records.view import View
 
 _Text = Annotated[
@@ -39,6 +40,8 @@ _ValidAt = Annotated[
     typer.Option(parser=moment, metavar="DATE", help="Only what is true in the world at this time."),
 ]
 _OfKind = Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")]
+_LearnedIn = Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")]
+_WithText = Annotated[str | None, typer.Option(help="Only with this in the text or the category.")]
 _WithTag = Annotated[
     list[str] | None, typer.Option(metavar="TAG", help="Only with this tag; of several, one is enough.")
 ]
@@ -49,6 +52,12 @@ _Target = Annotated[
     str | None, typer.Option(help="What a fact is about: user or env. Of a note: session or plan.")
 ]
 _Source = Annotated[str, typer.Option(help="Where it comes from, such as a document or a goal.")]
+
+
+_Chat = Annotated[
+    str | None,
+    typer.Option(metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."),
+]
 
 
 def remember(
@@ -63,28 +72,19 @@ def remember(
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
-    chat: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."
-        ),
-    ] = None,
+    chat: _Chat = None,
     expected_version: ExpectedVersion = None,
     by: By = "user",
 ) -> None:
-    """Store a record, and report what became of it.
-
-    A fact is compared with the known ones: it is new, a duplicate, or supersedes one. A profile is replaced
-    as a whole. Credentials are cut out.
+    """Store a record, and report whether it is new, a duplicate, or in place of another.
 
     For example: holdfast remember I live in Lisbon --category home
     """
-    said = text_of(text)
     with options.open(create=True) as memory:
         version = memory.version()
-        in_messages = None if chat is None else messages_meant(memory, chat)
+        learned_in = messages_meant(memory, chat) if chat else None
         record = memory.remember(
-            said,
+            text_of(text),
             kind,
             target=target,
             category=category,
@@ -93,8 +93,8 @@ def remember(
             source=source,
             since=since,
             until=until,
-            chat=in_messages.chat if in_messages else chat,
-            messages=(in_messages.first, in_messages.last) if in_messages else None,
+            chat=learned_in.chat if learned_in else chat,
+            messages=(learned_in.first, learned_in.last) if learned_in else None,
             expected_version=expected_version,
             by=by,
         )
@@ -102,26 +102,31 @@ def remember(
     report(options, done)
 
 
+_Identity = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
+]
+_RecordsTarget = Annotated[
+    str | None,
+    typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
+]
+_TextOnly = Annotated[
+    bool, typer.Option("--text-only", help="Print only the text of the record, ready for a file.")
+]
+
+
 def records(
     options: Options,
     *,
-    identity: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
-    ] = None,
+    identity: _Identity = None,
     kind: _OfKind = None,
     category: Annotated[str | None, typer.Option(help="Only of this category.")] = None,
     tag: _WithTag = None,
-    text: Annotated[str | None, typer.Option(help="Only with this in the text or the category.")] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
-    ] = None,
-    chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")] = None,
+    text: _WithText = None,
+    target: _RecordsTarget = None,
+    chat: _LearnedIn = None,
     valid_at: _ValidAt = None,
     at: At = None,
-    text_only: Annotated[
-        bool, typer.Option("--text-only", help="Print only the text of the record, ready for a file.")
-    ] = False,
+    text_only: _TextOnly = False,
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
 ) -> None:
@@ -133,11 +138,10 @@ def records(
     """
     filters = {"kind": kind, "category": category, "text": text, "target": target, "chat": chat}
     with options.open() as memory:
-        view: View = at.view(memory) if at else memory
         if identity is not None:
-            view = at.view(memory) if at else memory.at(memory.version())
-            _one(options, view, identity, text_only=text_only)
+            _one(options, (at or Point(memory.version())).view(memory), identity, text_only=text_only)
             return
+        view: View = at.view(memory) if at else memory
         found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
         if not found and chat is not None:
             the_chat(options, memory, chat)
@@ -146,8 +150,7 @@ def records(
         answer({"records": plain(shown), "more": more})
     elif shown:
         show_table(Screen(), shown)
-        if more:
-            Screen().say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+        say_more(Screen(), more=more, offset=offset + limit)
     else:
         _say_nothing(options, filtered=any((*filters.values(), tag, valid_at, at, offset, options.agent)))
 
@@ -183,19 +186,21 @@ def _say_nothing(options: Options, *, filtered: bool) -> None:
     screen.say(f"→ {options.others() or usual}")
 
 
+_ReplaceText = Annotated[
+    list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
+]
+_Priority = Annotated[int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")]
+
+
 def replace(
     options: Options,
     *,
     what: Annotated[str, typer.Argument(metavar="WHAT", help=_What)],
-    text: Annotated[
-        list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
-    ],
+    text: _ReplaceText,
     kind: _OneKind = None,
     category: Category = "",
     tag: Tags = None,
-    priority: Annotated[
-        int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")
-    ] = None,
+    priority: _Priority = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
@@ -224,8 +229,7 @@ def replace(
             by=by,
             expected_version=expected_version,
         )
-        done = outcome(memory, record, version)
-    report(options, done)
+        report(options, outcome(memory, record, version))
 
 
 def retract(

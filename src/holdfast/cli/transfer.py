@@ -121,23 +121,26 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
         screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
 
 
+_Chat = Annotated[list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")]
+_Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
+]
+_Everything = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
+    ),
+]
+
+
 def export(
     options: Options,
     *,
     unnamed: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    chat: Annotated[
-        list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-    ] = None,
+    chat: _Chat = None,
+    output: _Output = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
-        ),
-    ] = False,
+    everything: _Everything = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
@@ -147,13 +150,13 @@ def export(
     For example: holdfast export --chat porto-trip -o porto.jsonl
     """
     # Only an export needs the exporters.
-    from holdfast.io.everything import LEFT_OUT, export_everything
+    from holdfast.io.everything import export_everything
     from holdfast.io.export import export_chats
 
     if unnamed:
+        name = unnamed[0]
         raise typer.BadParameter(
-            f"{unnamed[0]!r} is ambiguous: write to a file with -o {unnamed[0]}, or name a chat with "
-            f"--chat {unnamed[0]}."
+            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
         )
     if everything and chat:
         raise InvalidInput("--all is of all chats.", "Leave out --chat.")
@@ -165,12 +168,19 @@ def export(
         if everything:
             rows = dict(export_everything(memory, whole or stream))
         else:
-            for one in chat or ():
-                the_chat(options, memory, one)
+            _ = [the_chat(options, memory, one) for one in chat or ()]  # each must exist
             rows = {"messages": export_chats(memory, whole or stream, chat or None)}
     if whole is not None:
         sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
-    elif options.json:
+    else:
+        _report_export(options, rows, output, everything=everything)
+
+
+def _report_export(options: Options, rows: dict[str, int], output: Path | None, *, everything: bool) -> None:
+    # Only an export needs the exporters.
+    from holdfast.io.everything import LEFT_OUT
+
+    if options.json:
         left_out = {} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
         answer(
             {

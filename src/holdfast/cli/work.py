@@ -60,46 +60,55 @@ class _Left(NamedTuple):
 Show = Callable[[WorkResult], None]
 
 
+_Llm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model, such as openai:gpt-5-mini; without one, what needs none is done.",
+    ),
+]
+_Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch",
+        help="Keep looking for jobs until interrupted; with --json, print one document per line.",
+    ),
+]
+_Every = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")]
+_Everyone = Annotated[
+    bool, typer.Option("--everyone", help="For all users of this tenant, not only this one.")
+]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what it would ask the model, and what that takes.")
+]
+_Prompt = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND=VERSION|PATH",
+        help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path "
+        "with a folder, or ends with .md.",
+    ),
+]
+
+
+_Limit = Annotated[int | None, typer.Option(min=1, help="At most so many jobs.")]
+
+
 def work(
     options: Options,
     *,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model, such as openai:gpt-5-mini; without one, what needs none is done.",
-        ),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many jobs.")] = None,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Keep looking for jobs until interrupted; with --json, print one document per line.",
-        ),
-    ] = False,
-    every: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")
-    ] = 30,
-    everyone: Annotated[
-        bool, typer.Option("--everyone", help="For all users of this tenant, not only this one.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would ask the model, and what that takes.")
-    ] = False,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND=VERSION|PATH",
-            help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path "
-            "with a folder, or ends with .md.",
-        ),
-    ] = None,
+    llm: _Llm = None,
+    limit: _Limit = None,
+    watch: _Watch = False,
+    every: _Every = 30,
+    everyone: _Everyone = False,
+    dry_run: _DryRun = False,
+    prompt: _Prompt = None,
 ) -> None:
     """Run the jobs that are due: learn from ended chats, and keep records tidy.
 
-    Any number of workers may run at once. A job that fails is retried later; `holdfast jobs` says why. Exits
-    with 1 if a job has failed for good.
+    Any number of workers may run at once. Failed jobs are retried later. Exits with 1 if one has failed for
+    good.
 
     For example: holdfast work --llm openai:gpt-5-mini --watch
     """
@@ -123,12 +132,24 @@ def work(
             for done in turns(ask, limit, one_by_one=not everyone):
                 show(done)
                 results.append(done)
-            left = _Left([], [], [], []) if everyone else _left(options, memory, llm)
-            told = _told_of_all(results[-1].waiting) if everyone else _told(left)
-            _show_account(options, results, "; ".join(told), llm)
-            if not _stop(results[-1]):
-                _show_way_on(options, left, again)
+            _show_results(options, memory, results, llm, again, everyone=everyone)
             fail([job for done in results for job in done.failed])
+
+
+def _show_results(
+    options: Options,
+    memory: Memory,
+    results: list[WorkResult],
+    llm: str | None,
+    again: str,
+    *,
+    everyone: bool,
+) -> None:
+    left = _Left([], [], [], []) if everyone else _left(options, memory, llm)
+    waiting = _told_of_all(results[-1].waiting) if everyone else _told(left)
+    _show_account(options, results, "; ".join(waiting), llm)
+    if not _stop(results[-1]):
+        _show_way_on(options, left, again)
 
 
 def _prompts(given: Sequence[str] | None) -> dict[str, str]:

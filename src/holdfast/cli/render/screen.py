@@ -116,6 +116,12 @@ class Screen:
             self.say((f"{name:<10}", "bold"), value, hang=10)
 
 
+def say_more(screen: Screen, *, more: bool, offset: int) -> None:
+    """Print how to list the rest, if there is more."""
+    if more:
+        screen.say((f"There are more: --offset {offset}, or a larger --limit.", "dim"))
+
+
 def _wrapped(text: Text, console: Console, width: int) -> Iterator[Text]:
     """Break text into lines at its spaces; what has none is broken anywhere if its characters are wide."""
     for line in text.split("\n", allow_blank=True):
