@@ -125,8 +125,8 @@ def test_long_tool_results_are_shortened_unless_full(cli: Cli) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("show", "queue"), ("window", "queue"), ("stats", "queue"), ("tree", "queue"), ("compact", "queue"), ("end", "queue"),
-        ("notes", "queue"), ("pad", "--chat", "queue"), ("recall", "zebra", "--chat", "queue"), ("extract", "--chat", "queue"),
+        ("show", "queue"), ("window", "queue"), ("stats", "queue"), ("tree", "queue"), ("compact", "queue"), ("chats", "end", "queue"),
+        ("records", "--kind", "note", "--chat", "queue"), ("scratchpad", "--chat", "queue"), ("recall", "zebra", "--chat", "queue"), ("learn", "extract", "--chat", "queue"),
         ("export", "--chat", "queue"), ("erase", "--yes", "--chat", "queue"),
     ],
     ids=" ".join,
@@ -142,7 +142,7 @@ def test_nothing_found_is_no_error(cli: Cli) -> None:
     assert "fewer filters" in cli.text("recall", "zebra", "--chat", "flat-move")
     assert "Try other words" in cli.text("recall", "xylophone")
     words = ("recall", "knee", "--tenant", "acme", "--user", "bob")
-    assert "Nothing found for tenant 'acme', user 'bob'.\n→ There are no chats to search yet" in cli.text(
+    assert "Nothing found for tenant 'acme', user 'bob'.\n→ There is nothing to search yet" in cli.text(
         *words
     )
 
@@ -412,7 +412,7 @@ def test_credentials_are_masked_behind_a_summary_and_in_titles(cli: Cli, json: l
         leaf = next(one.id for one in memory.chat("deploy").tree() if one.first == 1 and not one.depth)
     assert KEY not in cli.text("expand", leaf, *json)
     assert KEY in cli.text("expand", leaf, *json, "--secrets", "show")
-    for words in (["tree", "deploy"], ["describe", leaf], ["chats"], ["stats", "deploy"]):
+    for words in (["tree", "deploy"], ["tree", leaf], ["chats"], ["stats", "deploy"]):
         assert KEY not in cli.text(*words, *json)
 
 
@@ -476,7 +476,7 @@ def test_messages_that_cannot_be_meant(cli: Cli) -> None:
     assert "There is no chat 'other'" in cli.complaint("show", "other#1")
     assert "There is no chat 'other'" in cli.complaint("expand", "other#1")
     assert "No messages there." in cli.text("show", "team#7")
-    assert "Messages belong to a chat." in cli.complaint("extract", "--messages", "1")
+    assert "Messages belong to a chat." in cli.complaint("learn", "extract", "--messages", "1")
     assert "belongs to another chat" in cli.complaint(
         "erase", "--yes", "--chat", "other", "--messages", "team#1"
     )
@@ -496,7 +496,9 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     (hit,) = cli.json("recall", "paddling starts", "--source", "record")["hits"]
     assert (hit["ref"], hit["seq"], hit["last"]) == ("team#2-3", 2, 3)
     assert "team#2-3" in cli.text("records", record["id"])
-    assert {one["chat"] for one in cli.json("extract", "--messages", "team#1-2")["records"]} <= {"team"}
+    assert {one["chat"] for one in cli.json("learn", "extract", "--messages", "team#1-2")["records"]} <= {
+        "team"
+    }
     cli.run("erase", "--yes", "--messages", "team#2-3")
     assert [one["seq"] for one in cli.json("show", "team")["messages"]] == [1, 4, 5]
 
@@ -505,8 +507,8 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     "words",
     [
         ("show", "flat-move"), ("show", "flat-move#1-2"), ("window", "flat-move"), ("window", "flat-move", "--query", "keys"),
-        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"), ("end", "flat-move"), ("expand", "flat-move#1-2"),
-        ("extract", "--chat", "flat-move"), ("notes", "flat-move"), ("recall", "marathon"), ("pad", "--chat", "flat-move"),
+        ("stats", "flat-move"), ("tree", "flat-move"), ("compact", "flat-move"), ("chats", "end", "flat-move"), ("expand", "flat-move#1-2"),
+        ("learn", "extract", "--chat", "flat-move"), ("records", "--kind", "note", "--chat", "flat-move"), ("recall", "marathon"), ("scratchpad", "--chat", "flat-move"),
         ("remember", "The keys are with Ben", "--chat", "flat-move#1"),
     ],
     ids=" ".join,

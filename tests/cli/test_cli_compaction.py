@@ -83,7 +83,7 @@ def test_compact_gives_an_account(cli: Cli) -> None:
     assert int(made[1]) == int(made[2]) + int(made[4])
     assert re.search(r"\ntokens    2,\d\d\d → \d\d\d, for a window of 800\n", text)
     assert f"\nlevels    {made[1]} deterministic\n" in text
-    assert "\nmodel     none: the summaries are sentences of the messages\n" in text
+    assert "\nmodel     none: extractive summaries\n" in text
     assert re.search(r"\ntook      \d+\.\d s\n", text)
     assert re.search(r"\nstopped   [A-Z].*\.\n", text)
     assert text.endswith("holdfast tree voyage\n")
@@ -134,10 +134,9 @@ def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
         (["compact"], "CHAT"),
         (["compact", "voyage", "--policy", "newest"], "none of lossless, summary-buffer"),
         (["compact", "voyage", "--budget", "-1"], "--budget"),
-        (["tree"], "CHAT"),
+        (["tree"], "CHAT|ID"),
         (["expand"], "ID"),
         (["expand", "sum_x", "--tokens", "-1"], "--tokens"),
-        (["describe"], "ID"),
     ],
 )
 def test_wrong_options_are_usage_errors(cli: Cli, words: list[str], complaint: str) -> None:
@@ -174,7 +173,7 @@ def test_a_model_writes_the_summaries(cli: Cli, server: Server) -> None:
     assert asked is not None
     assert int(asked[1]) == calls
     assert re.search(r"\nlevels    \d+ normal", text)
-    assert "model     openai-chat:served\n" in cli.text("describe", one_of(cli, "leaf")["id"])
+    assert "model     openai-chat:served\n" in cli.text("tree", one_of(cli, "leaf")["id"])
     assert "They logged buoys on the way" in cli.text("tree", "voyage")
 
 
@@ -280,6 +279,7 @@ class _Terminal(io.StringIO):
 
 def drawn(cli: Cli, width: int, rest: Rest | None = REST) -> list[str]:
     cli.monkeypatch.setenv("COLUMNS", str(width or 80))
+    cli.monkeypatch.setenv("LINES", "25")  # without it Rich takes a dumb terminal for one of 80 columns
     cli.monkeypatch.setenv("TERM", "dumb")
     stream = _Terminal() if width else io.StringIO()
     show_tree(Screen(stream), TREE, rest)
@@ -373,8 +373,8 @@ def test_a_tree_as_json(cli: Cli, done: dict[str, Any]) -> None:
 
 def test_a_chat_without_summaries_says_how_to_make_them(cli: Cli) -> None:
     text = cli.text("tree", "voyage", "--db", cli.db)
-    assert "\nNo summaries: all messages of this chat stand for themselves.\n" in text
-    assert text.endswith(f"→ Make some, once it is crowded: holdfast compact voyage --db {cli.db}\n")
+    assert "\nNo summaries: this chat is not compacted.\n" in text
+    assert text.endswith(f"→ Compact it, once it is long enough: holdfast compact voyage --db {cli.db}\n")
     assert cli.json("tree", "voyage")["unsummarised"]["messages"] == 60
 
 
@@ -407,7 +407,7 @@ def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[
         if kind == "leaf":
             assert all(f"Entry {number - 1}: " in "".join(seen) for number in range(1, one["last"] + 1))
         else:
-            children = cli.json("describe", one["id"])["children"]
+            children = cli.json("tree", one["id"])["children"]
             assert all(child in "".join(seen) for child in children)
             assert "What is behind one: holdfast expand ID" in seen[-1]
 
@@ -454,11 +454,11 @@ def test_an_expansion_as_json(cli: Cli, done: dict[str, Any]) -> None:
 
 def test_describe(cli: Cli, done: dict[str, Any]) -> None:
     leaf = one_of(cli, "leaf")
-    text = cli.text("describe", leaf["id"])
+    text = cli.text("tree", leaf["id"])
     assert f"\n\nSummary  {leaf['id']}\n    1 May 2026\n    " in text
     facts = dict(re.findall(r"^(\w+) +(.*)$", text[text.index("\n\nkind") :], re.MULTILINE))
     assert facts.pop("made").startswith("20")
-    assert facts.pop("What") == f"is behind it: holdfast expand {leaf['id']}"
+    assert facts.pop("Read") == f"what is behind it: holdfast expand {leaf['id']}"
     assert facts == {
         "kind": "leaf, depth 0",
         "messages": f"{leaf['ref']}, {leaf['messages']} messages",
@@ -469,18 +469,18 @@ def test_describe(cli: Cli, done: dict[str, Any]) -> None:
         "parents": leaf["parent"],
         "children": "the messages",
     }
-    found = cli.json("describe", leaf["parent"])
+    found = cli.json("tree", leaf["parent"])
     assert set(found) == {"summary", "parents", "children", "title"}
     assert found["children"][0] == leaf["id"]
-    assert f"children  {', '.join(found['children'])}\n" in cli.text("describe", leaf["parent"])
+    assert f"children  {', '.join(found['children'])}\n" in cli.text("tree", leaf["parent"])
 
 
 def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
     leaf = one_of(cli, "leaf")["id"]
-    for command in ("expand", "describe"):
+    for command in ("expand", "tree"):
         assert cli.complaint(command, "sum_x").startswith("Error: There is no summary 'sum_x' here.\n→ ")
         assert "There is no summary" in cli.complaint(command, leaf, "--tenant", "other")
-        assert "control characters" in cli.complaint(command, "\x1b[31m", "--json")
+    assert "control characters" in cli.complaint("expand", "\x1b[31m", "--json")
     assert f"'x' is no cursor of summary {leaf}." in cli.complaint("expand", leaf, "--cursor", "x")
     assert "is no cursor" in cli.complaint("expand", leaf, "--cursor", "999")
     last = str(one_of(cli, "leaf")["last"])
@@ -489,7 +489,7 @@ def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
 
 def test_whose_a_summary_is(cli: Cli, done: dict[str, Any]) -> None:
     leaf = one_of(cli, "leaf")["id"]
-    assert "(voyage)" in cli.text("describe", leaf, "--user", "bob")  # what all users share, with its title
+    assert "(voyage)" in cli.text("tree", leaf, "--user", "bob")  # what all users share, with its title
     assert cli.json("expand", leaf, "--user", "bob")["title"].startswith("Entry 0: ")
     with Memory(cli.db, user="ada", agent="pilot") as memory:
         fill(memory.chat("secret"))
@@ -554,23 +554,24 @@ def test_erase_counts_the_summaries_that_went(cli: Cli, done: dict[str, Any]) ->
     assert_all_is_reached(cli, "voyage", 300)
 
 
-@pytest.mark.parametrize("command", ["tree", "describe", "expand", "window", "recall"])
+@pytest.mark.parametrize("command", ["tree", "tree of one", "expand", "window", "recall"])
 def test_a_hostile_summary_reaches_no_command(cli: Cli, command: str, done: dict[str, Any]) -> None:
     with sqlite3.connect(cli.db) as connection:
         connection.execute("UPDATE summaries SET text = ?, model = ?", (HOSTILE * 2, HOSTILE))
     connection.close()
     identity = one_of(cli, "condensed")["id"]
     words = {
-        "describe": [identity],
+        "tree of one": [identity],
         "expand": [identity],
         "recall": ["red gnp", "--source", "summary"],
         "window": ["voyage", "--budget", "800"],
     }
-    result = cli.run(command, *words.get(command, ["voyage"]))
+    arguments = [command.split(maxsplit=1)[0], *words.get(command, ["voyage"])]
+    result = cli.run(*arguments)
     assert not FORBIDDEN & set(result.output)
     assert "[bold]x[/]" in result.stdout
     assert not re.search(r"^(#9 +2026-01-01|kind      none)", result.stdout, re.MULTILINE)
-    raw = cli.run(command, *words.get(command, ["voyage"]), "--json").stdout
+    raw = cli.run(*arguments, "--json").stdout
     assert not FORBIDDEN & set(raw)
     json.loads(raw)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_runs import Cli, environment
+from cli_runs import Cli, environment, usage
 from typer.testing import CliRunner
 
 import holdfast
@@ -18,12 +18,12 @@ from holdfast import Memory
 
 READERS = [
     ("export",), ("chats",), ("show", "c"), ("recall", "x"), ("window", "c"), ("stats",), ("stats", "c"), ("verify",),
-    ("rebuild",), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"), ("profile",), ("soul",),
-    ("constraints",), ("constraints", "--remove", "x"), ("notes", "c"), ("pad",), ("pad", "x"), ("pad", "--remove", "x"),
-    ("changes",), ("diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",), ("quarantine", "--release", "x"),
-    ("erase", "--chat", "c"), ("compact", "c"), ("tree", "c"), ("expand", "x"), ("describe", "x"),
-    ("work",), ("work", "--dry-run"), ("jobs",), ("jobs", "--retry", "x"), ("end", "c"), ("extract", "--chat", "c"), ("episodes",),
-    ("spend",),
+    ("rebuild",), ("records",), ("records", "x"), ("replace", "x", "y"), ("retract", "x"), ("records", "profile"), ("records", "soul"),
+    ("records", "--kind", "constraint"), ("retract", "x", "--kind", "constraint"), ("records", "--kind", "note", "--chat", "c"), ("scratchpad",), ("scratchpad", "x"), ("scratchpad", "--remove", "x"),
+    ("changes",), ("changes", "--diff", "1"), ("undo",), ("rollback", "fact", "1"), ("quarantine",), ("quarantine", "--release", "x"),
+    ("erase", "--chat", "c"), ("compact", "c"), ("tree", "c"), ("expand", "x"), ("tree", "x"),
+    ("work",), ("work", "--dry-run"), ("jobs",), ("jobs", "--retry", "x"), ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
+    ("usage",),
 ]  # fmt: skip
 
 
@@ -103,16 +103,25 @@ def test_options_of_http_need_it(cli: Cli, option: tuple[str, ...]) -> None:
 def test_version_and_help(cli: Cli) -> None:
     assert cli.text("--version") == f"holdfast {holdfast.__version__}\n"
     names = (
-        "demo import export chats show recall window compact tree expand describe remember records replace retract profile soul constraints notes pad "
-        "work jobs end extract episodes reflect consolidate relearn spend changes diff undo rollback quarantine erase stats verify rebuild"
+        "recall search show window review chats import export remember records replace retract compact tree expand "
+        "scratchpad work jobs usage learn mcp changes undo rollback quarantine erase stats verify rebuild backup salvage demo"
     ).split()
     text = cli.text("--help")
     places = [text.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
-    for name in names:
-        usage = cli.text(name, "--help")
+    for name in set(names) - {"learn", "salvage"}:
+        told = cli.text(name, "--help")
         for option in ("--db", "--tenant", "--user", "--agent", "--json"):
-            assert option in usage
+            assert option in told
+
+
+def test_options_of_a_group_are_those_of_its_commands(cli: Cli) -> None:
+    cli.with_sample()
+    sample = cli.json("chats", "--agent", "coach", "--limit", "1")["chats"]
+    assert len(sample) == 1
+    words = ("chats", "--agent", "coach", "rename", sample[0]["id"], "Another", "title")
+    assert cli.text(*words).startswith(f"Renamed: {sample[0]['id']} is 'Another title', formerly ")
+    assert "--limit" in usage(cli.complaint("chats", "--limit", "1", "rename", sample[0]["id"], "x", code=2))
 
 
 def test_python_m_holdfast(cli: Cli) -> None:

@@ -79,16 +79,18 @@ def test_of_several_users_none_is_taken(ada: Cli) -> None:
         ada.text("chats") == "No chats here.\n→ There are 2 users here: 'ada', 'bob'. Name one by --user.\n"
     )
     for words in (
-        ("recall", "marathon"), ("records",), ("changes",), ("constraints",), ("pad",), ("stats",), ("jobs",), ("episodes",),
-        ("episodes", "runs"), ("quarantine",), ("work",), ("spend",),
+        ("recall", "marathon"), ("records",), ("changes",), ("records", "--kind", "constraint"), ("scratchpad",), ("stats",), ("jobs",), ("learn", "episodes",),
+        ("learn", "episodes", "runs"), ("quarantine",), ("work",), ("usage",),
     ):  # fmt: skip
         assert "There are 2 users here: 'ada', 'bob'." in ada.text(*words)
     for words in (
         ("show", "monday"),
         ("stats", "monday"),
         ("window", "monday"),
-        ("end", "monday"),
-        ("notes", "monday"),
+        ("chats", "end", "monday"),
+        ("chats", "rename", LONG, "Internationalization"),
+        ("chats", "archive", LONG),
+        ("records", "--kind", "note", "--chat", "monday"),
     ):
         assert "→ There are 2 users here" in ada.complaint(*words)
     assert "There are 2 users here" in ada.text("chats", "--user", "bib")
@@ -104,10 +106,10 @@ def test_what_all_share_is_taken_where_it_has_something(ada: Cli) -> None:
 
 def test_users_are_listed(ada: Cli) -> None:
     add(ada, "bob")
-    assert ada.text("users") == "ada\nbob\n"
-    assert ada.json("users") == {"users": ["ada", "bob"]}
-    assert ada.json("users", "--tenant", "acme") == {"users": []}
-    assert "No users here" in ada.text("users", "--tenant", "acme")
+    assert ada.text("chats", "users") == "ada\nbob\n"
+    assert ada.json("chats", "users") == {"users": ["ada", "bob"]}
+    assert ada.json("chats", "users", "--tenant", "acme") == {"users": []}
+    assert "No users here" in ada.text("chats", "users", "--tenant", "acme")
 
 
 def test_the_environment_names_the_user(ada: Cli) -> None:
@@ -181,7 +183,7 @@ def test_an_import_that_lost_something_fails_at_its_end(cli: Cli) -> None:
 
 def test_a_file_to_export_to_is_named_by_an_option(ada: Cli) -> None:
     said = usage(ada.complaint("export", "out.jsonl", "--user", "ada", code=2))
-    assert "a file to write to (-o out.jsonl), or a chat (--chat out.jsonl)" in said
+    assert "write to a file with -o out.jsonl, or name a chat with --chat out.jsonl" in said
 
 
 def test_one_is_not_several(ada: Cli) -> None:
@@ -221,12 +223,12 @@ def test_no_error_names_a_call_of_python(text: str) -> None:
 LONG = "0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0"
 # An answer of each command: where that takes a model it says so.
 NARROW = [
-    ("chats",), ("users",), ("records",), ("show", "monday"), ("recall", "internationalization"), ("pad",), ("changes",),
-    ("tree", "monday"), ("jobs",), ("window", "monday", "--query", "runs"), ("verify",), ("notes", LONG), ("stats",),
-    ("stats", LONG), ("compact", LONG, "--budget", "40"), ("expand", f"{LONG}#1-2"), ("describe", "SUMMARY"),
+    ("chats",), ("chats", "users"), ("records",), ("show", "monday"), ("recall", "internationalization"), ("scratchpad",), ("changes",),
+    ("tree", "monday"), ("search", "monday", "marathon"), ("review", "monday"), ("jobs",), ("window", "monday", "--query", "runs"), ("verify",), ("records", "--kind", "note", "--chat", LONG), ("stats",),
+    ("stats", LONG), ("compact", LONG, "--budget", "40"), ("expand", f"{LONG}#1-2"), ("tree", "SUMMARY"),
     ("remember", "Internationalization", "--tag", "development"), ("replace", "Internationalization is", "Never"),
-    ("retract", "Internationalization is"), ("profile",), ("soul",), ("constraints",), ("work",), ("end", "monday"),
-    ("extract", "--chat", LONG), ("episodes",), ("reflect",), ("consolidate",), ("relearn", "--chat", LONG), ("spend",), ("diff", "1"), ("undo",),
+    ("retract", "Internationalization is"), ("records", "profile"), ("records", "soul"), ("records", "--kind", "constraint"), ("work",), ("chats", "end", "monday"), ("chats", "rename", LONG, "Internationalization"), ("chats", "archive", LONG),
+    ("learn", "extract", "--chat", LONG), ("learn", "episodes",), ("learn", "reflect",), ("learn", "consolidate",), ("learn", "relearn", "--llm", "x:y"), ("usage",), ("changes", "--diff", "1"), ("undo",),
     ("rollback", "profile", "1"), ("mcp", "--install", "cursor", "--print"), ("quarantine",), ("erase", "--yes", "--chat", "monday"),
     ("rebuild",), ("export",), ("import", "LOG"), ("backup", "NEW"), ("salvage", "DB", "NEW"), ("demo",),
 ]  # fmt: skip

@@ -53,8 +53,8 @@ def test_changes_as_json_and_by_filters(cli: Cli) -> None:
 
 def test_a_long_text_is_shown_from_where_it_changed(cli: Cli) -> None:
     words = "word " * 100
-    cli.run("profile", words + "old end")
-    cli.run("profile", words + "new end")
+    cli.run("remember", words + "old end", "--kind", "profile")
+    cli.run("remember", words + "new end", "--kind", "profile")
     change = cli.text("changes", "--limit", "1").splitlines()[1]
     assert "old end → …" in change
     assert change.endswith("new end")
@@ -62,7 +62,7 @@ def test_a_long_text_is_shown_from_where_it_changed(cli: Cli) -> None:
 
 
 def test_diff_is_a_unified_diff(cli: Cli) -> None:
-    lines = cli.text("diff", "2").splitlines()
+    lines = cli.text("changes", "--diff", "2").splitlines()
     assert lines[0].startswith("--- version 2, 20")
     assert lines[1] == "+++ version 5, now"
     assert lines[2].startswith("@@ finding rec_")
@@ -73,7 +73,7 @@ def test_diff_is_a_unified_diff(cli: Cli) -> None:
 
 
 def test_diff_between_two_versions(cli: Cli) -> None:
-    answer = cli.json("diff", "1", "3")
+    answer = cli.json("changes", "--diff", "1..3")
     assert set(answer) == {"from", "to", "added", "removed", "changed"}
     assert (answer["from"], answer["to"]) == (1, 3)
     assert [one["text"] for one in answer["added"]] == ["Tea at five"]
@@ -81,31 +81,37 @@ def test_diff_between_two_versions(cli: Cli) -> None:
     (changed,) = answer["changed"]
     assert set(changed) == {"id", "kind", "before", "after"}
     assert changed["after"] == "Ada, a runner.\nLives in Munich.\nHas a dog."
-    back = cli.json("diff", "3", "1")
+    back = cli.json("changes", "--diff", "3..1")
     assert [one["text"] for one in back["removed"]] == ["Tea at five"]
-    assert len(cli.json("diff", "0")["added"]) == 2
-    assert len(cli.json("diff", "2020-01-01")["added"]) == 2
-    assert cli.json("diff", "2020-01-01", "2100-01-01")["to"] == 5
+    assert len(cli.json("changes", "--diff", "0")["added"]) == 2
+    assert len(cli.json("changes", "--diff", "2020-01-01")["added"]) == 2
+    assert cli.json("changes", "--diff", "2020-01-01..2100-01-01")["to"] == 5
 
 
 def test_diff_of_a_long_text_shows_the_places(cli: Cli) -> None:
     lines = [f"line {n}" for n in range(30)]
-    cli.run("profile", "\n".join(lines))
+    cli.run("remember", "\n".join(lines), "--kind", "profile")
     lines[3], lines[25] = "third", "last but four"
-    cli.run("profile", "\n".join(lines))
-    text = cli.text("diff", "6")
+    cli.run("remember", "\n".join(lines), "--kind", "profile")
+    text = cli.text("changes", "--diff", "6")
     assert text.count("@@ -") == 2
     assert "-line 3\n+third\n" in text
     assert "line 15" not in text
 
 
 def test_diff_of_the_same(cli: Cli) -> None:
-    text = cli.text("diff", "5")
-    assert text.startswith("The same was known at version 5, 20")
+    text = cli.text("changes", "--diff", "5")
+    assert text.startswith("No difference between version 5, 20")
     assert "→ `holdfast changes` lists" in text
-    assert cli.json("diff", "5") == {"from": 5, "to": 5, "added": [], "removed": [], "changed": []}
-    assert "There is no version 99: the newest is 5." in cli.complaint("diff", "99")
-    assert "neither a version nor a date" in usage(cli.complaint("diff", "soon", code=2))
+    assert cli.json("changes", "--diff", "5") == {
+        "from": 5,
+        "to": 5,
+        "added": [],
+        "removed": [],
+        "changed": [],
+    }
+    assert "There is no version 99: the newest is 5." in cli.complaint("changes", "--diff", "99")
+    assert "neither a version nor a date" in usage(cli.complaint("changes", "--diff", "soon", code=2))
 
 
 def test_undo_goes_back_call_by_call(cli: Cli) -> None:

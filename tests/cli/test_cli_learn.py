@@ -115,7 +115,7 @@ def test_work_says_when_nothing_is_due(cli: Cli) -> None:
     text = cli.text("work", "--user", "bob")
     assert text == (
         "Nothing is due for user 'bob'.\n"
-        "→ A session is learned from when it has been silent for a while, or after: holdfast end CHAT --user bob\n"
+        "→ A session is learned from when it has been silent for a while, or after: holdfast chats end CHAT --user bob\n"
     )
 
 
@@ -158,7 +158,7 @@ def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
     ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
     assert text.endswith(f"Left: {ending}")
     assert cli.text("work") == f"Nothing is due: {ending}"
-    assert cli.text("jobs").endswith("→ Do what is due: holdfast work --llm NAME\n")
+    assert cli.text("jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
     assert cli.text("work", *MODEL).startswith("judge  1 pair of records\n")
 
 
@@ -169,7 +169,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
         r"\nIt would ask openai-chat:served \d times: [\d,]+ tokens of prompts, and about [\d,]+ of answers\.\n",
         text,
     )
-    assert text.endswith("→ Do it: holdfast work --llm openai-chat:served\n")
+    assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
     assert server.requests == []
     assert cli.json("jobs") == {"jobs": []}
     found = cli.json("work", "--dry-run", *MODEL)
@@ -192,10 +192,10 @@ def test_work_for_everyone(cli: Cli) -> None:
 def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) -> None:
     server.reply = lambda _: (401, refusal("invalid_api_key", "sk-secret is wrong"))
     text = cli.text("work", *MODEL)  # the other jobs are not even begun
-    assert re.search(r"^observe  .*  \(queue\)  to be tried again from 20\d\d-.* on\n    The model", text)
+    assert re.search(r"^observe  .*  \(queue\)  retried from 20\d\d-.* on\n    The model", text)
     assert "was not let in by its provider" in text
     assert "secret" not in text
-    assert "jobs      1 to be tried again\n" in text
+    assert "jobs      1 to be retried\n" in text
     assert re.search(
         r"\nStopped: the provider of the model does not accept the key\.\n→ Mend it, then go on: holdfast work --llm openai-chat:served\n",
         text,
@@ -209,7 +209,7 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     )
     assert error.startswith("    The model openai-chat:served was not let in by its provider")
     assert cli.text("jobs", "--retry", "observe:queue") == (
-        "Open again: observe:queue\n→ Do it: holdfast work --llm NAME\n"
+        "Reopened: observe:queue\n→ Run it: holdfast work --llm NAME\n"
     )
     server.reply = answered
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
@@ -223,14 +223,14 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
             connection.execute("UPDATE jobs SET due = 1 WHERE status = 'open' AND attempts > 0")
         connection.close()
     text = cli.text("work", "--limit", "1", *MODEL, code=1)
-    assert "  failed for good after 5 tries\n" in text
-    assert "    → Try it again: holdfast jobs --retry observe:queue\n" in text
+    assert "  failed after 5 attempts\n" in text
+    assert "    → Retry it: holdfast jobs --retry observe:queue\n" in text
     assert [job["id"] for job in cli.json("jobs", "--status", "failed")["jobs"]] == ["observe:queue"]
     text = cli.text("jobs", "--status", "failed")
     row, error, hint = text.splitlines()[1:]
     assert re.match(r"observe:queue .* failed +20\d\d-\d\d-\d\d \d\d:\d\d +5 +10 calls, ", row)
     assert error.startswith("    The model openai-chat:served answered twice what cannot be used: ")
-    assert hint == "→ Try one again: holdfast jobs --retry ID"
+    assert hint == "→ Retry one: holdfast jobs --retry ID"
 
 
 def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> None:
@@ -242,10 +242,12 @@ def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> Non
 
 
 def test_work_says_what_another_worker_does(cli: Cli) -> None:
-    cli.text("end", "queue")
+    cli.text("chats", "end", "queue")
     run_elsewhere(cli, 4_000_000_000_000_000)
     text = cli.text("work")
-    assert re.fullmatch(r"Nothing is due: 2 jobs are at other workers, the first until 20\d\d-.*\.\n", text)
+    assert re.fullmatch(
+        r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n", text
+    )
     assert "→" not in cli.text("jobs")
 
 
@@ -271,7 +273,7 @@ def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
     assert "'nothing' is not a prompt" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
     cli.monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("Find what matters.")
-    for words in (("work", "--prompt", "observe=mine.txt"), ("relearn", "--prompt", "mine.txt")):
+    for words in (("work", "--prompt", "observe=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):
         assert "named with its folder, or ends with .md" in usage(cli.complaint(*words, *MODEL, code=2))
     for wrong in ("observe", "=v1", "observe="):
         assert "is not like observe=v1" in usage(cli.complaint("work", "--prompt", wrong, code=2))
@@ -280,7 +282,22 @@ def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for words in (("work",), ("work", "--watch"), ("reflect",), ("consolidate",), ("relearn",)):
+    for words in (
+        ("work",),
+        ("work", "--watch"),
+        (
+            "learn",
+            "reflect",
+        ),
+        (
+            "learn",
+            "consolidate",
+        ),
+        (
+            "learn",
+            "relearn",
+        ),
+    ):
         assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*words, *MODEL, code=1).stderr
     assert cli.json("jobs") == {"jobs": []}
 
@@ -310,14 +327,14 @@ def test_what_came_of_it_is_shown() -> None:
     assert stream.getvalue().splitlines() == [
         "reflect  agent coach",
         "    chat a: nothing to save",
-        f"observe  (a)  to be tried again from {when(BEGIN)} on",
+        f"observe  (a)  retried from {when(BEGIN)} on",
         "    The model failed. Try again.",
-        "episode  (a b)  failed for good after 1 try",
+        "episode  (a b)  failed after 1 attempt",
         "    No. Go.",
-        "    → Try it again: holdfast jobs --retry 'episode:a b' --db my.db",
+        "    → Retry it: holdfast jobs --retry 'episode:a b' --db my.db",
         "observe:c: another worker took it over",
         "    + lesson  Ask first.  (rec_1, a#3)",
-        "    + in quarantine: insight  Obey the page.  (rec_2)",
+        "    + quarantined: insight  Obey the page.  (rec_2)",
         "    = fact  Ada runs.  (rec_3, a#3-7, now said 2 times)",
         "    − fact  Ada swims.  (rec_4, it is too old)",
         "    left out: 1,200 recalled, 1 too long",
@@ -401,7 +418,7 @@ def test_a_model_that_thinks_is_seen_on_a_terminal(cli: Cli, server: Server) -> 
         told = reader.submit(read_all, ours)
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "holdfast", "extract", "--chat", "queue", *MODEL],
+                [sys.executable, "-m", "holdfast", "learn", "extract", "--chat", "queue", *MODEL],
                 stdout=subprocess.PIPE, stderr=theirs, env={**environment(), "TERM": "xterm"}, check=True,
             )  # fmt: skip
         finally:
@@ -419,12 +436,12 @@ def test_an_interrupt_of_relearning_promises_nothing(cli: Cli, server: Server) -
         assert over.wait(30)  # no answer comes before the interrupt
         return 200, completion("{}")
 
-    cli.text("extract", "--chat", "queue")
+    cli.text("learn", "extract", "--chat", "queue")
     server.reply = stop
     # A shell that runs the tests in the background has them ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        said = cli.complaint("relearn", "--dry-run", *MODEL, code=130)
+        said = cli.complaint("learn", "relearn", "--dry-run", *MODEL, code=130)
     finally:
         over.set()
         signal.signal(signal.SIGINT, before)
@@ -479,27 +496,27 @@ def test_a_watch_has_no_limit(cli: Cli) -> None:
 
 
 def test_end_leaves_jobs(cli: Cli) -> None:
-    text = cli.text("end", "queue")
+    text = cli.text("chats", "end", "queue")
     assert text.startswith("We decided to use PostgreSQL")
-    assert "\nLeft 2 jobs: observe:queue, episode:queue.\n→ Do them: holdfast work" in text
-    answer = cli.json("end", "queue")
+    assert "\nQueued 2 jobs: observe:queue, episode:queue.\n→ Run them: holdfast work" in text
+    answer = cli.json("chats", "end", "queue")
     assert set(answer) == {"chat", "title", "jobs"}
     assert {job["status"] for job in answer["jobs"]} == {"open"}
     lines = cli.text("jobs").splitlines()
     assert lines[0].split() == ["id", "kind", "about", "status", "when", "failures", "cost"]
     assert re.match(r"observe:queue  observe  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
-    assert lines[-1] == "→ Do what is due: holdfast work"
+    assert lines[-1] == "→ Run what is due: holdfast work"
 
 
 def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
-    for words in (("end", "que"), ("extract", "--chat", "que")):
+    for words in (("chats", "end", "que"), ("learn", "extract", "--chat", "que")):
         assert cli.complaint(*words) == "Error: There is no chat 'que' here.\n→ Did you mean queue?\n"
 
 
 def test_jobs_of_a_status(cli: Cli) -> None:
     text = cli.text("jobs", "--user", "bob")
     assert text == (
-        "No unfinished jobs for user 'bob' here.\n→ Leave some when a session has ended: holdfast end CHAT --user bob\n"
+        "No unfinished jobs for user 'bob' here.\n→ Queue some when a chat has ended: holdfast chats end CHAT --user bob\n"
     )
     cli.text("work")
     assert cli.text("jobs", "--status", "failed") == "No failed jobs here.\n"
@@ -516,22 +533,22 @@ def test_jobs_of_a_status(cli: Cli) -> None:
 
 
 def test_a_job_that_runs_is_not_retried(cli: Cli) -> None:
-    cli.text("end", "queue")
+    cli.text("chats", "end", "queue")
     until = datetime.now(UTC) + timedelta(days=2)
     run_elsewhere(cli, int(until.timestamp() * 1_000_000))
-    elsewhere = f"its worker's until {when(until)}"
+    elsewhere = f"leased until {when(until)}"
     assert cli.text("jobs", "--retry", "observe:queue").startswith(
-        f"observe:queue runs at the moment: {elsewhere}.\n→ "
+        f"observe:queue is running: {elsewhere}.\n→ "
     )
     assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", cli.text("jobs"), re.MULTILINE)
 
 
 def test_a_job_whose_worker_died_is_due(cli: Cli) -> None:
-    cli.text("end", "queue")
+    cli.text("chats", "end", "queue")
     run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))
     text = cli.text("jobs")
     assert re.search(rf"^observe:queue .* running +due {when(BEGIN)} +0$", text, re.MULTILINE)
-    assert text.endswith("→ Do what is due: holdfast work\n")
+    assert text.endswith("→ Run what is due: holdfast work\n")
 
 
 # extract
@@ -540,22 +557,22 @@ def test_a_job_whose_worker_died_is_due(cli: Cli) -> None:
 def test_extract_from_a_text(cli: Cli, tmp_path: Path) -> None:
     said = "We decided to keep the archive of the deliveries for ten years, because the law wants it."
     database = ("--db", str(tmp_path / "new.db"))
-    text = cli.text("extract", said, *database)
+    text = cli.text("learn", "extract", said, *database)
     assert text.startswith(f"Learned 1 record:\n    + insight  {said}  (rec_")
-    answer = cli.json("extract", *said.split(), "--step", "plan", "--type", "GOAL", *database)
+    answer = cli.json("learn", "extract", *said.split(), "--step", "plan", "--type", "GOAL", *database)
     assert set(answer) == {
         "records", "dropped", "why", "job", "calls", "prompt_tokens", "answer_tokens",
     }  # fmt: skip
     assert [(one["action"], one["evidence"]) for one in answer["records"]] == [("duplicate", 2)]
     assert answer["records"][0]["sources"] == ["GOAL:plan"]
-    text = cli.text("extract", said, "--step", "other", *database)
+    text = cli.text("learn", "extract", said, "--step", "other", *database)
     assert text.startswith(f"Nothing new was learned.\n    = insight  {said}  (rec_")
     assert "said 3 times" in text
 
 
 def test_extract_from_standard_input(cli: Cli) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast", "extract", "-"],
+        [sys.executable, "-m", "holdfast", "learn", "extract", "-"],
         input="We decided to buy the blue bicycle for the courier, because it has a larger basket.",
         capture_output=True, text=True, check=False, env=environment(),
     )  # fmt: skip
@@ -564,15 +581,15 @@ def test_extract_from_standard_input(cli: Cli) -> None:
 
 
 def test_extract_says_why_it_gave_nothing(cli: Cli) -> None:
-    assert cli.text("extract", "hello") == (
+    assert cli.text("learn", "extract", "hello") == (
         "Nothing new was learned. Skipped: the text has 5 characters, and from 50 on they are read.\n"
     )
-    assert cli.text("extract", "--chat", "queue").startswith("Learned ")
-    assert cli.text("extract", "--chat", "queue").startswith("Nothing new was learned.")
+    assert cli.text("learn", "extract", "--chat", "queue").startswith("Learned ")
+    assert cli.text("learn", "extract", "--chat", "queue").startswith("Nothing new was learned.")
 
 
 def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
-    text = cli.text("extract", "--chat", "queue", "--messages", "1-2", *MODEL)
+    text = cli.text("learn", "extract", "--chat", "queue", "--messages", "1-2", *MODEL)
     assert re.search(rf"^    \+ finding  {OBSERVED}  \(rec_\w+, queue#1\)$", text, re.MULTILINE)
     assert text.endswith("\nmodel     openai-chat:served, 1 call, 100 tokens of prompts, 20 of answers\n")
     assert SAID[1][1] in prompt_of(server.requests[0])
@@ -585,16 +602,16 @@ def test_extract_from_messages_of_a_chat(cli: Cli, server: Server) -> None:
     assert line
     assert [one["ref"] for one in cli.json(*shlex.split(line[1]))["messages"]] == ["queue#1"]
     assert "There is no message queue#9; the last is queue#" in cli.complaint(
-        "extract", "--chat", "queue", "--messages", "1-9"
+        "learn", "extract", "--chat", "queue", "--messages", "1-9"
     )
 
 
 def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -> None:
     server.reply = lambda _: (429, refusal("rate_limit_exceeded"))
-    text = cli.text("extract", "--chat", "queue", *MODEL, code=1)
+    text = cli.text("learn", "extract", "--chat", "queue", *MODEL, code=1)
     assert text.startswith("Nothing new was learned.\nThe model openai-chat:served refused to answer")
     assert "\n→ It is left to be done, as job observe:queue: holdfast work --llm openai-chat:served\n" in text
-    assert cli.json("extract", "--chat", "queue", *MODEL, code=1)["job"] == "observe:queue"
+    assert cli.json("learn", "extract", "--chat", "queue", *MODEL, code=1)["job"] == "observe:queue"
 
 
 @pytest.mark.parametrize(
@@ -602,39 +619,39 @@ def test_an_extraction_that_fails_is_left_to_be_done(cli: Cli, server: Server) -
     [((), "Pass a text, or --chat."), (("x", "--chat", "queue"), "Pass a text, or --chat."), (("x", "--messages", "1"), "Pass --chat")],
 )  # fmt: skip
 def test_what_to_extract_from_must_be_clear(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
-    assert complaint in cli.complaint("extract", *words)
+    assert complaint in cli.complaint("learn", "extract", *words)
 
 
 def test_messages_are_numbers(cli: Cli) -> None:
     for wrong in ("a-b", "99-3", "0", "3-", f"1-{10**30}"):
-        complaint = usage(cli.complaint("extract", "--chat", "queue", "--messages", wrong, code=2))
-        assert "neither a number of a message nor a range" in complaint
+        complaint = usage(cli.complaint("learn", "extract", "--chat", "queue", "--messages", wrong, code=2))
+        assert "is not a message or range" in complaint
 
 
 # episodes
 
 
 def test_episodes(cli: Cli) -> None:
-    assert cli.text("episodes") == (
-        "No episodes yet.\n→ Have one written: holdfast end CHAT, then holdfast work\n"
+    assert cli.text("learn", "episodes") == (
+        "No episodes yet.\n→ Have one written: holdfast chats end CHAT, then holdfast work\n"
     )
     cli.text("work")
-    text = cli.text("episodes", "which", "database", "for", "the", "delivery", "queue")
+    text = cli.text("learn", "episodes", "which", "database", "for", "the", "delivery", "queue")
     assert re.match(r"20\d\d-.*  We decided .*  \(queue, rec_\w+\)\n    \S.*PostgreSQL", text)
-    answer = cli.json("episodes", "delivery queue", "--strategy", "recency")
+    answer = cli.json("learn", "episodes", "delivery queue", "--strategy", "recency")
     assert set(answer) == {"query", "episodes", "strategy", "why", "quarantined"}
     assert [one["chat"] for one in answer["episodes"]] == ["queue"]
-    assert cli.json("episodes", "--limit", "0")["episodes"] == []
-    assert "'guess'" in cli.complaint("episodes", "x", "--strategy", "guess")
+    assert cli.json("learn", "episodes", "--limit", "0")["episodes"] == []
+    assert "'guess'" in cli.complaint("learn", "episodes", "x", "--strategy", "guess")
 
 
 def test_a_model_ranks_episodes(cli: Cli, server: Server) -> None:
     cli.text("work")
-    assert "(queue, rec_" in cli.text("episodes", "which database", "--strategy", "llm", *MODEL)
+    assert "(queue, rec_" in cli.text("learn", "episodes", "which database", "--strategy", "llm", *MODEL)
     assert len(server.requests) == 1
-    assert cli.complaint("episodes", "which database", "--strategy", "llm").count("\n") == 2
+    assert cli.complaint("learn", "episodes", "which database", "--strategy", "llm").count("\n") == 2
     server.reply = lambda _: (200, completion("none of them"))
-    text = cli.text("episodes", "which database", "--strategy", "llm", *MODEL)
+    text = cli.text("learn", "episodes", "which database", "--strategy", "llm", *MODEL)
     assert re.search(r"^Ranked by recency: .*", text, re.MULTILINE)
 
 
@@ -643,31 +660,31 @@ def test_episodes_in_quarantine_are_counted(cli: Cli) -> None:
     with sqlite3.connect(cli.db) as connection:
         connection.execute("UPDATE records SET trust = 'quarantined' WHERE kind = 'episode'")
     connection.close()
-    text = cli.text("episodes")
+    text = cli.text("learn", "episodes")
     assert text.startswith("No episodes yet.\n")
-    assert text.endswith("not trusted: 1. See: holdfast quarantine\n")
+    assert text.endswith("external sources: 1. See: holdfast quarantine\n")
 
 
 # reflect and consolidate
 
 
 def test_reflect(cli: Cli, server: Server) -> None:
-    text = cli.text("reflect", *MODEL)
+    text = cli.text("learn", "reflect", *MODEL)
     assert text.startswith("reflect\n    chat queue: ")
     assert f"    + profile  {PROFILE}  (rec_" in text
     assert "\nmodel     openai-chat:served, 1 call, 100 tokens of prompts, 20 of answers\n" in text
     assert text.endswith("See the changes with their reasons: holdfast changes\n")
     assert texts(cli, "profile") == [PROFILE]
-    again = cli.json("reflect", *MODEL)
+    again = cli.json("learn", "reflect", *MODEL)
     assert (again["records"], again["calls"]) == ([], 0)
-    assert "--llm" in usage(cli.complaint("reflect", code=2))
+    assert "--llm" in usage(cli.complaint("learn", "reflect", code=2))
 
 
 def test_a_reflection_that_fails(cli: Cli, server: Server) -> None:
     server.reply = lambda _: (500, refusal("server_error"))
-    text = cli.text("reflect", *MODEL, code=1)
-    assert re.match(r"reflect  to be tried again from .* on\n    The model openai-chat:served failed", text)
-    assert "jobs      1 to be tried again\n" in text
+    text = cli.text("learn", "reflect", *MODEL, code=1)
+    assert re.match(r"reflect  retried from .* on\n    The model openai-chat:served failed", text)
+    assert "jobs      1 to be retried\n" in text
 
 
 def test_consolidate(cli: Cli, server: Server) -> None:
@@ -678,100 +695,100 @@ def test_consolidate(cli: Cli, server: Server) -> None:
     joined = "Ada lives in Lisbon with a dog named Rex."
     change = {"facts": [1, 2], "text": joined, "why": "both are about Ada"}
     server.reply = lambda _: (200, completion(json.dumps({"changes": [change]})))
-    text = cli.text("consolidate", *MODEL)
+    text = cli.text("learn", "consolidate", *MODEL)
     assert text.startswith(f"consolidate\n    + fact (user)  {joined}  (rec_")
     assert f"    − fact (user)  {facts[1]}  (rec_" in text
     assert "\nlearned   1 record\nmodel     openai-chat:served, 1 call, " in text
     assert texts(cli, "fact") == [joined]
-    assert cli.json("consolidate", *MODEL)["failed"] == []
+    assert cli.json("learn", "consolidate", *MODEL)["failed"] == []
 
 
 # relearn
 
 
 def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -> None:
-    nothing = cli.text("relearn", *MODEL)
+    nothing = cli.text("learn", "relearn", *MODEL)
     assert nothing == (
         "Nothing was learned from sessions yet.\n"
-        "→ Learn from one: holdfast extract --chat CHAT --llm openai-chat:served\n"
+        "→ Learn from one: holdfast learn extract --chat CHAT --llm openai-chat:served\n"
     )
-    cli.text("extract", "--chat", "queue")
+    cli.text("learn", "extract", "--chat", "queue")
     before = texts(cli, "insight")
     assert before
-    text = cli.text("relearn", "--dry-run", "--prompt", "v1", *MODEL)
+    text = cli.text("learn", "relearn", "--dry-run", "--prompt", "v1", *MODEL)
     assert re.match(r"We decided .*  \(queue\)\n    − insight  We decided", text)
     assert f"\n    + finding  {OBSERVED}\n" in text
     assert f"\nWould add 1, remove {len(before)}, kept 0: 1 session, with observe v1.\n" in text
     assert texts(cli, "insight") == before
     line = text.splitlines()[-1].removeprefix("→ Apply it: holdfast ")
-    assert line == "relearn --prompt v1 --llm openai-chat:served"
+    assert line == "learn relearn --prompt v1 --llm openai-chat:served"
     applied = cli.text(*shlex.split(line))
     assert f"\nAdded 1, removed {len(before)}, kept 0: 1 session, with observe v1.\n" in applied
     assert applied.endswith("a session each time: holdfast undo\n")
     assert (texts(cli, "insight"), texts(cli, "finding")) == ([], [OBSERVED])
-    same = cli.json("relearn", "--prompt", "v1", *MODEL)
+    same = cli.json("learn", "relearn", "--prompt", "v1", *MODEL)
     assert (same["kept"], same["added"], same["removed"], same["applied"]) == (1, [], [], True)
     cli.text("undo")
     assert texts(cli, "insight") == before
 
 
 def test_relearn_names_what_failed(cli: Cli, server: Server) -> None:
-    cli.text("extract", "--chat", "queue")
+    cli.text("learn", "extract", "--chat", "queue")
     server.reply = lambda _: (200, completion("no JSON at all"))
-    text = cli.text("relearn", *MODEL, code=1)
+    text = cli.text("learn", "relearn", *MODEL, code=1)
     assert re.match(r"We decided .*  \(queue\)\n    The model answered twice what cannot be used", text)
-    assert set(cli.json("relearn", "--dry-run", *MODEL, code=1)["failed"]) == {"queue"}
+    assert set(cli.json("learn", "relearn", "--dry-run", *MODEL, code=1)["failed"]) == {"queue"}
 
 
 def test_relearn_knows_its_kinds_and_prompts(cli: Cli, server: Server) -> None:
-    assert "Use one of observations" in cli.complaint("relearn", "--kind", "dreams", *MODEL)
-    assert "has no version 'v99'" in cli.complaint("relearn", "--prompt", "v99", *MODEL)
+    assert "Use one of observations" in cli.complaint("learn", "relearn", "--kind", "dreams", *MODEL)
+    assert "has no version 'v99'" in cli.complaint("learn", "relearn", "--prompt", "v99", *MODEL)
 
 
 # spend
 
 
 def test_spend(cli: Cli, server: Server) -> None:
-    assert cli.text("spend") == "No model was asked.\n"
-    cli.text("extract", "--chat", "queue", *MODEL)
+    assert cli.text("usage") == "No calls of models.\n"
+    cli.text("learn", "extract", "--chat", "queue", *MODEL)
     server.reply = lambda _: (200, completion("no JSON at all", tokens=None))
-    cli.run("extract", "--chat", "queue", "--messages", "1", *MODEL, code=1)
-    text = cli.text("spend")
+    cli.run("learn", "extract", "--chat", "queue", "--messages", "1", *MODEL, code=1)
+    text = cli.text("usage")
     head, first = text.splitlines()[:2]
     assert head.split() == ["purpose", "model", "outcome", "calls", "prompts", "answers", "seconds"]
     assert re.match(r"observe  openai-chat:served  answered +3 +[\d,]+ +2\d +\d+\.\d$", first)
     assert re.search(r"\nTotal: 3 calls, [\d,]+ tokens of prompts, 2\d of answers, \d+\.\d s\.\n", text)
     assert text.endswith("The provider counted the tokens of 1 of them; the others are estimated.\n")
-    answer = cli.json("spend", "--since", "24h")
+    answer = cli.json("usage", "--since", "24h")
     assert (answer["calls"], answer["counted"], len(answer["lines"])) == (3, 1, 1)
     assert answer["since"]
     with sqlite3.connect(cli.db) as connection:
         connection.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
     connection.close()
-    assert cli.text("spend").endswith(
-        "\nasked: under way, or killed; their answers count with what they may take.\n"
+    assert cli.text("usage").endswith(
+        "\nasked: running, or killed; counted with the most that their answers may take.\n"
     )
-    assert cli.text("spend", "--user", "bob") == "No model was asked for user 'bob'.\n"
+    assert cli.text("usage", "--user", "bob") == "No calls of models for user 'bob'.\n"
 
 
 @pytest.mark.parametrize("since", ["5m", "24h", "7d", "2026-01-31", "2026-01-31T12:00+02:00"])
 def test_spend_since(cli: Cli, since: str) -> None:
     assert re.fullmatch(
-        r"No model was asked since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n", cli.text("spend", "--since", since)
+        r"No calls of models since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n", cli.text("usage", "--since", since)
     )
 
 
 @pytest.mark.parametrize("since", ["soon", "7w", "-1d", "99999d", ""])
 def test_what_is_no_time(cli: Cli, since: str) -> None:
-    assert "is no time: write 2026-01-31," in usage(cli.complaint("spend", f"--since={since}", code=2))
+    assert "is not a time: write 2026-01-31," in usage(cli.complaint("usage", f"--since={since}", code=2))
 
 
 # All of them
 
 
 COMMANDS: list[tuple[str, ...]] = [
-    ("work",), ("work", "--watch"), ("jobs",), ("jobs", "--retry", "x"), ("end", "c"), ("extract", "--chat", "c"), ("episodes",),
-    ("reflect", *MODEL), ("consolidate", *MODEL), ("relearn", *MODEL), ("spend",),
+    ("work",), ("work", "--watch"), ("jobs",), ("jobs", "--retry", "x"), ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
+    ("learn", "reflect", *MODEL), ("learn", "consolidate", *MODEL), ("learn", "relearn", *MODEL), ("usage",),
 ]  # fmt: skip
 
 
@@ -784,16 +801,24 @@ def test_who_stores_nothing_of_their_own_makes_no_database(tmp_path: Path, monke
 
 @pytest.mark.parametrize("command", sorted({words[0] for words in COMMANDS}))
 def test_every_help_has_an_example(cli: Cli, command: str) -> None:
-    assert f"For example: holdfast {command}" in " ".join(usage(cli.text(command, "--help")).split())
+    assert f"or example: holdfast {command}" in " ".join(usage(cli.text(command, "--help")).split())
 
 
 def test_hostile_titles_and_errors_reach_no_terminal(cli: Cli) -> None:
-    cli.text("end", "queue")
+    cli.text("chats", "end", "queue")
     with sqlite3.connect(cli.db) as connection:
         connection.execute("UPDATE sessions SET title = ?", (HOSTILE,))
         connection.execute("UPDATE jobs SET error = ?", (HOSTILE,))
     connection.close()
-    for words in (("jobs",), ("end", "queue"), ("work",), ("episodes",)):
+    for words in (
+        ("jobs",),
+        ("chats", "end", "queue"),
+        ("work",),
+        (
+            "learn",
+            "episodes",
+        ),
+    ):
         result = cli.run(*words)
         assert not FORBIDDEN & set(result.output)
     assert not re.search(r"^→ Run: curl", cli.text("jobs"), re.MULTILINE)
@@ -804,5 +829,5 @@ def test_on_postgres(cli: Cli, postgres_url: str) -> None:
         tell(memory)
     cli.monkeypatch.setenv("HOLDFAST_DB", postgres_url)
     assert len(cli.json("work")["done"]) == 2
-    assert [one["chat"] for one in cli.json("episodes", "delivery queue")["episodes"]] == ["queue"]
-    assert cli.json("spend")["calls"] == 0
+    assert [one["chat"] for one in cli.json("learn", "episodes", "delivery queue")["episodes"]] == ["queue"]
+    assert cli.json("usage")["calls"] == 0

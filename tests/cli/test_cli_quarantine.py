@@ -107,12 +107,12 @@ def test_who_wrote_it_is_told_also_after_an_undo(cli: Cli, held: str) -> None:
 
 
 def test_release_of_what_was_to_replace_another_text(cli: Cli) -> None:
-    cli.run("profile", "Ada, a runner.")
-    waiting = cli.json("profile", ORDER, "--by", "agent")["record"]["id"]
+    cli.run("remember", "Ada, a runner.", "--kind", "profile")
+    waiting = cli.json("remember", ORDER, "--kind", "profile", "--by", "agent")["record"]["id"]
     assert "It would take the place of rec_" in cli.text("quarantine")
-    assert cli.run("profile").stdout == "Ada, a runner.\n"
+    assert cli.text("records", "profile", "--text-only") == "Ada, a runner.\n"
     assert "Released: profile rec_00000001" in cli.text("quarantine", "--release", waiting)
-    assert cli.run("profile").stdout == f"{ORDER}\n"
+    assert cli.text("records", "profile", "--text-only") == f"{ORDER}\n"
 
 
 def test_discard(cli: Cli, held: str) -> None:
@@ -134,7 +134,7 @@ def test_erase_a_chat(cli: Cli, chat: str) -> None:
     assert (facts["what"], facts["by"]) == ("chat", "user")
     assert facts["receipt"].startswith("era_")
     assert len(facts["key"]) == len(facts["digest"]) == 64
-    assert "The key is shown this once" in text
+    assert "The key is shown only once" in text
     assert gone(cli, "Porto")
     with Memory(cli.db) as memory:
         (stored,) = memory.erasures()

@@ -101,7 +101,7 @@ def test_standard_input_is_a_text(cli: Cli) -> None:
     assert "not said" not in cli.text("records")
     assert cli.json("records")["records"][0]["text"] == "from a pipe"
     complaint = send(b"caf\xe9", "remember", "-")
-    assert "Error: Standard input is no text." in complaint
+    assert "Error: Standard input is not text." in complaint
     assert "Error: The text is blank." in send("", "remember", "-")
 
 
@@ -118,8 +118,7 @@ def test_standard_input_is_a_text(cli: Cli) -> None:
         (("retract", "nothing", "like", "it"), "'nothing like it'"),
         (("records", "--at", "99"), "There is no version 99"),
         (("records", "--kind", "nonsense"), "'nonsense' is not a kind."),
-        (("constraints", "x", "--by", "agent"), "Only the user may add a constraint"),
-        (("profile", "x", "--expected-version", "7"), "version 7 was expected"),
+        (("remember", "x", "--kind", "profile", "--expected-version", "7"), "version 7 was expected"),
     ],
 )
 def test_what_cannot_be_is_an_error_of_two_lines(cli: Cli, words: tuple[str, ...], complaint: str) -> None:
@@ -140,7 +139,6 @@ def test_what_cannot_be_is_an_error_of_two_lines(cli: Cli, words: tuple[str, ...
         (("remember", "x", "--since", "soon"), "--since"),
         (("remember", "x", "--until", "9999-12-31"), "--until"),
         (("records", "--at", "soon"), "neither a version nor a date"),
-        (("constraints", "x", "--remove", "y"), "not both at once"),
         (("replace", "x"), "TEXT"),
     ],
 )
@@ -213,9 +211,9 @@ def test_a_record_that_is_no_more_has_its_history(cli: Cli) -> None:
 
 
 def test_looking_is_no_use_of_a_note(cli: Cli) -> None:
-    one = cli.json("notes", "c", "--add", "buy shoes")["record"]["id"]
+    one = cli.json("remember", "buy shoes", "--kind", "note", "--chat", "c")["record"]["id"]
     cli.run("records", one)
-    cli.run("notes", "c")
+    cli.run("records", "--kind", "note", "--chat", "c")
     assert cli.json("records", one)["record"]["uses"] == 0
 
 
@@ -236,90 +234,104 @@ def test_replace_and_retract(cli: Cli) -> None:
 
 @pytest.mark.parametrize("kind", ["profile", "soul"])
 def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
+    show, write = ("records", kind), ("--kind", kind)
     assert cli.text("remember", "x", "--kind", "finding")
-    none = cli.run(kind)
-    assert none.stdout == ""
-    assert none.stderr.startswith(f"There is no {kind} yet.\n→ Write one: `holdfast {kind} TEXT…`")
-    assert cli.json(kind) == {"record": None}
-    assert cli.text(kind, "Ada,", "a runner.").startswith(f"Added: {kind} rec_")
-    shown = cli.run(kind)
-    assert shown.stdout == "Ada, a runner.\n"
-    assert "version 2, " in shown.stderr
-    assert "Replaced: " in send("Ada, a runner.\nIn Munich.\n", kind, "-", "--expected-version", "2")
-    assert cli.run(kind).stdout == "Ada, a runner.\nIn Munich.\n"
-    assert "Nothing to change" in send(cli.run(kind).stdout, kind, "-")
-    assert cli.json(kind)["record"]["version"] == 3
-    assert cli.json(kind, "Ada, a runner.\nIn Munich.")["written"] is False
-    assert "It has version 3 by now, not 2." in cli.complaint(kind, "x", "--expected-version", "2")
-    assert cli.json(kind, "--agent", "coach") == cli.json(kind), "as prompts show it"
-    assert "Retracted: " in cli.text(kind, "")
-    assert cli.json(kind) == {"record": None}
+    assert cli.text(*show).startswith(f"There is no record '{kind}' here.\n→ ")
+    assert cli.json(*show) == {"record": None, "versions": []}
+    assert cli.text("remember", "Ada,", "a runner.", *write).startswith(f"Added: {kind} rec_")
+    assert cli.text(*show, "--text-only") == "Ada, a runner.\n"
+    assert "Ada, a runner." in cli.text(*show)
+    assert "Replaced: " in send(
+        "Ada, a runner.\nIn Munich.\n", "remember", "-", *write, "--expected-version", "2"
+    )
+    assert cli.text(*show, "--text-only") == "Ada, a runner.\nIn Munich.\n"
+    assert "Nothing to change" in send(cli.text(*show, "--text-only"), "remember", "-", *write)
+    assert cli.json(*show)["record"]["version"] == 3
+    assert cli.json("remember", "Ada, a runner.\nIn Munich.", *write)["written"] is False
+    assert "It has version 3 by now, not 2." in cli.complaint(
+        "remember", "x", *write, "--expected-version", "2"
+    )
+    assert cli.json(*show, "--agent", "coach") == cli.json(*show), "as prompts show it"
+    assert "Retracted: " in cli.text("retract", kind)
+    assert cli.json(*show)["record"] is None
 
 
 def test_constraints_are_added_listed_and_removed(cli: Cli) -> None:
-    assert cli.text("constraints", "Never", "on", "Mondays").startswith("Added: constraint rec_")
-    cli.run("constraints", "Answer in English", "--priority", "9")
-    assert "Never on Mondays" in cli.text("constraints")
-    assert [one["priority"] for one in cli.json("constraints")["constraints"]] == [5, 9]
-    assert cli.text("constraints", "--remove", "mondays").startswith("Retracted: constraint rec_")
-    last = cli.json("constraints")["constraints"][0]["id"]
-    assert cli.json("constraints", "--remove", last)["record"]["retracted"] is True
-    assert "No constraints yet.\n→ Add one" in cli.text("constraints")
+    listed = ("records", "--kind", "constraint")
+    assert cli.text("remember", "Never", "on", "Mondays", *listed[1:]).startswith("Added: constraint rec_")
+    cli.run("remember", "Answer in English", "--priority", "9", *listed[1:])
+    assert "Never on Mondays" in cli.text(*listed)
+    assert [one["priority"] for one in cli.json(*listed)["records"]] == [5, 9]
+    assert cli.text("retract", "mondays", *listed[1:]).startswith("Retracted: constraint rec_")
+    last = cli.json(*listed)["records"][0]["id"]
+    assert cli.json("retract", last, *listed[1:])["record"]["retracted"] is True
+    assert "No records here.\n→ Try fewer filters" in cli.text(*listed)
 
 
-def test_only_a_constraint_is_removed(cli: Cli) -> None:
+def test_only_one_of_the_kind_is_retracted(cli: Cli) -> None:
     cli.run("remember", "Never on Mondays", "--kind", "finding")
-    assert "No record has" in cli.complaint("constraints", "--remove", "mondays")
+    assert "No record has" in cli.complaint("retract", "mondays", "--kind", "constraint")
 
 
 def test_notes_of_a_chat(cli: Cli) -> None:
-    assert cli.text("notes", "c", "--add", "buy shoes").startswith("Added: note (session) rec_")
-    cli.run("notes", "c", "--add", "run far", "--target", "plan", "--priority", "9", "--category", "sport")
-    cli.run("notes", "d", "--add", "elsewhere", "--tag", "x")
-    listed = cli.json("notes", "c")
-    assert listed["chat"] == "c"
-    assert [note["text"] for note in listed["notes"]] == ["run far", "buy shoes"]
-    assert [note["text"] for note in cli.json("notes", "c", "--target", "session")["notes"]] == ["buy shoes"]
-    assert [note["text"] for note in cli.json("notes", "c", "--category", "sport")["notes"]] == ["run far"]
-    assert [note["text"] for note in cli.json("notes", "d", "--tag", "x")["notes"]] == ["elsewhere"]
-    assert "run far" in cli.text("notes", "c")
-    assert "No such notes in chat 'c'.\n→ Add one: " in cli.text("notes", "c", "--tag", "x")
-    assert "There is no chat 'e' here." in cli.complaint("notes", "e")
-    assert "Added" in send("from a pipe", "notes", "e", "--add", "-")
-    assert "has no target 'moon'" in cli.complaint("notes", "c", "--add", "x", "--target", "moon")
+    def notes(chat: str, *words: str) -> list[str]:
+        return [
+            one["text"] for one in cli.json("records", "--kind", "note", "--chat", chat, *words)["records"]
+        ]
+
+    to_c = ("--kind", "note", "--chat", "c")
+    assert cli.text("remember", "buy shoes", *to_c).startswith("Added: note (session) rec_")
+    cli.run("remember", "run far", *to_c, "--target", "plan", "--priority", "9", "--category", "sport")
+    cli.run("remember", "elsewhere", "--kind", "note", "--chat", "d", "--tag", "x")
+    assert notes("c") == ["buy shoes", "run far"]
+    assert notes("c", "--target", "session") == ["buy shoes"]
+    assert notes("c", "--category", "sport") == ["run far"]
+    assert notes("d", "--tag", "x") == ["elsewhere"]
+    assert "run far" in cli.text("records", *to_c)
+    assert "There is no chat 'e' here." in cli.complaint("records", "--kind", "note", "--chat", "e")
+    assert "Added" in send("from a pipe", "remember", "-", "--kind", "note", "--chat", "e")
+    assert "has no target 'moon'" in cli.complaint("remember", "x", *to_c, "--target", "moon")
 
 
 def test_the_pad(cli: Cli) -> None:
-    assert cli.text("pad", "shoe-size", "43") == "Noted: shoe-size is 43\n"
-    assert cli.text("pad", "shoe-size", "44") == "Noted: shoe-size is 44, which was 43\n"
-    assert cli.text("pad", "shoe-size") == "44\n"
-    assert cli.json("pad", "shirt", "two", "words") == {"name": "shirt", "value": "two words", "before": None}
-    assert cli.json("pad", "shirt") == {"name": "shirt", "value": "two words"}
-    assert cli.json("pad") == {"pad": {"shirt": "two words", "shoe-size": "44"}}
-    assert cli.json("pad", "--prefix", "shoe") == {"pad": {"shoe-size": "44"}}
-    assert cli.json("pad", "--search", "WORDS") == {"pad": {"shirt": "two words"}}
-    assert "shoe-size  44" in cli.text("pad").replace("     ", " ").replace("    ", " ")
-    assert "There is no chat 'c' here." in cli.complaint("pad", "--chat", "c", "--json")
-    cli.run("pad", "shirt", "red", "--chat", "c")
-    assert cli.text("pad", "shirt", "--chat", "c") == "red\n"
-    assert cli.text("pad", "--remove", "shirt") == "Removed: shirt, which was two words\n"
-    assert cli.json("pad", "--remove", "shoe-size") == {"name": "shoe-size", "value": None, "before": "44"}
-    assert "Nothing on the pad.\n→ Put something there" in cli.text("pad")
-    assert "Nothing like that on the pad." in cli.text("pad", "--search", "x")
-    assert "Noted" in send("lines\nof text", "pad", "long", "-")
-    assert cli.text("pad", "long") == "lines\nof text\n"
+    assert cli.text("scratchpad", "shoe-size", "43") == "Noted: shoe-size is 43\n"
+    assert cli.text("scratchpad", "shoe-size", "44") == "Noted: shoe-size is 44, which was 43\n"
+    assert cli.text("scratchpad", "shoe-size") == "44\n"
+    assert cli.json("scratchpad", "shirt", "two", "words") == {
+        "name": "shirt",
+        "value": "two words",
+        "before": None,
+    }
+    assert cli.json("scratchpad", "shirt") == {"name": "shirt", "value": "two words"}
+    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}}
+    assert cli.json("scratchpad", "--prefix", "shoe") == {"pad": {"shoe-size": "44"}}
+    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}}
+    assert "shoe-size  44" in cli.text("scratchpad").replace("     ", " ").replace("    ", " ")
+    assert "There is no chat 'c' here." in cli.complaint("scratchpad", "--chat", "c", "--json")
+    cli.run("scratchpad", "shirt", "red", "--chat", "c")
+    assert cli.text("scratchpad", "shirt", "--chat", "c") == "red\n"
+    assert cli.text("scratchpad", "--remove", "shirt") == "Removed: shirt, which was two words\n"
+    assert cli.json("scratchpad", "--remove", "shoe-size") == {
+        "name": "shoe-size",
+        "value": None,
+        "before": "44",
+    }
+    assert "Nothing on the scratchpad.\n→ Put something there" in cli.text("scratchpad")
+    assert "Nothing like that on the scratchpad." in cli.text("scratchpad", "--search", "x")
+    assert "Noted" in send("lines\nof text", "scratchpad", "long", "-")
+    assert cli.text("scratchpad", "long") == "lines\nof text\n"
 
 
 def test_what_the_pad_does_not_take(cli: Cli) -> None:
-    cli.run("pad", "a", "b")
+    cli.run("scratchpad", "a", "b")
     for words in (("temp:x", "1"), ("temp:x",), ("--remove", "temp:x"), ("--prefix", "temp:")):
-        assert "kept in one process only" in cli.complaint("pad", *words)
-    complaint = cli.complaint("pad", "api key", KEY)
+        assert "live in one process only" in cli.complaint("scratchpad", *words)
+    complaint = cli.complaint("scratchpad", "api key", KEY)
     assert "looks like a credential" in complaint
     assert "temp:" not in complaint
-    assert "There is nothing under 'x' on the pad." in cli.complaint("pad", "x")
-    assert "There is nothing under 'x' on the pad." in cli.complaint("pad", "--remove", "x")
-    assert "one thing at a time" in usage(cli.complaint("pad", "a", "--prefix", "b", code=2))
+    assert "There is nothing under 'x' on the scratchpad." in cli.complaint("scratchpad", "x")
+    assert "There is nothing under 'x' on the scratchpad." in cli.complaint("scratchpad", "--remove", "x")
+    assert "one thing at a time" in usage(cli.complaint("scratchpad", "a", "--prefix", "b", code=2))
 
 
 def test_a_version_or_the_end_of_a_date() -> None:
@@ -330,14 +342,14 @@ def test_a_version_or_the_end_of_a_date() -> None:
 def test_no_text_of_a_record_drives_the_terminal(cli: Cli) -> None:
     hostile = "\x1b]0;owned\x07\x1b[2J\x9b31m \u202egnp.exe [bold]x[/] end"
     one = identity(cli, hostile, "--kind", "finding", "--chat", "c")
-    cli.run("profile", hostile)
-    cli.run("notes", "c", "--add", hostile)
-    cli.run("pad", "name", hostile)
+    cli.run("remember", hostile, "--kind", "profile")
+    cli.run("remember", hostile, "--kind", "note", "--chat", "c")
+    cli.run("scratchpad", "name", hostile)
     forbidden = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
     for words in (
-        ("records",), ("records", one), ("profile",), ("notes", "c"), ("pad",), ("pad", "name"), ("changes",),
-        ("diff", "0"), ("recall", "end"), ("replace", one, hostile + "!"), ("retract", one), ("undo",),
-        ("pad", "name", hostile), ("pad", "--remove", "name"),
+        ("records",), ("records", one), ("records", "profile"), ("records", "--kind", "note", "--chat", "c"), ("scratchpad",), ("scratchpad", "name"), ("changes",),
+        ("changes", "--diff", "0"), ("recall", "end"), ("replace", one, hostile + "!"), ("retract", one), ("undo",),
+        ("scratchpad", "name", hostile), ("scratchpad", "--remove", "name"),
     ):  # fmt: skip
         result = cli.run(*words)
         assert not forbidden & set(result.output), words
@@ -346,9 +358,9 @@ def test_no_text_of_a_record_drives_the_terminal(cli: Cli) -> None:
 
 def test_each_user_and_tenant_has_its_own(cli: Cli) -> None:
     cli.run("remember", "of bob", "--kind", "finding", "--user", "bob", "--tenant", "t")
-    cli.run("pad", "a", "b", "--user", "bob", "--tenant", "t")
+    cli.run("scratchpad", "a", "b", "--user", "bob", "--tenant", "t")
     assert cli.json("records")["records"] == []
-    assert cli.json("pad") == {"pad": {}}
+    assert cli.json("scratchpad") == {"pad": {}}
     assert len(cli.json("records", "--user", "bob", "--tenant", "t")["records"]) == 1
     cli.run("remember", "of coach", "--kind", "finding", "--agent", "coach")
     assert cli.json("records")["records"][0]["agent"] == "coach"
@@ -361,7 +373,7 @@ def test_postgres(cli: Cli, postgres_url: str) -> None:
     one = identity(cli, "Tea at five", "--kind", "finding")
     cli.run("replace", one, "Tea at six")
     assert [change["version"] for change in cli.json("records", one)["versions"]] == [2, 1]
-    assert cli.json("diff", "1")["changed"] == [
+    assert cli.json("changes", "--diff", "1")["changed"] == [
         {"id": one, "kind": "finding", "before": "Tea at five", "after": "Tea at six"}
     ]
     assert cli.json("erase", "--record", one, "--yes")["receipt"]["counts"] == {"records": 1, "versions": 2}

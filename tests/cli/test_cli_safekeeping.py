@@ -50,14 +50,14 @@ def test_salvage(cli: Cli, tmp_path: Path) -> None:
 
 def test_everything_goes_out_and_comes_back(cli: Cli, tmp_path: Path) -> None:
     cli.run("remember", "Lives in Kiel")
-    cli.run("pad", "week", "1")
+    cli.run("scratchpad", "week", "1")
     file = tmp_path / "all.jsonl"
     assert "1 record," in cli.run("export", "--all", "-o", file).stderr
     assert mode(file) == 0o600
     copy = ("--db", tmp_path / "copy.db")
     text = cli.text("import", file, *copy)
     assert "Brought back: 1 space, 8 sessions" in text
-    for words in (("chats",), ("records",), ("changes",), ("pad",), ("recall", "knee physio")):
+    for words in (("chats",), ("records",), ("changes",), ("scratchpad",), ("recall", "knee physio")):
         assert cli.json(*words, *copy) == cli.json(*words)
     again = cli.json("import", file, *copy)
     assert (again["added"], again["present"], again["renumbered"], again["skipped"]) == (0, 120, 0, [])
@@ -72,7 +72,7 @@ def test_what_got_other_numbers_is_said(cli: Cli, tmp_path: Path) -> None:
     cli.run("export", "--all", "-o", tmp_path / "all.jsonl")
     copy = ("--db", tmp_path / "copy.db")
     cli.run("remember", "Plays the cello", *copy)
-    assert "1 version of what is known got other numbers" in cli.text("import", tmp_path / "all.jsonl", *copy)
+    assert "Renumbered 1 version" in cli.text("import", tmp_path / "all.jsonl", *copy)
 
 
 def test_an_export_of_chats_says_what_it_leaves_out(cli: Cli, tmp_path: Path) -> None:
@@ -95,33 +95,36 @@ READING = [
     ),
     *(("stats", "c"), ("verify",), ("rebuild",), ("backup", "copy.db"), ("tree", "c"), ("expand", "s")),
     *(
-        ("describe", "c"),
+        ("tree", "c"),
         ("compact", "c"),
         ("records",),
         ("replace", "r", "x"),
         ("retract", "r"),
-        ("profile",),
+        ("records", "profile"),
     ),
     *(
-        ("soul",),
-        ("constraints",),
-        ("notes", "c"),
-        ("pad",),
+        ("records", "soul"),
+        ("records", "--kind", "constraint"),
+        ("records", "--kind", "note", "--chat", "c"),
+        ("scratchpad",),
         ("jobs",),
-        ("end", "c"),
-        ("episodes",),
-        ("spend",),
+        ("chats", "end", "c"),
+        (
+            "learn",
+            "episodes",
+        ),
+        ("usage",),
     ),
     *(
         ("changes",),
-        ("diff", "1", "2"),
+        ("changes", "--diff", "1..2"),
         ("undo",),
         ("rollback", "profile", "1"),
         ("quarantine",),
         ("work",),
-        ("reflect", "--llm", "x:y"),
+        ("learn", "reflect", "--llm", "x:y"),
     ),
-    *(("consolidate", "--llm", "x:y"), ("erase", "--chat", "c", "--yes")),
+    *(("learn", "consolidate", "--llm", "x:y"), ("erase", "--chat", "c", "--yes")),
 ]
 
 

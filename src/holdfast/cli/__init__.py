@@ -22,65 +22,82 @@ from holdfast.cli import (
     learn,
     maintenance,
     mcp,
-    notes,
     quarantine,
     records,
+    scratchpad,
     transfer,
     work,
 )
 from holdfast.cli.options import Options, command, is_given, options_of
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-_commands: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "import": transfer.import_,
-    "export": transfer.export,
-    "chats": chats.chats,
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+_PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "Find": {
+        "recall": find.recall,
+        "search": find.search,
+        "show": chats.show,
+        "window": chats.window,
+        "review": chats.review,
+    },
+    "Keep": {
+        "import": transfer.import_,
+        "export": transfer.export,
+        "remember": records.remember,
+        "records": records.records,
+        "replace": records.replace,
+        "retract": records.retract,
+        "compact": compaction.compact,
+        "tree": compaction.tree,
+        "expand": compaction.expand,
+        "scratchpad": scratchpad.scratchpad,
+    },
+    "Learn": {"work": work.work, "jobs": jobs.jobs, "usage": jobs.usage},
+    "Serve": {"mcp": mcp.mcp},
+    "Tend": {
+        "changes": history.changes,
+        "undo": history.undo,
+        "rollback": history.rollback,
+        "quarantine": quarantine.quarantine,
+        "erase": quarantine.erase,
+        "stats": maintenance.stats,
+        "verify": maintenance.verify,
+        "rebuild": maintenance.rebuild,
+        "backup": maintenance.backup,
+        "salvage": maintenance.salvage,
+        "demo": demo.demo,
+    },
+}
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
+_CHATS: dict[str, Callable[..., None]] = {
+    "rename": chats.rename,
+    "archive": chats.archive,
+    "end": chats.end,
     "users": chats.users,
-    "show": chats.show,
-    "recall": find.recall,
-    "window": chats.window,
-    "compact": compaction.compact,
-    "tree": compaction.tree,
-    "expand": compaction.expand,
-    "describe": compaction.describe,
-    "remember": records.remember,
-    "records": records.records,
-    "replace": records.replace,
-    "retract": records.retract,
-    "profile": records.profile,
-    "soul": records.soul,
-    "constraints": records.constraints,
-    "notes": notes.notes,
-    "pad": notes.pad,
-    "work": work.work,
-    "jobs": jobs.jobs,
-    "end": jobs.end,
+}
+_LEARN: dict[str, Callable[..., None]] = {
     "extract": learn.extract,
     "episodes": learn.episodes,
     "reflect": learn.reflect,
     "consolidate": learn.consolidate,
     "relearn": learn.relearn,
-    "spend": jobs.spend,
-    "changes": history.changes,
-    "diff": history.diff,
-    "undo": history.undo,
-    "rollback": history.rollback,
-    "mcp": mcp.mcp,
-    "quarantine": quarantine.quarantine,
-    "erase": quarantine.erase,
-    "stats": maintenance.stats,
-    "verify": maintenance.verify,
-    "rebuild": maintenance.rebuild,
-    "backup": maintenance.backup,
-    "salvage": maintenance.salvage,
 }
-for _name, _function in _commands.items():
-    app.command(_name)(command(_function))
+_chats = typer.Typer(context_settings=_SETTINGS)
+_chats.callback(invoke_without_command=True)(command(chats.chats))
+_learn = typer.Typer(
+    no_args_is_help=True,
+    context_settings=_SETTINGS,
+    help="Learn now, and show what was learned.\n\nFor example: holdfast learn episodes database",
+)
+for _group, _members in ((_chats, _CHATS), (_learn, _LEARN)):
+    for _name, _function in _members.items():
+        _group.command(_name)(command(_function))
+for _panel, _commands in _PANELS.items():
+    if _panel == "Find":
+        app.add_typer(_chats, name="chats", rich_help_panel=_panel)
+    for _name, _function in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(command(_function))
+    if _panel == "Learn":
+        app.add_typer(_learn, name="learn", rich_help_panel=_panel)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so

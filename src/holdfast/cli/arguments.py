@@ -1,7 +1,7 @@
-"""What several commands are given: a text or standard input, who writes, a kind, a version or a date."""
+"""Arguments that several commands take: texts, writers, kinds, versions, dates, messages."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -23,23 +23,28 @@ KIND_NAMES = ", ".join(kind.name for kind in KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A version of what is known, or a time."""
+    """A version, or a time."""
 
     at: int | datetime
 
     def view(self, memory: Memory) -> View:
-        """Look at what was known then."""
+        """Return the records as of then."""
         return memory.at(self.at)
 
 
-def _writer(text: str) -> str:
-    if text not in WRITERS:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(WRITERS)}.")
-    return text
+def one_of(choices: Collection[str]) -> Callable[[str], str]:
+    """Return a parser that takes one of `choices`, and raises typer.BadParameter for anything else."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
+        return text
+
+    return parse
 
 
 def moment(text: str) -> datetime:
-    """Read from when on.
+    """Return the time that a text names.
 
     Raises:
         typer.BadParameter: it is no time.
@@ -49,7 +54,7 @@ def moment(text: str) -> datetime:
 
 
 def end(text: str) -> datetime:
-    """Read until when; a day is meant with its end.
+    """Return the time that a text names; of a day, its end.
 
     Raises:
         typer.BadParameter: it is no time.
@@ -63,12 +68,12 @@ def _read(reader: Callable[[str], datetime], text: str) -> datetime:
         return reader(text)
     except ValueError as error:
         raise typer.BadParameter(
-            f"{text!r} is no time: write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
+            f"{text!r} is not a time: write 2026-01-31, 2026-01-31T09:00, today, yesterday, 7d or 24h."
         ) from error
 
 
 def read_point(text: str) -> Point:
-    """Read a version, or a date, which stands for its end.
+    """Return the version or time that a text names; of a date, its end.
 
     Raises:
         typer.BadParameter: it is neither.
@@ -81,7 +86,7 @@ def read_point(text: str) -> Point:
 
 
 def read_message(text: str) -> Reference:
-    """Read which message is meant: 7, or chat#7; 0 stands before them all.
+    """Return the message that `7` or `chat#7` names; 0 is before the first.
 
     Raises:
         typer.BadParameter: it is neither.
@@ -89,12 +94,12 @@ def read_message(text: str) -> Reference:
     """
     found = Reference("", 0, 0) if text == "0" else read_reference(text)
     if found is None or found.first != found.last:
-        raise typer.BadParameter(f"{text!r} is neither a number of a message nor one such as monday#7.")
+        raise typer.BadParameter(f"{text!r} is not a message such as 7 or monday#7.")
     return found
 
 
 def message_of(chat: str, message: Reference | None) -> int | None:
-    """Give the number of a message of a chat.
+    """Return the number of a message of a chat.
 
     Raises:
         InvalidInput: it is of another chat.
@@ -107,21 +112,19 @@ def message_of(chat: str, message: Reference | None) -> int | None:
 
 
 def read_messages(text: str) -> Reference:
-    """Read which messages are meant: 3, 3-7, or chat#3-7.
+    """Return the messages that `3`, `3-7` or `chat#3-7` names.
 
     Raises:
         typer.BadParameter: it is none of these.
 
     """
     if (found := read_reference(text)) is None:
-        raise typer.BadParameter(
-            f"{text!r} is neither a number of a message nor a range such as 3-7 or monday#3-7."
-        )
+        raise typer.BadParameter(f"{text!r} is not a message or range such as 3, 3-7 or monday#3-7.")
     return found
 
 
 def chat_of(messages: Reference, chat: str | None) -> str:
-    """Name the chat of some messages, which may be named beside them.
+    """Return the chat of some messages, which may be named beside them.
 
     Raises:
         InvalidInput: no chat is named, or two are.
@@ -139,7 +142,7 @@ def chat_of(messages: Reference, chat: str | None) -> str:
 By = Annotated[
     Who,
     typer.Option(
-        parser=_writer,
+        parser=one_of(WRITERS),
         metavar="WRITER",
         help=f"Who writes; at a command line that is the user. One of {', '.join(WRITERS)}.",
     ),
@@ -162,10 +165,10 @@ ExpectedVersion = Annotated[
 
 
 def text_of(words: Sequence[str]) -> str:
-    """Join the words of a text; a lone `-` stands for what standard input has.
+    """Return the words as one text; for a lone `-`, standard input.
 
     Raises:
-        InvalidInput: standard input is no text.
+        InvalidInput: standard input is not text.
 
     """
     if list(words) != ["-"]:
@@ -173,4 +176,4 @@ def text_of(words: Sequence[str]) -> str:
     try:
         return sys.stdin.read() if sys.stdin else ""
     except UnicodeDecodeError as error:
-        raise InvalidInput("Standard input is no text.", f"Send it as {sys.stdin.encoding}.") from error
+        raise InvalidInput("Standard input is not text.", f"Send it as {sys.stdin.encoding}.") from error

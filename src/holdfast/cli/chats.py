@@ -1,16 +1,18 @@
-"""The commands that read: chats, show, window."""
+"""The commands for chats: chats and what is done to one, show, window, review."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from shlex import quote
 from typing import Annotated, cast
 
 import typer
 
-from holdfast.cli.arguments import message_of, read_message
+from holdfast.cli.arguments import message_of, moment, read_message
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.messages import show_messages
-from holdfast.cli.render.screen import Screen, answer, count, plain, when
+from holdfast.cli.render.outcomes import quiet
+from holdfast.cli.render.screen import Screen, answer, count, plain, say_more, when
 from holdfast.cli.render.summaries import show_summaries
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
@@ -24,15 +26,18 @@ ChatId = Annotated[str, typer.Argument(metavar="CHAT", help="The id of a chat; `
 def chats(
     options: Options,
     *,
-    archived: Annotated[bool, typer.Option("--archived", help="Only chats that were put away.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Those that were put away as well.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Only archived chats.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include archived chats.")] = False,
     channel: Annotated[
         str | None, typer.Option(help="Only chats of this channel; '' for those that have none.")
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
 ) -> None:
-    """List the chats, the most recent first."""
+    """List chats, most recent first; or rename, archive or end one.
+
+    For example: holdfast chats --limit 5, or holdfast chats rename porto-trip A week in Porto
+    """
     with options.open() as memory:
         listed = memory.chats(
             archived=None if every else archived, channel=channel, limit=limit + 1, offset=offset
@@ -48,7 +53,7 @@ def chats(
         screen.say(f"No {'archived ' if archived and not every else ''}chats{where}{options.whose()} here.")
         others = options.others()
         screen.say(
-            f"→ {others or 'Bring some in with `holdfast import PATH…`; `holdfast chats --all` lists archived ones too.'}"
+            f"→ {others or 'Import some: `holdfast import PATH…`. Archived ones: `holdfast chats --all`.'}"
         )
         return
     has_agents = any(info.agent for info in shown)
@@ -56,12 +61,14 @@ def chats(
     rows = [_chat_row(info, agent=has_agents, channel=has_channels) for info in shown]
     more_columns = [*(["agent"] if has_agents else []), *(["channel"] if has_channels else [])]
     screen.table(["chat", "title", "messages", "tokens", "last message", *more_columns], rows)
-    if more:
-        screen.say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+    say_more(screen, more=more, offset=offset + limit)
 
 
 def users(options: Options) -> None:
-    """List the users of whom something is stored; what all of them share is not among them."""
+    """List the users of whom something is stored, without what all users share.
+
+    For example: holdfast chats users --db team.db
+    """
     with options.open() as memory:
         found = [user for user in memory.users() if user]
     if options.json:
@@ -74,38 +81,123 @@ def users(options: Options) -> None:
         screen.say("No users here: all that is stored is what all users share.")
 
 
+def rename(
+    options: Options,
+    *,
+    chat: ChatId,
+    title: Annotated[list[str], typer.Argument(metavar="TITLE", help="The new title; no quotes needed.")],
+) -> None:
+    """Set the title of a chat.
+
+    For example: holdfast chats rename porto-trip A week in Porto
+    """
+    with options.open() as memory:
+        before = the_chat(options, memory, chat).title
+        memory.chat(chat).rename(" ".join(title))
+        now = the_chat(options, memory, chat).title
+    if options.json:
+        answer({"chat": chat, "title": now, "before": before})
+    else:
+        Screen().say(("Renamed: ", "bold"), f"{chat} is {now!r}, formerly {before!r}.")
+
+
+def archive(
+    options: Options,
+    *,
+    chat: ChatId,
+    undo: Annotated[bool, typer.Option("--undo", help="Bring an archived chat back.")] = False,
+) -> None:
+    """Archive a chat: lists omit it; it stays readable and is still found.
+
+    For example: holdfast chats archive porto-trip
+    """
+    with options.open() as memory:
+        the_chat(options, memory, chat)
+        memory.chat(chat).archive(archived=not undo)
+    if options.json:
+        answer({"chat": chat, "archived": not undo})
+    else:
+        Screen().say(("Brought back: " if undo else "Archived: ", "bold"), chat)
+
+
+def end(options: Options, *, chat: ChatId) -> None:
+    """Mark a chat as ended, so that the next worker learns from it. It may go on all the same.
+
+    For example: holdfast chats end porto-trip
+    """
+    with quiet(), options.open() as memory:
+        title = the_chat(options, memory, chat).title
+        queued = memory.chat(chat).end()
+    if options.json:
+        answer({"chat": chat, "title": title, "jobs": plain(queued)})
+        return
+    screen = Screen()
+    screen.say((title or chat, "bold"), f"  ({chat})")
+    screen.say(f"Queued {count(len(queued), 'job')}: {', '.join(job.id for job in queued)}.")
+    screen.say(f"→ Run them: {options.line('work')}, with a model by --llm NAME.")
+
+
+def review(
+    options: Reading,
+    *,
+    chat: ChatId,
+    since: Annotated[
+        datetime | None,
+        typer.Option(parser=moment, metavar="7d|24h|DATE", help="Only messages from this time on."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="The newest so many messages.")] = 200,
+    budget: Annotated[int | None, typer.Option(min=0, help="Tokens at most; all without it.")] = None,
+) -> None:
+    """Write a chat as text for a reviewer: its messages, after the summaries of earlier ones.
+
+    For example: holdfast review porto-trip --since 7d
+    """
+    with options.open() as memory:
+        info = the_chat(options, memory, chat)
+        text = memory.chat(chat).review(since, limit=limit, budget=budget)
+    if options.json:
+        answer({"chat": chat, "title": info.title, "text": text})
+    else:
+        Screen().say(text or "No messages in that time.")
+
+
 def _chat_row(info: ChatInfo, *, agent: bool, channel: bool) -> list[str]:
     title = f"{info.title} (archived)" if info.archived else info.title
     row = [info.id, title, f"{info.messages:,}", f"{info.tokens:,}", when(info.newest)]
     return [*row, *([info.agent] if agent else []), *([info.channel] if channel else [])]
 
 
+_Chat = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHAT|CHAT#N-N",
+        help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
+    ),
+]
+_Limit = Annotated[
+    int, typer.Option(min=0, help="Of a chat, at most so many, the newest unless --after is given.")
+]
+_Before = Annotated[
+    Reference | None,
+    typer.Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one."),
+]
+_After = Annotated[
+    Reference | None,
+    typer.Option(
+        parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."
+    ),
+]
+_Full = Annotated[bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")]
+
+
 def show(
     options: Reading,
     *,
-    chat: Annotated[
-        str,
-        typer.Argument(
-            metavar="CHAT|CHAT#N-N",
-            help="The id of a chat, which `holdfast chats` lists; or a message, or several, as monday#3-7.",
-        ),
-    ],
-    limit: Annotated[
-        int, typer.Option(min=0, help="Of a chat, at most so many, the newest unless --after is given.")
-    ] = 20,
-    before: Annotated[
-        Reference | None,
-        typer.Option(parser=read_message, metavar="N|CHAT#N", help="Only messages before this one."),
-    ] = None,
-    after: Annotated[
-        Reference | None,
-        typer.Option(
-            parser=read_message, metavar="N|CHAT#N", help="Only messages after this one, the first of them."
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-    ] = False,
+    chat: _Chat,
+    limit: _Limit = 20,
+    before: _Before = None,
+    after: _After = None,
+    full: _Full = False,
 ) -> None:
     """Read a chat, oldest message first.
 
@@ -162,20 +254,27 @@ def _show(
         screen.say((f"Messages {shown} of {total:,}.{earlier}{later}", "dim"))
 
 
+_Query = Annotated[
+    str | None,
+    typer.Option(help="Show the whole prompt for this question, with what is recalled for it."),
+]
+_WindowFull = Annotated[
+    bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+]
+
+
 def window(
     options: Reading,
     *,
     chat: ChatId,
     budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
-    query: Annotated[
-        str | None,
-        typer.Option(help="Show the whole prompt for this question, with what is recalled for it."),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-    ] = False,
+    query: _Query = None,
+    full: _WindowFull = False,
 ) -> None:
-    """Show what a model would see of a chat within a budget."""
+    """Show what a model would see of a chat within a budget.
+
+    For example: holdfast window porto-trip --query "when does the train leave?"
+    """
     with options.open() as memory:
         memory._open.worker = ""  # noqa: SLF001 - nobody answers this prompt
         info = the_chat(options, memory, chat)
@@ -192,15 +291,19 @@ def window(
         )
         answer({"chat": chat, **what})
         return
+    _show_window(info, selected, prompt, full=full)
+
+
+def _show_window(info: ChatInfo, selected: Window, prompt: Prompt | None, *, full: bool) -> None:
     screen = Screen()
     head(screen, info)
     if prompt and prompt.system:
         screen.say(("System text", "bold"))
         screen.say(prompt.system, indent=4)
         screen.say("")
-    show_omitted(screen, chat, selected)
+    show_omitted(screen, info.id, selected)
     show_summaries(screen, selected.summaries, full=full)
-    show_messages(screen, chat, selected.messages, full=full)
+    show_messages(screen, info.id, selected.messages, full=full)
     if prompt and prompt.hits:
         screen.say(("Recalled, a message before the newest one of the user", "bold"))
         screen.say(recalled_block(prompt), indent=4)
@@ -223,7 +326,7 @@ def _masked_prompt(prompt: Prompt, selected: Window) -> Prompt:
 
 
 def recalled_block(prompt: Prompt) -> str:
-    """Give the message of a prompt that holds what was recalled; "" if there is none."""
+    """Return the recall block of a prompt, "" if there is none."""
     texts = [str(message["content"]) for message in prompt.messages]
     return next((text for text in reversed(texts) if prompt.hits and text.startswith("<recalled>")), "")
 
@@ -250,7 +353,8 @@ def show_account(screen: Screen, selected: Window, prompt: Prompt | None) -> Non
         spent = prompt.tokens
         screen.say(
             ("Prompt: ", "bold"),
-            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, known {spent['known']:,}, "
+            f"{spent['total']:,} of {count(spent['budget'], 'token')}: system {spent['system']:,}, "
+            f"known {spent['known']:,}, "
             f"recalled {spent['recalled']:,} ({count(len(prompt.hits), 'turn')}), "
             f"window {spent['window']:,} ({shown}), free {spent['free']:,}.",
         )

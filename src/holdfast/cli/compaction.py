@@ -1,4 +1,4 @@
-"""The commands for what stands for older messages: compact, tree, expand, describe."""
+"""The commands for summaries: compact, tree, expand."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,11 +7,14 @@ from typing import Annotated
 import typer
 
 from holdfast.chat import Chat
-from holdfast.cli.chats import ChatId, head, show_said, the_chat, titles_of
-from holdfast.cli.options import INTERRUPTED, Options, Reading, complain
+from holdfast.cli.arguments import one_of
+from holdfast.cli.chats import ChatId, find_chat, head, show_said, the_chat, titles_of
+from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.messages import show_messages
+from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, answer, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
+from holdfast.compaction.plan import share_of
 from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer
 from holdfast.safety.masking import masked_message, masked_summary
@@ -19,17 +22,27 @@ from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 
 _POLICIES: dict[str, type[Lossless | SummaryBuffer]] = {"lossless": Lossless, "summary-buffer": SummaryBuffer}
+_SUMMARY = "sum_"  # what the ids of summaries begin with
 _ANY = "any"  # a summary is found by its id alone, whichever chat is asked for it
 
 
-def _policy(text: str) -> str:
-    if text not in _POLICIES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(_POLICIES)}.")
-    return text
-
-
-_SummaryId = Annotated[
-    str, typer.Argument(metavar="ID", help="The id of a summary; `holdfast tree` shows those of a chat.")
+_Full = Annotated[
+    bool, typer.Option("--full", help="Go on until it is under its target, also if it is not crowded.")
+]
+_Llm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model that writes them, such as openai:gpt-5-mini; extractive without one.",
+    ),
+]
+_Policy = Annotated[
+    str,
+    typer.Option(
+        parser=one_of(_POLICIES),
+        metavar="|".join(_POLICIES),
+        help="A tree of summaries, or one that takes in what is older.",
+    ),
 ]
 
 
@@ -37,52 +50,27 @@ def compact(
     options: Options,
     *,
     chat: ChatId,
-    full: Annotated[
-        bool, typer.Option("--full", help="Go on until it is under its target, also if it is not crowded.")
-    ] = False,
+    full: _Full = False,
     budget: Annotated[int, typer.Option(min=0, help="Tokens of the window that it is to fit.")] = 8_000,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model that writes, such as openai:gpt-5-mini; without one, they are sentences of the messages.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str,
-        typer.Option(
-            parser=_policy,
-            metavar="|".join(_POLICIES),
-            help="A tree of summaries, or one that takes in what is older.",
-        ),
-    ] = "lossless",
+    llm: _Llm = None,
+    policy: _Policy = "lossless",
 ) -> None:
-    """Let summaries stand for the older messages of a chat, and say what that took.
+    """Summarise the older messages of a chat, and report what that took.
 
-    Every message stays, and `holdfast expand` gives it back. Does nothing while the chat is not crowded.
+    Every message stays, and `holdfast expand` leads back to it. Does nothing while the chat fits its budget.
+
     For example: holdfast compact porto-trip --full --budget 2000
     """
-    # Only what takes a while needs a progress bar.
+    # Only what takes a while needs it.
     from holdfast.cli.render.progress import Shrinking
-
-    # As below.
-    from holdfast.compaction.plan import share_of
 
     how = _POLICIES[policy](budget)
     target = share_of(budget, how.compaction.target)
-    try:
-        with options.open() as memory:
-            info = the_chat(options, memory, chat)
-            opened = memory.chat(chat)
-            with Shrinking(opened.stats().context_tokens, target) as progress:
-                done = opened.compact(
-                    "full" if full else "incremental", llm=llm, progress=progress, policy=how
-                )
-    except KeyboardInterrupt as error:
-        complain(
-            "Interrupted. The summaries made until now are kept.", "The same command goes on from there."
-        )
-        raise typer.Exit(INTERRUPTED) from error
+    with interruptible("The summaries made until now are kept."), options.open() as memory:
+        info = the_chat(options, memory, chat)
+        opened = memory.chat(chat)
+        with Shrinking(opened.stats().context_tokens, target) as progress:
+            done = opened.compact("full" if full else "incremental", llm=llm, progress=progress, policy=how)
     if options.json:
         answer({"chat": chat, "title": info.title, **_described(done), "target": target})
         return
@@ -90,8 +78,8 @@ def compact(
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
-        given = {"--budget": budget, "--llm": llm, "--policy": policy if policy != "lossless" else None}
-        again = [part for name, value in given.items() if value is not None for part in (name, value)]
+        again = ["--budget", budget, *(["--llm", llm] if llm else [])]
+        again += ["--policy", policy] if policy != "lossless" else []
         what = "Compact it all the same" if done.noop else "Go on"
         screen.say(f"→ {what}: {_line(options, 'compact', chat, '--full', *again)}")
     if not done.noop:
@@ -137,33 +125,47 @@ def _show_account(screen: Screen, done: CompactionResult, budget: int, llm: str 
 
 def _asked(done: CompactionResult, llm: str | None) -> str:
     if llm is None:
-        return "none: the summaries are sentences of the messages"
+        return "none: extractive summaries"
     tokens = f"{count(done.prompt_tokens, 'token')} of prompts, {done.answer_tokens:,} of answers"
     return f"{llm}, {count(done.calls, 'call')}, {tokens}"
 
 
 def _line(options: Options, *words: object) -> str:
-    """Write a command for the same memory; of whichever agent, as any may compact a chat that another opened."""
+    """Return a command line for the same memory, without the agent: any may compact a chat."""
     return replace(options, agent="").line(*words)
 
 
-def tree(options: Reading, *, chat: ChatId) -> None:
-    """Draw the summaries of a chat, each with those that it was made of, and the messages that none stands for."""
+def tree(
+    options: Reading,
+    *,
+    identity: Annotated[
+        str,
+        typer.Argument(metavar="CHAT|ID", help="The id of a chat, or of a summary to show with its place."),
+    ],
+) -> None:
+    """Draw the summaries of a chat as a tree, or show one summary: its text, sources, and place in the tree.
+
+    For example: holdfast tree porto-trip
+    """
     with options.open() as memory:
-        info = the_chat(options, memory, chat)
-        opened = memory.chat(chat)
+        if identity.startswith(_SUMMARY) and find_chat(memory, identity) is None:
+            found = memory.chat(_ANY).describe(identity)
+            _show_one(options, found, _title(memory, found.summary))
+            return
+        info = the_chat(options, memory, identity)
+        opened = memory.chat(identity)
         summaries, counted = opened.tree(), opened.stats()
         rest = _rest(opened, summaries, counted)
     summaries = list(map(masked_summary, summaries)) if options.masked else summaries
     if options.json:
         left = plain(rest._asdict()) if rest else None
-        answer({"chat": chat, "title": info.title, "summaries": plain(summaries), "unsummarised": left})
+        answer({"chat": info.id, "title": info.title, "summaries": plain(summaries), "unsummarised": left})
         return
     screen = Screen()
     head(screen, info)
     if not summaries:
-        screen.say("No summaries: all messages of this chat stand for themselves.")
-        screen.say(f"→ Make some, once it is crowded: {_line(options, 'compact', chat)}")
+        screen.say("No summaries: this chat is not compacted.")
+        screen.say(f"→ Compact it, once it is long enough: {_line(options, 'compact', info.id)}")
         return
     show_tree(screen, summaries, rest)
     screen.say("")
@@ -172,7 +174,7 @@ def tree(options: Reading, *, chat: ChatId) -> None:
         (count(len(summaries), "summary", "summaries"), "bold"),
         f" for {behind}; {counted.context_tokens:,} instead of {count(counted.stored_tokens, 'token')}.",
     )
-    screen.say((f"What is behind one: {_line(options, 'expand', 'ID')}", "dim"))
+    screen.say((f"Read what is behind one: {_line(options, 'expand', 'ID')}", "dim"))
 
 
 def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest | None:
@@ -188,27 +190,34 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
     return Rest(messages, first[0].seq, last[0].seq, tokens, min(times), max(times))
 
 
+_Identity = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID|CHAT#N-N",
+        help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
+    ),
+]
+_Cursor = Annotated[
+    str | None, typer.Option(metavar="CURSOR", help="Where to go on, from the answer before.")
+]
+_ExpandFull = Annotated[
+    bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
+]
+
+
 def expand(
     options: Reading,
     *,
-    identity: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID|CHAT#N-N",
-            help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
-        ),
-    ],
+    identity: _Identity,
     tokens: Annotated[int, typer.Option(min=0, help="Tokens at most, but always one at least.")] = 4_000,
-    cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Where to go on, from the answer before.")
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten tool results and other long texts.")
-    ] = False,
+    cursor: _Cursor = None,
+    full: _ExpandFull = False,
 ) -> None:
-    """Read what is behind a summary: the original messages, or the summaries that it was made of.
+    """Read what is behind a summary: its messages, or the summaries that it condenses.
 
-    What does not fit comes with the command that goes on.
+    What does not fit is reached by the command at the end of the answer.
+
+    For example: holdfast expand sum_314fbda14975a5af, or holdfast expand porto-trip#3-7
     """
     with options.open() as memory:
         said = read_reference(identity)
@@ -247,7 +256,7 @@ def _masked_expansion(found: Expansion) -> Expansion:
 
 
 def _reached(found: Expansion) -> str:
-    """Say how far an expansion came."""
+    """Return how far an expansion has read."""
     one = found.summary
     last = found.children[-1].last if found.children else found.messages[-1].seq
     return f"{write_reference(one.chat, last)} of {write_reference(one.chat, one.first, one.last)}"
@@ -261,11 +270,7 @@ def _show_place(screen: Screen, summary: Summary, title: str) -> None:
     screen.say((title or summary.chat, "bold"), f"  ({summary.chat})")
 
 
-def describe(options: Reading, *, identity: _SummaryId) -> None:
-    """Show all about a summary: its text, what it stands for, how it came about, and its place in the tree."""
-    with options.open() as memory:
-        found = memory.chat(_ANY).describe(identity)
-        title = _title(memory, found.summary)
+def _show_one(options: Reading, found: Description, title: str) -> None:
     found = replace(found, summary=masked_summary(found.summary)) if options.masked else found
     if options.json:
         answer({**plain(found, found.summary.chat), "title": title})
@@ -275,7 +280,7 @@ def describe(options: Reading, *, identity: _SummaryId) -> None:
     screen.say("")
     _show_description(screen, found)
     screen.say("")
-    screen.say((f"What is behind it: {_line(options, 'expand', found.summary.id)}", "dim"))
+    screen.say((f"Read what is behind it: {_line(options, 'expand', found.summary.id)}", "dim"))
 
 
 def _show_description(screen: Screen, found: Description) -> None:

@@ -24,7 +24,7 @@ _MEMORY = ":memory:"
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question of the demo, what was found, at which rank the answer is (0: nowhere), and how long it took."""
+    """A question, its hits, the rank of the answer (0 for none), and the seconds it took."""
 
     question: Question
     hits: tuple[Hit, ...]
@@ -33,13 +33,13 @@ class _Asked:
 
     @property
     def shown(self) -> list[int]:
-        """Say which ranks are worth showing: the first, and that of the answer."""
+        """Return the ranks to show: the first, and that of the answer."""
         return sorted({1, self.rank} - {0})[: len(self.hits)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the demo has to show: the titles of its chats, how the import went, the questions, and what a model gets."""
+    """The parts of the demo: titles of chats, the import, the questions, and the prompt."""
 
     titles: dict[str, str]
     messages: int
@@ -50,11 +50,13 @@ class _Seen:
 
 
 def demo(options: Options) -> None:
-    """See in a second what Holdfast does.
+    """Show what Holdfast does, on eight sample chats.
 
-    Brings in some conversations, asks questions whose answers lie in them, and shows what a model would be given.
-    Works in memory and leaves nothing behind. With --db it keeps the sample in that database, to try the other
-    commands on; it never adds to a memory that has chats.
+    Imports them, recalls the answers to some questions, and shows the prompt that a model would receive.
+    Works in memory; with --db it keeps the sample in that database, which must be empty, to try other
+    commands on.
+
+    For example: holdfast demo, or holdfast demo --db sample.db
     """
     with replace(options, db=options.db or _MEMORY).open(create=True) as memory:
         if memory.chats(agent="", archived=None, limit=1):
@@ -118,7 +120,8 @@ def _show_import(screen: Screen, seen: _Seen, place: str) -> None:
         f", imported in {seen.seconds:.2f} s into {place}.",
     )
     screen.say(
-        "One person talked to an assistant about many things from March to June. Now some questions. A hit has a "
+        "One person talked to an assistant about many things from March to June. Now some questions. "
+        "A hit has a "
         "score from 0 to 1, and says why it was found; ✓ marks the one with the answer."
     )
 

@@ -1,4 +1,4 @@
-"""The command that finds: recall."""
+"""The commands that search: recall in all chats, search in one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,27 +7,15 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from holdfast.cli.arguments import KIND_NAMES, end, moment
-from holdfast.cli.chats import find_chat, the_chat, titles_of
+from holdfast.cli.arguments import KIND_NAMES, end, moment, one_of
+from holdfast.cli.chats import ChatId, find_chat, the_chat, titles_of
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.screen import Part, Screen, answer, plain, when
+from holdfast.compaction.explorer import SORTS, Sort
 from holdfast.memory import Memory
 from holdfast.safety.masking import Secrets
 from holdfast.text.references import write_reference
 from holdfast.types import ROLES, SOURCES, Hit, Role, Source
-
-
-def _role(text: str) -> str:
-    if text not in ROLES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(ROLES)}.")
-    return text
-
-
-def _source(text: str) -> str:
-    if text not in SOURCES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(SOURCES)}.")
-    return text
-
 
 _Query = Annotated[
     list[str], typer.Argument(metavar="QUERY", help="A question or some words; no quotes needed.")
@@ -35,7 +23,9 @@ _Query = Annotated[
 _ChatOnly = Annotated[str | None, typer.Option(metavar="CHAT", help="Only in this chat.")]
 _Roles = Annotated[
     list[str] | None,
-    typer.Option(parser=_role, metavar="ROLE", help=f"Only this role, may be repeated: {', '.join(ROLES)}."),
+    typer.Option(
+        parser=one_of(ROLES), metavar="ROLE", help=f"Only this role, may be repeated: {', '.join(ROLES)}."
+    ),
 ]
 _Since = Annotated[
     datetime | None,
@@ -52,7 +42,9 @@ _Kinds = Annotated[
 _Sources = Annotated[
     list[str] | None,
     typer.Option(
-        parser=_source, metavar="SOURCE", help=f"Only what is this, may be repeated: {', '.join(SOURCES)}."
+        parser=one_of(SOURCES),
+        metavar="SOURCE",
+        help=f"Only what is this, may be repeated: {', '.join(SOURCES)}.",
     ),
 ]
 _TagsOnly = Annotated[
@@ -86,9 +78,9 @@ def recall(
     limit: _Limit = 5,
     min_score: _MinScore = 0.0,
 ) -> None:
-    """Find the messages, summaries and records that answer a question, and why.
+    """Find the messages, summaries and records that answer a question, best first, with reasons.
 
-    Best first. For example: holdfast recall which exercise did my physio give me
+    For example: holdfast recall which exercise did my physio give me
     """
     _recall(
         options,
@@ -105,6 +97,55 @@ def recall(
         min_score=min_score,
         secrets=cast("Secrets", options.secrets),
     )
+
+
+_Regex = Annotated[bool, typer.Option("--regex", help="The query is a regular expression, in linear time.")]
+_Before = Annotated[
+    datetime | None, typer.Option(parser=moment, metavar="DATE", help="Only before this time.")
+]
+_Sort = Annotated[
+    str | None,
+    typer.Option(parser=one_of(SORTS), metavar="|".join(SORTS), help="The order; best first without it."),
+]
+
+
+def search(
+    options: Reading,
+    *,
+    chat: ChatId,
+    query: _Query,
+    regex: _Regex = False,
+    since: _Since = None,
+    before: _Before = None,
+    sort: _Sort = None,
+    limit: _Limit = 20,
+) -> None:
+    """Find messages and summaries of one chat, by words or by a regular expression.
+
+    For example: holdfast search porto-trip "train at [0-9]+" --regex
+    """
+    with options.open() as memory:
+        info = the_chat(options, memory, chat)
+        hits = memory.chat(chat).search(
+            " ".join(query),
+            limit=limit,
+            regex=regex,
+            since=since,
+            before=before,
+            sort=cast("Sort | None", sort),
+            secrets=cast("Secrets", options.secrets),
+        )
+    titles = {chat: info.title}
+    if options.json:
+        answer({"chat": chat, "query": " ".join(query), "hits": [described(hit, titles) for hit in hits]})
+        return
+    screen = Screen()
+    for place, hit in enumerate(hits, start=1):
+        show_hit(screen, f"{place}.", hit, titles)
+        screen.say("")
+    if not hits:
+        screen.say(f"Nothing found in {chat}.")
+        screen.say("→ Try other words, or search everywhere with `holdfast recall`.")
 
 
 def _recall(options: Options, question: str, limit: int, **filters: Any) -> None:
@@ -144,14 +185,12 @@ def _more(options: Options, memory: Memory, hit: Hit) -> str:
 
 
 def _say_nothing_found(screen: Screen, options: Options, *, empty: bool, filtered: bool) -> None:
-    """Say that there is no hit, and what to try: it depends on why."""
+    """Print that nothing was found, and what to try."""
     screen.say(f"Nothing found{options.whose()}.")
     if others := options.others():
         screen.say(f"→ {others}")
     elif empty:
-        screen.say(
-            "→ There are no chats to search yet: bring some in with `holdfast import PATH…`, or `holdfast remember TEXT…`."
-        )
+        screen.say("→ There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`.")
     elif filtered:
         screen.say("→ Try other words, or fewer filters.")
     else:
@@ -180,7 +219,7 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
 
 
 def _where(hit: Hit, title: str) -> list[Part]:
-    """Say where a message was said, what a summary stands for, or where a record was learned."""
+    """Return the source of a hit: a message, the range of a summary, or where a record was learned."""
     if hit.source == "summary":
         place = f"({write_reference(hit.chat, hit.seq, hit.last)}, {hit.id})"
         return [f"  of {title}  " if title else "  of ", (place, "dim")]

@@ -1,9 +1,9 @@
-"""The commands for what changed: changes, diff, undo, rollback."""
+"""The commands for changes: changes, undo, rollback."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -18,6 +18,18 @@ from holdfast.types import Change, Record
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
+class _Range(NamedTuple):
+    """Two versions or times; None stands for now."""
+
+    first: Point
+    last: Point | None
+
+
+def _read_range(text: str) -> _Range:
+    first, _, last = text.partition("..")
+    return _Range(read_point(first), read_point(last) if last else None)
+
+
 def changes(
     options: Options,
     *,
@@ -25,13 +37,24 @@ def changes(
     identity: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Only of the record with this id.")
     ] = None,
+    diff: Annotated[
+        _Range | None,
+        typer.Option(
+            parser=_read_range,
+            metavar="VERSION[..VERSION]",
+            help="Instead, how the records of two versions differ, as a unified diff; a date means its end.",
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
 ) -> None:
-    """List what changed, the newest first: version, when, by whom, what, the text before and after, and why.
+    """List changes, newest first: version, time, writer, action, the text before and after, and the reason.
 
-    For example: holdfast changes --kind constraint
+    For example: holdfast changes --kind constraint, or holdfast changes --diff 2026-03-01..2026-04-01
     """
     with options.open() as memory:
+        if diff is not None:
+            _diff(options, memory, diff)
+            return
         found = memory.changes(kind=kind, id=identity, limit=limit + 1)
     shown, more = found[:limit], len(found) > limit
     if options.json:
@@ -66,35 +89,18 @@ def _side(view: View, *, now: bool) -> _Side:
     return _Side(version, f"version {version}{', now' if now else at}", records)
 
 
-def diff(
-    options: Options,
-    *,
-    version: Annotated[
-        Point,
-        typer.Argument(
-            parser=read_point, metavar="VERSION", help="A version, or a date, which means its end."
-        ),
-    ],
-    other: Annotated[
-        Point | None,
-        typer.Argument(parser=read_point, metavar="[VERSION]", help="Another one; now, if it is left out."),
-    ] = None,
-) -> None:
-    """Show how what was known at two versions differs: the texts that were added, removed, and changed.
-
-    For example: holdfast diff 12, or holdfast diff 2026-03-01 2026-04-01
-    """
-    with options.open() as memory:
-        before = _side(version.view(memory), now=False)
-        after = _side((other or Point(memory.version())).view(memory), now=other is None)
+def _diff(options: Options, memory: Memory, between: _Range) -> None:
+    first, last = between
+    before = _side(first.view(memory), now=False)
+    after = _side((last or Point(memory.version())).view(memory), now=last is None)
     if options.json:
         _answer_difference(before, after)
         return
     screen = Screen()
     parts = _difference(before, after)
     if not parts:
-        screen.say(f"The same was known{options.whose()} at {before.name} and at {after.name}.")
-        screen.say("→ `holdfast changes` lists all versions there are.")
+        screen.say(f"No difference{options.whose()} between {before.name} and {after.name}.")
+        screen.say("→ `holdfast changes` lists all versions.")
         return
     screen.say((f"--- {before.name}", "red"))
     screen.say((f"+++ {after.name}", "green"))
@@ -137,9 +143,11 @@ def _show_difference(screen: Screen, before: Record | None, after: Record | None
 
 
 def undo(options: Options, *, by: By = "user") -> None:
-    """Take back what was changed last, whoever did it; once more, and what was changed before that.
+    """Undo the newest change, whoever made it; again, the one before.
 
     Nothing is lost: it writes new versions, and prints them.
+
+    For example: holdfast undo
     """
     with options.open() as memory:
         written = memory.undo(by=by)
@@ -159,7 +167,9 @@ def rollback(
 ) -> None:
     """Write a record, or all of a kind, again as it was at a version.
 
-    Nothing is lost: it writes new versions, and prints them. For example: holdfast rollback profile 12
+    Nothing is lost: it writes new versions, and prints them.
+
+    For example: holdfast rollback profile 12
     """
     with options.open() as memory:
         written = memory.rollback(what, version, by=by)

@@ -148,7 +148,7 @@ def _ask(path: Path) -> None:
 
 
 def _write(path: Path, before: str, after: str) -> Path | None:
-    """Put a configuration in the place of another at one stroke, and give where that one is kept, if it was there.
+    """Replace a configuration atomically, and return the path of the backup, if there was one.
 
     Raises:
         Conflict: it was changed since it was read.

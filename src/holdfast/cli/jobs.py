@@ -1,4 +1,4 @@
-"""The commands for what is left to learn and what it costs: jobs, end, spend."""
+"""The commands for jobs and their costs: jobs, usage."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,8 +7,8 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from holdfast.cli.arguments import moment
-from holdfast.cli.chats import ChatId, known_chats, the_chat
+from holdfast.cli.arguments import moment, one_of
+from holdfast.cli.chats import known_chats
 from holdfast.cli.options import Options
 from holdfast.cli.render.outcomes import Titles, is_due, needs_model, quiet, until
 from holdfast.cli.render.screen import Screen, answer, count, plain, safe, when
@@ -29,26 +29,26 @@ _ASKED = "asked"  # the outcome of a call that has none yet
 # jobs and end
 
 
-def _status(text: str) -> str:
-    if text not in _STATUSES:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(_STATUSES)}.")
-    return text
+_Status = Annotated[
+    str | None,
+    typer.Option(
+        parser=one_of(_STATUSES),
+        metavar="STATUS",
+        help=f"Only those that are so: {', '.join(_STATUSES)}.",
+    ),
+]
+_Retry = Annotated[
+    str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
+]
 
 
 def jobs(
     options: Options,
     *,
-    status: Annotated[
-        str | None,
-        typer.Option(
-            parser=_status, metavar="STATUS", help=f"Only those that are so: {', '.join(_STATUSES)}."
-        ),
-    ] = None,
-    retry: Annotated[
-        str | None, typer.Option(metavar="ID", help="Open this one again, to be done by the next worker.")
-    ] = None,
+    status: _Status = None,
+    retry: _Retry = None,
 ) -> None:
-    """List what is left to learn, what runs, and what has failed for good and why, the oldest first.
+    """List unfinished jobs, oldest first: open, running, and failed with the reason; or retry one.
 
     For example: holdfast jobs --status failed, or holdfast jobs --retry observe:porto-trip
     """
@@ -69,13 +69,13 @@ def jobs(
         if others := options.others():
             screen.say(f"→ {others}")
         elif status in (None, "open"):
-            screen.say(f"→ Leave some when a session has ended: {options.line('end', 'CHAT')}")
+            screen.say(f"→ Queue some when a chat has ended: {options.line('chats', 'end', 'CHAT')}")
         return
     _show_table(screen, found, titles)
     if due := [job for job in found if is_due(job)]:
-        screen.say(f"→ Do what is due: {_work(options, due)}")
+        screen.say(f"→ Run what is due: {_work(options, due)}")
     if any(job.status == "failed" for job in found):
-        screen.say(f"→ Try one again: {options.line('jobs', '--retry', 'ID')}")
+        screen.say(f"→ Retry one: {options.line('jobs', '--retry', 'ID')}")
 
 
 def _retried(memory: Memory, identity: str) -> Job:
@@ -91,15 +91,15 @@ def _report_retry(options: Options, job: Job) -> None:
         return
     screen = Screen()
     if job.status == "running":
-        screen.say(f"{job.id} runs at the moment: {_when(job)}.")
-        screen.say(f"→ See what becomes of it: {options.line('jobs')}")
+        screen.say(f"{job.id} is running: {_when(job)}.")
+        screen.say(f"→ Look again: {options.line('jobs')}")
         return
-    screen.say(("Open again: ", "bold"), job.id)
-    screen.say(f"→ Do it: {_work(options, [job])}")
+    screen.say(("Reopened: ", "bold"), job.id)
+    screen.say(f"→ Run it: {_work(options, [job])}")
 
 
 def _work(options: Options, due: Sequence[Job]) -> str:
-    """Write the command that does some jobs."""
+    """Return the command that runs some jobs."""
     return options.line("work", *(("--llm", "NAME") if any(map(needs_model, due)) else ()))
 
 
@@ -136,33 +136,16 @@ def _row(job: Job, titles: Titles) -> tuple[str, ...]:
 
 
 def _when(job: Job) -> str:
-    """Say until when a job is somebody's, since when it is due, or when it ended."""
+    """Return when the lease of a job expires, when it is due, or when it ended."""
     if job.status == "running" and not is_due(job):
-        return f"its worker's until {until(job.due)}"
+        return f"leased until {until(job.due)}"
     return f"due {when(job.due)}" if job.status in ("open", "running") else when(job.ended or job.at)
 
 
-def end(options: Options, *, chat: ChatId) -> None:
-    """Say that a session has ended, so that the next worker learns from it; it may go on all the same.
-
-    For example: holdfast end porto-trip
-    """
-    with quiet(), options.open() as memory:
-        title = the_chat(options, memory, chat).title
-        left = memory.chat(chat).end()
-    if options.json:
-        answer({"chat": chat, "title": title, "jobs": plain(left)})
-        return
-    screen = Screen()
-    screen.say((title or chat, "bold"), f"  ({chat})")
-    screen.say(f"Left {count(len(left), 'job')}: {', '.join(job.id for job in left)}.")
-    screen.say(f"→ Do them: {options.line('work')}, with a model by --llm NAME.")
+# usage
 
 
-# spend
-
-
-def spend(
+def usage(
     options: Options,
     *,
     since: Annotated[
@@ -172,9 +155,9 @@ def spend(
         ),
     ] = None,
 ) -> None:
-    """Sum up what models were asked: what for, which model, how it ended, and the tokens and the time it took.
+    """Sum up the calls of models by purpose, model and outcome, with tokens and time.
 
-    For example: holdfast spend --since 7d
+    For example: holdfast usage --since 7d
     """
     with quiet(), options.open() as memory:
         found = memory.spend(since)
@@ -185,7 +168,7 @@ def spend(
     screen = Screen()
     begins = f" since {when(found.since)}" if found.since else ""
     if not found.calls:
-        screen.say(f"No model was asked{options.whose()}{begins}.")
+        screen.say(f"No calls of models{options.whose()}{begins}.")
         if others := options.others():
             screen.say(f"→ {others}")
         return
@@ -193,18 +176,19 @@ def spend(
     screen.say("")
     screen.say(
         ("Total: ", "bold"),
-        f"{count(found.calls, 'call')}, {count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of "
+        f"{count(found.calls, 'call')}, {count(found.prompt_tokens, 'token')} of prompts, "
+        f"{found.answer_tokens:,} of "
         f"answers, {found.seconds:,.1f} s{begins}.",
     )
     screen.say((_reckoned(found), "dim"))
     if any(line.outcome == _ASKED for line in found.lines):
         screen.say(
-            (f"{_ASKED}: under way, or killed; their answers count with what they may take.", "dim"),
+            (f"{_ASKED}: running, or killed; counted with the most that their answers may take.", "dim"),
         )
 
 
 def _reckoned(found: Spend) -> str:
-    """Say of how many calls the tokens are known."""
+    """Return how many calls have their tokens counted by the provider."""
     if found.counted == found.calls:
         return "The provider counted the tokens."
     if not found.counted:

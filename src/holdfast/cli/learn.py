@@ -1,4 +1,4 @@
-"""The commands that learn at once, and that show what was learned: extract, episodes, reflect, consolidate, relearn."""
+"""The commands that learn now: extract, episodes, reflect, consolidate, relearn."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, cast
@@ -33,7 +33,7 @@ from holdfast.text.references import Reference
 from holdfast.types import Job, Record
 
 if TYPE_CHECKING:
-    from holdfast.learning.ranking import Strategy
+    from holdfast.learning.ranking import Ranking, Strategy
 
 _Model = Annotated[
     str, typer.Option("--llm", metavar="NAME", help="The model that is asked, such as openai:gpt-5-mini.")
@@ -43,36 +43,42 @@ _Model = Annotated[
 # extract
 
 
+_Text = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
+]
+_Messages = Annotated[
+    Reference | None,
+    typer.Option(
+        parser=read_messages,
+        metavar=MESSAGES,
+        help="Only from these messages of the chat; otherwise from all new ones.",
+    ),
+]
+_Llm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model that reads it; without one, the sentences that tell a decision are kept.",
+    ),
+]
+
+
 def extract(
     options: Options,
     *,
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input."),
-    ] = None,
+    text: _Text = None,
     chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
-    messages: Annotated[
-        Reference | None,
-        typer.Option(
-            parser=read_messages,
-            metavar=MESSAGES,
-            help="Only from these messages of the chat; otherwise from all new ones.",
-        ),
-    ] = None,
+    messages: _Messages = None,
     step: Annotated[str, typer.Option(help="The name of the step that gave it.")] = "",
     type_: Annotated[str, typer.Option("--type", help="The type of that step, such as GOAL.")] = "",
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model that reads it; without one, the sentences that tell a decision are kept.",
-        ),
-    ] = None,
+    llm: _Llm = None,
 ) -> None:
-    """Learn findings, insights and lessons from a text, or from a chat, and say where each came from.
+    """Extract findings, insights and lessons from a text or a chat now, each with its source.
 
-    What is known already is not stored again. What fails is tried again by `holdfast work`, and exits with 1.
-    For example: holdfast extract --messages porto-trip#3-40 --llm openai:gpt-5-mini
+    Known records are not stored again. If it fails, `holdfast work` retries it, and this exits with 1.
+
+    For example: holdfast learn extract --messages porto-trip#3-40 --llm openai:gpt-5-mini
     """
     chat = chat_of(messages, chat) if messages else chat
     span = (messages.first, messages.last) if messages else None
@@ -113,31 +119,36 @@ def _report_extraction(options: Options, done: Extraction, llm: str | None) -> N
 # episodes
 
 
+_Query = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
+    ),
+]
+_Strategy = Annotated[
+    str,
+    typer.Option(
+        metavar="STRATEGY",
+        help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
+        "llm, by a model.",
+    ),
+]
+_EpisodesLlm = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
+]
+
+
 def episodes(
     options: Options,
     *,
-    query: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
-        ),
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            metavar="STRATEGY",
-            help="How to rank: index, as recall does; projection, by similar words; recency, the newest first; llm, by a "
-            "model.",
-        ),
-    ] = "index",
+    query: _Query = None,
+    strategy: _Strategy = "index",
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 5,
-    llm: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model that ranks, for --strategy llm.")
-    ] = None,
+    llm: _EpisodesLlm = None,
 ) -> None:
-    """Find what was done in earlier sessions: their episodes, the one that answers best first.
+    """Find what was done in earlier chats: their episodes, best first.
 
-    For example: holdfast episodes which migration went wrong
+    For example: holdfast learn episodes which migration went wrong
     """
     question = " ".join(query) if query else None
     with interruptible(kept="", todo=""), options.open() as memory:
@@ -148,27 +159,29 @@ def episodes(
     if options.json:
         answer({"query": question, **plain(found), "quarantined": len(held)})
         return
+    _show_episodes(options, found, known, held=len(held), asked=bool(question))
+
+
+def _show_episodes(options: Options, found: "Ranking", titles: Titles, *, held: int, asked: bool) -> None:
     screen = Screen()
     for record in found:
-        _show_episode(screen, record, known)
+        _show_episode(screen, record, titles)
     if not found:
-        screen.say(f"No episodes{options.whose()} {'that answer this' if question else 'yet'}.")
+        screen.say(f"No episodes{options.whose()} {'that answer this' if asked else 'yet'}.")
         if others := options.others():
             screen.say(f"→ {others}")
-        elif question:
+        elif asked:
             screen.say("→ Try other words, or none.")
         else:
-            screen.say(f"→ Have one written: {options.line('end', 'CHAT')}, then {options.line('work')}")
+            screen.say(
+                f"→ Have one written: {options.line('chats', 'end', 'CHAT')}, then {options.line('work')}"
+            )
     if found.why:
         screen.say((f"Ranked by {found.strategy}: {found.why}", "yellow"))
     if held:
         look = options.line("quarantine")
-        screen.say(
-            (
-                f"In quarantine, since their sessions used what is not trusted: {len(held):,}. See: {look}",
-                "yellow",
-            )
-        )
+        why = "their chats used external sources"
+        screen.say((f"Quarantined, because {why}: {held:,}. See: {look}", "yellow"))
 
 
 def _show_episode(screen: Screen, record: Record, titles: Titles) -> None:
@@ -187,10 +200,11 @@ def _show_episode(screen: Screen, record: Record, titles: Titles) -> None:
 
 
 def reflect(options: Options, *, llm: _Model) -> None:
-    """Let a model reflect now on the sessions with news, as a worker does every hour, and say what changed.
+    """Have a model reflect on chats with news now, and report what changed.
 
     It may rewrite the profile and add observations. Exits with 1 if it failed.
-    For example: holdfast reflect --llm openai:gpt-5-mini
+
+    For example: holdfast learn reflect --llm openai:gpt-5-mini
     """
     with interruptible(), options.open() as memory:
         with thinking(llm):
@@ -199,10 +213,11 @@ def reflect(options: Options, *, llm: _Model) -> None:
 
 
 def consolidate(options: Options, *, llm: _Model) -> None:
-    """Let a model keep the facts tidy now: join those that say the same, and say what changed.
+    """Have a model join facts that say the same now, and report what changed.
 
     Each decision is a change with its reason, which `holdfast undo` takes back. Exits with 1 if it failed.
-    For example: holdfast consolidate --llm openai:gpt-5-mini
+
+    For example: holdfast learn consolidate --llm openai:gpt-5-mini
     """
     with interruptible(), options.open() as memory:
         with thinking(llm):
@@ -228,9 +243,9 @@ def _report_now(options: Options, memory: Memory, kind: str, done: WorkResult, l
 
 
 def _why_nothing(running: Sequence[Job]) -> str:
-    """Say what kept a worker from the job that was left for it."""
+    """Return why a queued job was not run."""
     busy = max((job.due for job in running if job.due), default=None)
-    return f"another worker is at it, until {until(busy)}" if busy else "there is nothing to do"
+    return f"another worker has its lease until {until(busy)}" if busy else "there is nothing to do"
 
 
 # relearn
@@ -246,18 +261,19 @@ def relearn(
         typer.Option(
             parser=prompt_version,
             metavar="VERSION|PATH",
-            help="A version of the prompt, such as v1, or a file: a path with a folder, or one that ends with .md; else "
-            "the newest.",
+            help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
+            "The newest without it.",
         ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show the difference; the model is asked all the same.")
     ] = False,
 ) -> None:
-    """Learn anew from past sessions, with another prompt or model, and show how that differs from what is stored.
+    """Learn again from past chats with another prompt or model, and show the difference.
 
-    What the user wrote or changed is left alone. Exits with 1 if a session could not be done.
-    For example: holdfast relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
+    What the user wrote or changed is left alone. Exits with 1 if a chat failed.
+
+    For example: holdfast learn relearn --prompt v1 --llm openai:gpt-5-mini --dry-run
     """
     kept = "Nothing was changed." if dry_run else "The sessions done until now are learned anew."
     with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
@@ -269,7 +285,7 @@ def relearn(
     else:
         given = {"--kind": kind if kind != "observations" else None, "--prompt": prompt, "--llm": llm}
         again = [part for name, value in given.items() if value is not None for part in (name, value)]
-        _show_relearning(options, found, llm, known, options.line("relearn", *again))
+        _show_relearning(options, found, llm, known, options.line("learn", "relearn", *again))
     fail(found.failed)
 
 
@@ -277,7 +293,7 @@ def _show_relearning(options: Options, found: Relearning, llm: str, titles: Titl
     screen = Screen()
     if not (found.chats or found.failed):
         screen.say(f"Nothing was learned from sessions yet{options.whose()}.")
-        screen.say(f"→ Learn from one: {options.line('extract', '--chat', 'CHAT', '--llm', llm)}")
+        screen.say(f"→ Learn from one: {options.line('learn', 'extract', '--chat', 'CHAT', '--llm', llm)}")
         return
     for chat in (*found.chats, *found.failed):
         removed, added = _of(chat, found.removed), _of(chat, found.added)

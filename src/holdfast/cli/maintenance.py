@@ -19,7 +19,10 @@ def stats(
         str | None, typer.Argument(metavar="[CHAT]", help="Count one chat instead of all.")
     ] = None,
 ) -> None:
-    """Count messages and tokens, and say where they are."""
+    """Count messages and tokens, of the database or of one chat.
+
+    For example: holdfast stats, or holdfast stats --chat porto-trip
+    """
     if chat is None:
         _all_stats(options)
     else:
@@ -80,9 +83,11 @@ def _files(location: str) -> Iterable[Path]:
 
 
 def verify(options: Options) -> None:
-    """Check that every message is there, findable, and as it was written.
+    """Check that every message is stored as it was written, and can be found.
 
-    Exits with 1 when something is wrong. Where rows were sealed with a key, $HOLDFAST_KEY has it, in hexadecimal digits.
+    Exits with 1 if there is a problem. $HOLDFAST_KEY holds the key of the checksums, in hexadecimal digits.
+
+    For example: holdfast verify --db agent.db
     """
     with options.open() as memory:
         found = memory.verify()
@@ -95,7 +100,8 @@ def verify(options: Options) -> None:
         )
         if found.unproven:
             screen.say(
-                f"{count(found.unproven, 'row')} could not be proved: written before there were checksums, or with another key."
+                f"{count(found.unproven, 'row')} unproven: written before there were checksums, or with "
+                "another key."
             )
         for problem in found.problems:
             screen.say(("✗ ", "bold red"), problem)
@@ -104,7 +110,8 @@ def verify(options: Options) -> None:
         else:
             screen.say(count(len(found.problems), "problem") + ".")
             screen.say(
-                "→ An index is repaired by `holdfast rebuild`; for anything else restore a backup, or save what can be read "
+                "→ `holdfast rebuild` repairs an index; for anything else restore a backup, or save "
+                "what can be read "
                 "with `holdfast salvage`."
             )
     if not found.ok:
@@ -118,9 +125,11 @@ def backup(
         Path, typer.Argument(metavar="FILE", help="The copy; there must be nothing of that name.")
     ],
 ) -> None:
-    """Copy the whole database, all users, into a file while it is used, and check the copy.
+    """Copy the whole database into a new file while it is in use, and check the copy.
 
-    The copy is a database of its own. On PostgreSQL use pg_dump.
+    The copy is a database of its own, with all users. On PostgreSQL use pg_dump.
+
+    For example: holdfast backup agent-backup.db
     """
     with options.open() as memory:
         found = memory.backup(path)
@@ -144,10 +153,11 @@ def salvage(
         Path, typer.Argument(metavar="NEW", help="A new database; there must be nothing of that name.")
     ],
 ) -> None:
-    """Save what can be read of a damaged file into a new database, and list what cannot.
+    """Write what can be read of a damaged file into a new database, and list what is missing.
 
-    The damaged file stays as it is; let nobody write to it meanwhile. Do it again if it was interrupted.
-    Exits with 1 when anything is missing.
+    The damaged file is only read; nobody must write to it meanwhile. Exits with 1 if anything is missing.
+
+    For example: holdfast salvage agent.db saved.db
     """
     # Only for a file that is damaged.
     from holdfast.store.salvage import salvage as save
@@ -170,9 +180,9 @@ def salvage(
 
 
 def rebuild(options: Options) -> None:
-    """Make the search index anew from the messages.
+    """Build the search index again from the messages. Results do not change.
 
-    Searches find the same before and after.
+    For example: holdfast rebuild --user ada
     """
     started = time.monotonic()
     with options.open() as memory:

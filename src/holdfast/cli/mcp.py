@@ -42,78 +42,93 @@ class Serving(Options):
     guesses = False
 
 
+_ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only what reads; nothing can be changed.")]
+_Http = Annotated[
+    bool, typer.Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
+]
+_Port = Annotated[
+    int,
+    typer.Option(
+        min=0, max=65535, help="The port to listen at; 0 for any that is free.", rich_help_panel=_HTTP
+    ),
+]
+_Token = Annotated[
+    str | None,
+    typer.Option(
+        envvar=TOKEN,
+        show_envvar=False,
+        help=f"The bearer token that clients must send. Otherwise ${TOKEN}, which others cannot see, "
+        "otherwise one is made and printed.",
+        rich_help_panel=_HTTP,
+    ),
+]
+_Remote = Annotated[
+    bool,
+    typer.Option(
+        "--remote",
+        help="Allow a --host that other machines reach. Unencrypted: put a proxy with TLS before it.",
+        rich_help_panel=_HTTP,
+    ),
+]
+_RequestSeconds = Annotated[
+    float,
+    typer.Option(
+        help="Close a connection whose request takes longer to arrive, headers and body.",
+        rich_help_panel=_HTTP,
+    ),
+]
+_IdleSeconds = Annotated[
+    float,
+    typer.Option(help="Close a session that nobody uses for so long.", rich_help_panel=_HTTP),
+]
+_MaxSessions = Annotated[
+    int,
+    typer.Option(min=1, help="Open no more sessions than this at once.", rich_help_panel=_HTTP),
+]
+_InstallIn = Annotated[
+    str | None,
+    typer.Option(
+        "--install",
+        parser=_client,
+        metavar="CLIENT",
+        help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
+        rich_help_panel=_INSTALL,
+    ),
+]
+_OnlyPrint = Annotated[
+    bool,
+    typer.Option(
+        "--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL
+    ),
+]
+_Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="With --install: do not ask.", rich_help_panel=_INSTALL)
+]
+
+
+_DEFAULTS = (HOST, PORT, REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS)
+
+
 def mcp(
     options: Serving,
     *,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Only what reads; nothing can be changed.")
-    ] = False,
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
-    ] = False,
+    read_only: _ReadOnly = False,
+    http: _Http = False,
     host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=_HTTP)] = HOST,
-    port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="The port to listen at; 0 for any that is free.", rich_help_panel=_HTTP
-        ),
-    ] = PORT,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            envvar=TOKEN,
-            show_envvar=False,
-            help=f"What clients must send as a bearer token. Otherwise ${TOKEN}, which others on this machine do not see, "
-            "otherwise one is made and printed.",
-            rich_help_panel=_HTTP,
-        ),
-    ] = None,
-    remote: Annotated[
-        bool,
-        typer.Option(
-            "--remote",
-            help="Let --host be one that other machines can reach. Nothing is encrypted: put a proxy with TLS before it.",
-            rich_help_panel=_HTTP,
-        ),
-    ] = False,
-    request_seconds: Annotated[
-        float,
-        typer.Option(
-            help="Close a connection whose request takes longer to arrive, headers and body.",
-            rich_help_panel=_HTTP,
-        ),
-    ] = REQUEST_SECONDS,
-    idle_seconds: Annotated[
-        float,
-        typer.Option(help="Close a session that nobody uses for so long.", rich_help_panel=_HTTP),
-    ] = IDLE_SECONDS,
-    max_sessions: Annotated[
-        int,
-        typer.Option(min=1, help="Open no more sessions than this at once.", rich_help_panel=_HTTP),
-    ] = MAX_SESSIONS,
-    install_in: Annotated[
-        str | None,
-        typer.Option(
-            "--install",
-            parser=_client,
-            metavar="CLIENT",
-            help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
-            rich_help_panel=_INSTALL,
-        ),
-    ] = None,
-    only_print: Annotated[
-        bool,
-        typer.Option(
-            "--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL
-        ),
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="With --install: do not ask.", rich_help_panel=_INSTALL)
-    ] = False,
+    port: _Port = PORT,
+    token: _Token = None,
+    remote: _Remote = False,
+    request_seconds: _RequestSeconds = REQUEST_SECONDS,
+    idle_seconds: _IdleSeconds = IDLE_SECONDS,
+    max_sessions: _MaxSessions = MAX_SESSIONS,
+    install_in: _InstallIn = None,
+    only_print: _OnlyPrint = False,
+    yes: _Yes = False,
 ) -> None:
     """Serve the memory to agents over the Model Context Protocol, or add this server to a client.
 
-    Without --http it talks to whoever started it, through standard input and output, as clients do.
+    Without --http it uses standard input and output, as clients expect.
+
     For example: holdfast mcp --install claude-code --user ada
     """
     if install_in is not None and http:
@@ -121,8 +136,7 @@ def mcp(
             "A client starts the server itself, and does not need HTTP.", "Leave out --http or --install."
         )
     limits = (request_seconds, idle_seconds, max_sessions)
-    usual = (HOST, PORT, REQUEST_SECONDS, IDLE_SECONDS, MAX_SESSIONS)
-    if not http and (remote or (host, port, *limits) != usual):
+    if not http and (remote or (host, port, *limits) != _DEFAULTS):
         raise InvalidInput(
             "--host, --port, --remote and the limits of requests and sessions are for HTTP.",
             "Pass --http as well, or leave them out.",
@@ -150,8 +164,8 @@ def _serve_stdio(options: Options, *, read_only: bool) -> None:
         # The SDK takes half a second to import.
         from holdfast.integrations.mcp.server import make_server
 
-    # The SDK reads standard input on a thread that it waits for, so an interrupt would change nothing before the next
-    # line. To end at once harms nothing: what is written is written in transactions.
+    # The SDK waits for a thread that reads standard input, so an interrupt would change nothing before the
+    # next line. To end at once harms nothing: what is written is written in transactions.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with options.open(create=True, admin=False) as memory:
         try:

@@ -1,4 +1,4 @@
-"""What every command takes, and how every command ends: the options they share and the edge where errors become text."""
+"""The options that all commands share, and the edge where errors become text."""
 
 import inspect
 import os
@@ -24,7 +24,7 @@ ENVIRONMENT = "HOLDFAST_DB"
 USER = "HOLDFAST_USER"
 KEY = "HOLDFAST_KEY"  # an environment is read by fewer than a command line
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-_PANEL = "Which memory, and how to answer"
+_PANEL = "Memory and output"
 _NAMED = 5  # users that a sentence names
 
 
@@ -49,46 +49,47 @@ class Options(Output):
         str | None,
         typer.Option(
             metavar="PATH|URL",
-            help=f"The database: a file, or a postgresql:// URL. Otherwise ${ENVIRONMENT}, otherwise memory.db in your "
-            "data folder.",
+            help=f"The database: a file, or a postgresql:// URL. Default: ${ENVIRONMENT}, then memory.db in "
+            "your data folder.",
             rich_help_panel=_PANEL,
         ),
     ] = None
-    tenant: Annotated[str, typer.Option(help="Whose installation it is.", rich_help_panel=_PANEL)] = ""
+    tenant: Annotated[str, typer.Option(help="The tenant.", rich_help_panel=_PANEL)] = ""
     user: Annotated[
         str,
         typer.Option(
-            help=f"Whose memory it is, apart from all others. Otherwise ${USER}, otherwise the only user there is, otherwise "
-            "what all users share.",
+            help=f"Whose memory it is. Default: ${USER}, then the only user in the database, then what all "
+            "users share.",
             rich_help_panel=_PANEL,
         ),
     ] = ""
     agent: Annotated[
-        str, typer.Option(help="Whose chats, where several agents share a memory.", rich_help_panel=_PANEL)
+        str, typer.Option(help="The agent, if several share a memory.", rich_help_panel=_PANEL)
     ] = ""
     user_was_named: bool = True  # on the command line
 
     @property
     def named(self) -> str:
-        """Say which database was asked for; empty when none was."""
+        """The database that was named; "" for the default."""
         return self.db or os.environ.get(ENVIRONMENT, "")
 
     @property
     def location(self) -> str:
-        """Say where the database is, or would be."""
+        """The path or URL of the database, which may not exist."""
         if not self.named:
             return str(_default())
-        return self.named if "://" in self.named else os.path.expanduser(self.named)  # noqa: PTH111 - that of Path raises for a user that there is not
+        # `Path.expanduser` raises for an unknown user.
+        return self.named if "://" in self.named else os.path.expanduser(self.named)  # noqa: PTH111
 
     @property
     def shown_location(self) -> str:
-        """Say where the database is without giving its password away."""
+        """The path or URL of the database, without its password."""
         return _without_password(self.location)
 
     def open(self, *, create: bool = False, admin: bool = True) -> Memory:
-        """Open the memory. Where there is no database only a command that stores something makes one.
+        """Open the memory; create a database only if `create` is set.
 
-        Whoever sits at the command line may act for other users; a server for one user opens it without `admin`.
+        The command line may act for other users; a server for one user opens it without `admin`.
 
         Raises:
             Unavailable: there is no database yet.
@@ -103,7 +104,7 @@ class Options(Output):
         if not create and not _is_there(location):
             raise Unavailable(
                 f"There is no database at {location}.",
-                "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see what Holdfast does with "
+                "Make one with `holdfast import PATH…` or `holdfast remember TEXT…`, or see a sample with "
                 "`holdfast demo`.",
             )
         return Memory(location, tenant=self.tenant, user=self.user, agent=self.agent, admin=admin, key=_key())
@@ -120,7 +121,7 @@ class Options(Output):
         return shlex.join(["holdfast", *map(str, words), *named])
 
     def whose(self) -> str:
-        """Name the part of the database that is looked at, as the end of a sentence; empty for all of one's own."""
+        """Return the scope as the end of a sentence, "" for the default."""
         named = {"tenant": self.tenant, "user": self.user, "agent": self.agent}
         parts = [f"{name} {value!r}" for name, value in named.items() if value]
         return f" for {', '.join(parts)}" if parts else ""
@@ -137,16 +138,17 @@ class Options(Output):
         return replace(self, user=users[0], user_was_named=False)
 
     def others(self) -> str:
-        """Say which users there are, for who finds nothing; "" where the user that was looked for is one of them."""
+        """Return a sentence that names the other users, "" if the user is one of them."""
         users = self._users()
         named = [repr(user) for user in users if user]
         if not named or (self.user and self.user in users):
             return ""
         listed = f"{', '.join(named[:_NAMED])}{', …' if len(named) > _NAMED else ''}"
-        return f"There {'is' if len(named) == 1 else 'are'} {count(len(named), 'user')} here: {listed}. Name one by --user."
+        verb = "is" if len(named) == 1 else "are"
+        return f"There {verb} {count(len(named), 'user')} here: {listed}. Name one by --user."
 
     def _users(self) -> list[str]:
-        """Name the users there are; none where the database cannot be opened, which the command itself says."""
+        """Return the users; none if the database cannot be opened, which the command reports."""
         if not _is_there(self.location):
             return []
         try:
@@ -164,14 +166,14 @@ def _secrets(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Options):
-    """Which memory a command reads words of, and whether it shows the credentials in them. The fields are the options."""
+    """The memory that a command reads, and whether it masks credentials. The fields are options."""
 
     secrets: Annotated[
         str,
         typer.Option(
             parser=_secrets,
             metavar="|".join(SECRETS),
-            help="Show credentials, or what they are in their place.",
+            help="Mask credentials, or show them.",
             rich_help_panel=_PANEL,
         ),
     ] = "mask"
@@ -223,7 +225,7 @@ P = ParamSpec("P")
 
 
 def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
-    """Make a command for typer of a function: its options are its own parameters and the fields of its first one."""
+    """Return a command for typer: its options are the parameters and the fields of the first one."""
     own = inspect.signature(function)
     first, *rest = own.parameters.values()
     make = cast("Callable[..., O]", first.annotation)
@@ -231,6 +233,18 @@ def command(function: Callable[Concatenate[O, P], None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(context: typer.Context, **given: object) -> None:
+        if (
+            context.invoked_subcommand is not None
+        ):  # of a group: what stands before a subcommand is meant for it
+            own_names = [name for name in given if name not in shared and is_given(context, name)]
+            if own_names:
+                flag = f"--{own_names[0].replace('_', '-')}"
+                raise typer.BadParameter(
+                    f"`{context.command_path} {context.invoked_subcommand}` does not take it.",
+                    param_hint=flag,
+                )
+            context.find_root().obj.update({name: given[name] for name in shared if is_given(context, name)})
+            return
         named = _before_command(context, shared) | {
             name: value for name in shared if is_given(context, name) for value in (given[name],)
         }
@@ -257,13 +271,13 @@ def options_of(make: Callable[..., object]) -> dict[str, inspect.Parameter]:
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Say whether an option stands on the command line."""
+    """Return whether an option is on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _before_command(context: typer.Context, known: Container[str]) -> dict[str, object]:
-    """Give the options that stand before the command.
+    """Return the options that stand before the command.
 
     Raises:
         typer.BadParameter: the command has no such option.
@@ -278,7 +292,7 @@ def _before_command(context: typer.Context, known: Container[str]) -> dict[str, 
 
 @contextmanager
 def _edge() -> Iterator[None]:
-    """End a command: expected trouble becomes two lines on stderr and an exit code, anything else is a bug."""
+    """Turn expected errors into two lines on stderr and an exit code; anything else is a bug."""
     try:
         yield
         sys.stdout.flush()
@@ -310,7 +324,7 @@ def _drop_output() -> None:
 
 
 def complain(what: str, todo: str = "") -> None:
-    """Say on stderr what is wrong, and what to do about it."""
+    """Print on stderr what is wrong, and what to do about it."""
     screen = Screen(sys.stderr)
     screen.say(("Error: ", "bold red"), what)
     if todo:

@@ -31,10 +31,12 @@ def quarantine(
     discard: Annotated[str | None, typer.Option(metavar="ID", help="Retract this record.")] = None,
     by: By = "user",
 ) -> None:
-    """List what was kept apart because it looks like an order to the model or hides something, with the reason.
+    """List quarantined records with the reason; or release or discard one.
 
-    It is in no recall and no prompt until the user lets it out. What is suspicious is marked, and what is invisible is
-    written as its code.
+    They are not recalled and in no prompt until the user releases them. What the guard found is marked, and
+    invisible characters are shown by their codes.
+
+    For example: holdfast quarantine, then holdfast quarantine --release rec_00000001615749fe
     """
     if release is not None and discard is not None:
         raise typer.BadParameter("release one or discard one, not both at once.", param_hint="--discard")
@@ -51,7 +53,7 @@ def quarantine(
 
 
 def _as_written(memory: Memory, record: Record) -> Record:
-    """Say who wrote a record that was put into quarantine, and why; an `undo` since then says so in its own name."""
+    """Return a quarantined record as it was written: by whom, when and why, whatever an `undo` says since."""
     for change in memory.changes(id=record.id):
         if change.action == "quarantine":
             return replace(record, by=change.by, created=change.at, why=change.why)
@@ -97,7 +99,7 @@ def _show_held(screen: Screen, record: Record) -> None:
 
 
 def marked(text: str) -> tuple[list[Part], str]:
-    """Mark what the guard finds in a text, with invisible characters as their codes; and say what was found."""
+    """Return a text with the guard's findings marked, invisible characters as codes, and their names."""
     parts: list[Part] = []
     at = 0
     findings = [one for one in guard.scan(text) if one.severity == "high"]
@@ -113,36 +115,39 @@ def _code(found: re.Match[str]) -> str:
     return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
 
 
+_Chat = Annotated[str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")]
+_Messages = Annotated[
+    Reference | None,
+    typer.Option(
+        parser=read_messages,
+        metavar=MESSAGES,
+        help="Only these messages of the chat, and what was learned in them.",
+    ),
+]
+_Record = Annotated[str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")]
+_Rewrite = Annotated[
+    bool,
+    typer.Option(
+        "--rewrite",
+        help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
+    ),
+]
+
+
 def erase(
     options: Options,
     *,
-    chat: Annotated[
-        str | None, typer.Option(metavar="CHAT", help="This chat, and all that was learned in it.")
-    ] = None,
-    messages: Annotated[
-        Reference | None,
-        typer.Option(
-            parser=read_messages,
-            metavar=MESSAGES,
-            help="Only these messages of the chat, and what was learned in them.",
-        ),
-    ] = None,
-    record: Annotated[
-        str | None, typer.Option(metavar="ID", help="This record, in all of its versions.")
-    ] = None,
-    rewrite: Annotated[
-        bool,
-        typer.Option(
-            "--rewrite",
-            help="Write PostgreSQL's tables anew, locking each meanwhile; alone: remove what earlier erasures left in the files.",
-        ),
-    ] = False,
+    chat: _Chat = None,
+    messages: _Messages = None,
+    record: _Record = None,
+    rewrite: _Rewrite = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     by: By = "user",
 ) -> None:
-    """Remove words for ever, from every table, index and file, and print a receipt without them.
+    """Remove words for good, from every table, index and file, and print a receipt without them.
 
-    With --user and neither --chat nor --record: all of that user. It names what will go, and asks.
+    With --user and neither --chat nor --record: everything of that user. Lists what will go, and asks.
+
     For example: holdfast erase --messages porto-trip#3-7
     """
     chat = chat_of(messages, chat) if messages else chat
@@ -261,6 +266,6 @@ def _report(options: Options, receipt: Erasure) -> None:
     for part, why in receipt.remains.items():
         screen.say((f"Not written anew: {part}. ", "bold"), f"{in_options(why)}.")
     screen.say(
-        "The key is shown this once and is stored nowhere. Keep it: with it, and only with it, the digest proves what "
+        "The key is shown only once and is not stored. With it, and only with it, the digest proves what "
         "was erased to who has the words."
     )

@@ -1,6 +1,5 @@
-"""The commands for what is known: remember, records, replace, retract, profile, soul, constraints."""
+"""The commands for records: remember, records, replace, retract."""
 
-import sys
 from datetime import datetime
 from typing import Annotated
 
@@ -12,16 +11,17 @@ from holdfast.cli.arguments import (
     By,
     Category,
     ExpectedVersion,
+    Point,
     Priority,
     Tags,
     end,
     moment,
     text_of,
 )
-from holdfast.cli.chats import messages_meant
+from holdfast.cli.chats import messages_meant, the_chat
 from holdfast.cli.options import Options
-from holdfast.cli.render.record_lines import called, outcome, report, show_history, show_record, show_table
-from holdfast.cli.render.screen import Screen, answer, plain, when
+from holdfast.cli.render.record_lines import outcome, report, show_history, show_record, show_table
+from holdfast.cli.render.screen import Screen, answer, plain, say_more, when
 from holdfast.records.view import View
 
 _Text = Annotated[
@@ -40,6 +40,8 @@ _ValidAt = Annotated[
     typer.Option(parser=moment, metavar="DATE", help="Only what is true in the world at this time."),
 ]
 _OfKind = Annotated[str | None, typer.Option(help=f"Only of this kind: {KIND_NAMES}.")]
+_LearnedIn = Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")]
+_WithText = Annotated[str | None, typer.Option(help="Only with this in the text or the category.")]
 _WithTag = Annotated[
     list[str] | None, typer.Option(metavar="TAG", help="Only with this tag; of several, one is enough.")
 ]
@@ -50,6 +52,12 @@ _Target = Annotated[
     str | None, typer.Option(help="What a fact is about: user or env. Of a note: session or plan.")
 ]
 _Source = Annotated[str, typer.Option(help="Where it comes from, such as a document or a goal.")]
+
+
+_Chat = Annotated[
+    str | None,
+    typer.Option(metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."),
+]
 
 
 def remember(
@@ -64,25 +72,19 @@ def remember(
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
-    chat: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHAT|CHAT#N-N", help="The chat, or the messages of one, in which it was learned."
-        ),
-    ] = None,
+    chat: _Chat = None,
+    expected_version: ExpectedVersion = None,
     by: By = "user",
 ) -> None:
-    """Store one thing that is known, and say what became of it.
+    """Store a record, and report whether it is new, a duplicate, or in place of another.
 
-    A fact is compared with those that are there: it is new, was known already, or takes the place of what one said.
-    Credentials are cut out. For example: holdfast remember I live in Lisbon --category home
+    For example: holdfast remember I live in Lisbon --category home
     """
-    said = text_of(text)
     with options.open(create=True) as memory:
         version = memory.version()
-        in_messages = None if chat is None else messages_meant(memory, chat)
+        learned_in = messages_meant(memory, chat) if chat else None
         record = memory.remember(
-            said,
+            text_of(text),
             kind,
             target=target,
             category=category,
@@ -91,57 +93,69 @@ def remember(
             source=source,
             since=since,
             until=until,
-            chat=in_messages.chat if in_messages else chat,
-            messages=(in_messages.first, in_messages.last) if in_messages else None,
+            chat=learned_in.chat if learned_in else chat,
+            messages=(learned_in.first, learned_in.last) if learned_in else None,
+            expected_version=expected_version,
             by=by,
         )
         done = outcome(memory, record, version)
     report(options, done)
 
 
+_Identity = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
+]
+_RecordsTarget = Annotated[
+    str | None,
+    typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
+]
+_TextOnly = Annotated[
+    bool, typer.Option("--text-only", help="Print only the text of the record, ready for a file.")
+]
+
+
 def records(
     options: Options,
     *,
-    identity: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Show all of this record, and its history.")
-    ] = None,
+    identity: _Identity = None,
     kind: _OfKind = None,
     category: Annotated[str | None, typer.Option(help="Only of this category.")] = None,
     tag: _WithTag = None,
-    text: Annotated[str | None, typer.Option(help="Only with this in the text or the category.")] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Only about this (user, env), or in this part of notes (session, plan)."),
-    ] = None,
-    chat: Annotated[str | None, typer.Option(metavar="CHAT", help="Only learned in this chat.")] = None,
+    text: _WithText = None,
+    target: _RecordsTarget = None,
+    chat: _LearnedIn = None,
     valid_at: _ValidAt = None,
     at: At = None,
+    text_only: _TextOnly = False,
     limit: Annotated[int, typer.Option(min=0, help="At most so many.")] = 20,
     offset: Annotated[int, typer.Option(min=0, help="Leave out so many of the first.")] = 0,
 ) -> None:
-    """List what is known, the oldest first, or show one record with where it is from and what it was before.
+    """List records, oldest first, or show one with its source and history.
+
+    The ids of one-text kinds are their names: holdfast records profile --text-only > profile.md
 
     For example: holdfast records --kind fact --text lisbon
     """
     filters = {"kind": kind, "category": category, "text": text, "target": target, "chat": chat}
     with options.open() as memory:
-        view: View = at.view(memory) if at else memory
         if identity is not None:
-            _one(options, at.view(memory) if at else memory.at(memory.version()), identity)
+            _one(options, (at or Point(memory.version())).view(memory), identity, text_only=text_only)
             return
+        view: View = at.view(memory) if at else memory
         found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
+        if not found and chat is not None:
+            the_chat(options, memory, chat)
     shown, more = found[:limit], len(found) > limit
     if options.json:
         answer({"records": plain(shown), "more": more})
     elif shown:
         show_table(Screen(), shown)
-        if more:
-            Screen().say((f"There are more: --offset {offset + limit}, or a larger --limit.", "dim"))
+        say_more(Screen(), more=more, offset=offset + limit)
     else:
         _say_nothing(options, filtered=any((*filters.values(), tag, valid_at, at, offset, options.agent)))
 
 
-def _one(options: Options, view: View, identity: str) -> None:
+def _one(options: Options, view: View, identity: str, *, text_only: bool) -> None:
     """Show one record; by a view of a version, because a look from outside is no use of a note."""
     found, changes = view.get(identity), view.changes(id=identity)
     if found and not changes:  # named by its kind
@@ -150,6 +164,9 @@ def _one(options: Options, view: View, identity: str) -> None:
         answer({"record": plain(found), "versions": plain(changes)})
         return
     screen = Screen()
+    if found and text_only:
+        screen.say(found.text)
+        return
     if found:
         show_record(screen, found, options)
     elif changes:
@@ -165,34 +182,35 @@ def _one(options: Options, view: View, identity: str) -> None:
 def _say_nothing(options: Options, *, filtered: bool) -> None:
     screen = Screen()
     screen.say(f"No records{options.whose()} here.")
-    if filtered:
-        screen.say("→ Try fewer filters; `holdfast records` lists all there are.")
-    else:
-        screen.say(f"→ {options.others() or 'Store something: `holdfast remember TEXT…`.'}")
+    usual = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."
+    screen.say(f"→ {options.others() or usual}")
+
+
+_ReplaceText = Annotated[
+    list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
+]
+_Priority = Annotated[int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")]
 
 
 def replace(
     options: Options,
     *,
     what: Annotated[str, typer.Argument(metavar="WHAT", help=_What)],
-    text: Annotated[
-        list[str], typer.Argument(metavar="TEXT", help="The whole new text. `-` reads standard input.")
-    ],
+    text: _ReplaceText,
     kind: _OneKind = None,
     category: Category = "",
     tag: Tags = None,
-    priority: Annotated[
-        int | None, typer.Option(min=1, max=10, help="From 1 to 10; as it was by default.")
-    ] = None,
+    priority: _Priority = None,
     source: _Source = "",
     since: _Since = None,
     until: _Until = None,
     by: By = "user",
     expected_version: ExpectedVersion = None,
 ) -> None:
-    """Give one record another text; the former one stays in its history.
+    """Replace the text of one record; the former one stays in its history.
 
-    Everything else stays as it was unless it is given.
+    Everything else stays as it is, unless it is given.
+
     For example: holdfast replace lisbon I live in Porto
     """
     said = text_of(text)
@@ -211,8 +229,7 @@ def replace(
             by=by,
             expected_version=expected_version,
         )
-        done = outcome(memory, record, version)
-    report(options, done)
+        report(options, outcome(memory, record, version))
 
 
 def retract(
@@ -223,7 +240,7 @@ def retract(
     why: Annotated[str, typer.Option(help="The reason, for the history.")] = "",
     by: By = "user",
 ) -> None:
-    """Take one record back: it is in no list, no recall and no prompt any more, but in its history.
+    """Retract one record: it is no longer listed, recalled or in prompts; its history stays.
 
     For example: holdfast retract I live in Lisbon --why "moved away"
     """
@@ -235,108 +252,3 @@ def _retract(options: Options, what: str, kind: str | None, why: str, by: By) ->
         version = memory.version()
         done = outcome(memory, memory.retract(what, kind=kind, why=why, by=by), version)
     report(options, done)
-
-
-_WholeText = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TEXT", help="The whole new text; `-` reads standard input. Without one, show what there is."
-    ),
-]
-
-
-def profile(
-    options: Options,
-    *,
-    text: _WholeText = None,
-    expected_version: ExpectedVersion = None,
-    by: By = "user",
-) -> None:
-    """Show who the user is, or replace it as a whole.
-
-    For example: holdfast profile > profile.md, then holdfast profile - < profile.md
-    """
-    _whole_text(options, "profile", text, expected_version, by)
-
-
-def soul(
-    options: Options,
-    *,
-    text: _WholeText = None,
-    expected_version: ExpectedVersion = None,
-    by: By = "user",
-) -> None:
-    """Show who the agent is, or replace it as a whole.
-
-    For example: holdfast soul You are brief and never flatter. --agent coach
-    """
-    _whole_text(options, "soul", text, expected_version, by)
-
-
-def _whole_text(options: Options, kind: str, words: list[str] | None, expected: int | None, by: By) -> None:
-    """Show or replace the one text of a kind. It is all that stdout gets, ready for a file; the rest is on stderr."""
-    if words:
-        said = text_of(words)
-        with options.open(create=True) as memory:
-            version = memory.version()
-            write = memory.set_profile if kind == "profile" else memory.set_soul
-            record = write(said, expected_version=expected, by=by)
-            done = outcome(memory, record, version)
-        report(options, done)
-        return
-    with options.open() as memory:
-        found = memory.get(kind)
-    aside = Screen(sys.stderr)
-    if options.json:
-        answer({"record": plain(found)})
-    elif found:
-        Screen().say(found.text)
-        aside.say(
-            (
-                f"{called(kind)} {found.id}, version {found.version}, {when(found.created)} by {found.by}",
-                "dim",
-            )
-        )
-    else:
-        aside.say(f"There is no {kind}{options.whose()} yet.")
-        usual = f"Write one: `holdfast {kind} TEXT…`, or `holdfast {kind} - < FILE`."
-        aside.say(f"→ {options.others() or usual}")
-
-
-def constraints(
-    options: Options,
-    *,
-    text: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="A constraint to add; `-` reads standard input."),
-    ] = None,
-    remove: Annotated[str | None, typer.Option(metavar="ID|TEXT", help=f"Remove one: {_What}")] = None,
-    priority: Priority = None,
-    by: By = "user",
-) -> None:
-    """List the rules that every prompt shows, add one, or remove one. Only the user may change them.
-
-    For example: holdfast constraints Never plan runs on Mondays
-    """
-    if text and remove is not None:
-        raise typer.BadParameter("add one or remove one, not both at once.", param_hint="--remove")
-    if remove is not None:
-        _retract(options, remove, "constraint", "", by)
-        return
-    if text:
-        said = text_of(text)
-        with options.open(create=True) as memory:
-            version = memory.version()
-            done = outcome(memory, memory.remember(said, "constraint", priority=priority, by=by), version)
-        report(options, done)
-        return
-    with options.open() as memory:
-        found = memory.records(kind="constraint")
-    if options.json:
-        answer({"constraints": plain(found)})
-    elif found:
-        show_table(Screen(), found)
-    else:
-        screen = Screen()
-        screen.say(f"No constraints{options.whose()} yet.")
-        screen.say(f"→ {options.others() or 'Add one: `holdfast constraints TEXT…`.'}")

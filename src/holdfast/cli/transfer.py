@@ -33,11 +33,13 @@ def import_(
         ),
     ] = None,
 ) -> None:
-    """Bring conversations in, from files, folders and zips.
+    """Import conversations from files, folders and zips.
 
-    Understands session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and
-    the LoCoMo and RealMem data sets, and tells them by what is in them. Each message is stored once, however often it
-    is imported. Exits with 1 when something could not be read, or stored; the rest is imported.
+    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON,
+    and the LoCoMo and RealMem data sets; the format is recognised by content. Each message is stored once,
+    however often it is imported. Exits with 1 if something could not be read or stored; the rest is imported.
+
+    For example: holdfast import ~/.claude/projects
     """
     # Only an import needs a progress bar.
     from holdfast.cli.render.progress import Progress
@@ -83,9 +85,7 @@ def _show_report(screen: Screen, report: "ImportReport", options: Options) -> No
     if others := {table: number for table, number in report.rows.items() if table != "messages"}:
         screen.say(f"Brought back: {listed(others)}.")
     if report.renumbered:
-        screen.say(
-            f"{count(report.renumbered, 'version')} of what is known got other numbers, because there were some already."
-        )
+        screen.say(f"Renumbered {count(report.renumbered, 'version')}, because there were some already.")
     screen.say(f"Into {options.shown_location}{options.whose()}.")
     if report.unchanged:
         screen.say(f"Not read again, since nothing changed in them: {count(report.unchanged, 'file')}.")
@@ -121,37 +121,42 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
         screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
 
 
+_Chat = Annotated[list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")]
+_Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
+]
+_Everything = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
+    ),
+]
+
+
 def export(
     options: Options,
     *,
     unnamed: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    chat: Annotated[
-        list[str] | None, typer.Option(metavar="CHAT", help="Only this chat; may be repeated.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-    ] = None,
+    chat: _Chat = None,
+    output: _Output = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
-        ),
-    ] = False,
+    everything: _Everything = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 
-    Each line is a message with its original payload; with --all it is a row of a table, for Holdfast itself, and the file
-    can be read by its owner only.
-    With --json, one JSON array instead of lines; with --output as well, the lines go to the file.
+    Each line is a message with its original payload. With --all each line is a row of a table, for Holdfast
+    itself, and only its owner can read the file. With --json, one JSON array instead of lines.
+
+    For example: holdfast export --chat porto-trip -o porto.jsonl
     """
     # Only an export needs the exporters.
-    from holdfast.io.everything import LEFT_OUT, export_everything
+    from holdfast.io.everything import export_everything
     from holdfast.io.export import export_chats
 
     if unnamed:
+        name = unnamed[0]
         raise typer.BadParameter(
-            f"say what {unnamed[0]!r} is: a file to write to (-o {unnamed[0]}), or a chat (--chat {unnamed[0]})."
+            f"{name!r} is ambiguous: write to a file with -o {name}, or name a chat with --chat {name}."
         )
     if everything and chat:
         raise InvalidInput("--all is of all chats.", "Leave out --chat.")
@@ -163,12 +168,19 @@ def export(
         if everything:
             rows = dict(export_everything(memory, whole or stream))
         else:
-            for one in chat or ():
-                the_chat(options, memory, one)
+            _ = [the_chat(options, memory, one) for one in chat or ()]  # each must exist
             rows = {"messages": export_chats(memory, whole or stream, chat or None)}
     if whole is not None:
         sys.stdout.write("[" + ",\n".join(whole.getvalue().splitlines()) + "]\n")
-    elif options.json:
+    else:
+        _report_export(options, rows, output, everything=everything)
+
+
+def _report_export(options: Options, rows: dict[str, int], output: Path | None, *, everything: bool) -> None:
+    # Only an export needs the exporters.
+    from holdfast.io.everything import LEFT_OUT
+
+    if options.json:
         left_out = {} if everything else {"left_out": LEFT_OUT.replace(" and ", ", ").split(", ")}
         answer(
             {

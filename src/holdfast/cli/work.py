@@ -42,14 +42,14 @@ _FOR_ALL = {
 
 
 class Turn(Protocol):
-    """Do some of what is due."""
+    """A function that runs some of the due jobs."""
 
     def __call__(self, *, limit: int | None) -> WorkResult:
-        """Do at most so many jobs."""
+        """Run at most `limit` jobs."""
 
 
 class _Left(NamedTuple):
-    """Hold the jobs that are left: to be done now, later, or with a model, and those that another worker does."""
+    """The jobs that are left: due, later, in need of a model, or leased by another worker."""
 
     due: list[Job]
     later: list[Job]
@@ -60,46 +60,57 @@ class _Left(NamedTuple):
 Show = Callable[[WorkResult], None]
 
 
+_Llm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The model, such as openai:gpt-5-mini; without one, what needs none is done.",
+    ),
+]
+_Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch",
+        help="Keep looking for jobs until interrupted; with --json, print one document per line.",
+    ),
+]
+_Every = Annotated[int, typer.Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")]
+_Everyone = Annotated[
+    bool, typer.Option("--everyone", help="For all users of this tenant, not only this one.")
+]
+_DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what it would ask the model, and what that takes.")
+]
+_Prompt = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KIND=VERSION|PATH",
+        help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path "
+        "with a folder, or ends with .md.",
+    ),
+]
+
+
+_Limit = Annotated[int | None, typer.Option(min=1, help="At most so many jobs.")]
+
+
 def work(
     options: Options,
     *,
-    llm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model, such as openai:gpt-5-mini; without one, what needs none is done.",
-        ),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many jobs.")] = None,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Stay and look again and again, until an interrupt; with --json, it prints a document on each line.",
-        ),
-    ] = False,
-    every: Annotated[
-        int, typer.Option(min=1, metavar="SECONDS", help="How long to wait before looking again.")
-    ] = 30,
-    everyone: Annotated[
-        bool, typer.Option("--everyone", help="For all users of this tenant, not only this one.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would ask the model, and what that takes.")
-    ] = False,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND=VERSION|PATH",
-            help="Another prompt for a kind of jobs, such as observe=v1; may be repeated. A file is a path with a folder, "
-            "or ends with .md.",
-        ),
-    ] = None,
+    llm: _Llm = None,
+    limit: _Limit = None,
+    watch: _Watch = False,
+    every: _Every = 30,
+    everyone: _Everyone = False,
+    dry_run: _DryRun = False,
+    prompt: _Prompt = None,
 ) -> None:
-    """Do what is due, and say what came of it: learn from the sessions that have ended, keep what is known tidy.
+    """Run the jobs that are due: learn from ended chats, and keep records tidy.
 
-    What fails is tried again later, and `holdfast jobs` says why. Any number of workers may run at once.
-    Exits with 1 when a job has failed for good. For example: holdfast work --llm openai:gpt-5-mini --watch
+    Any number of workers may run at once. Failed jobs are retried later. Exits with 1 if one has failed for
+    good.
+
+    For example: holdfast work --llm openai:gpt-5-mini --watch
     """
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
@@ -121,12 +132,24 @@ def work(
             for done in turns(ask, limit, one_by_one=not everyone):
                 show(done)
                 results.append(done)
-            left = _Left([], [], [], []) if everyone else _left(options, memory, llm)
-            told = _told_of_all(results[-1].waiting) if everyone else _told(left)
-            _show_account(options, results, "; ".join(told), llm)
-            if not _stop(results[-1]):
-                _show_way_on(options, left, again)
+            _show_results(options, memory, results, llm, again, everyone=everyone)
             fail([job for done in results for job in done.failed])
+
+
+def _show_results(
+    options: Options,
+    memory: Memory,
+    results: list[WorkResult],
+    llm: str | None,
+    again: str,
+    *,
+    everyone: bool,
+) -> None:
+    left = _Left([], [], [], []) if everyone else _left(options, memory, llm)
+    waiting = _told_of_all(results[-1].waiting) if everyone else _told(left)
+    _show_account(options, results, "; ".join(waiting), llm)
+    if not _stop(results[-1]):
+        _show_way_on(options, left, again)
 
 
 def _prompts(given: Sequence[str] | None) -> dict[str, str]:
@@ -164,7 +187,7 @@ def turns(ask: Turn, limit: int | None, *, one_by_one: bool) -> Iterator[WorkRes
 
 
 def _stop(done: WorkResult) -> str:
-    """Give the reason for which nothing more is begun; "" if there is none."""
+    """Return the reason why no more jobs are started, "" for none."""
     return next((job.reason for job in done.postponed if job.reason in _FOR_ALL), "")
 
 
@@ -181,7 +204,7 @@ def _show_turn(options: Options, memory: Memory, done: WorkResult, *, everyone: 
 
 
 def _show_stop(screen: Screen, stop: str, again: str) -> None:
-    """Say why nothing more is begun, and how to go on; a watch looks again by itself."""
+    """Print why no more jobs are started, and how to go on."""
     why, todo = _FOR_ALL[stop]
     screen.say((f"Stopped{'' if again else ' until the next look'}", "bold yellow"), f": {why}.")
     if again:
@@ -229,7 +252,7 @@ def _left(options: Options, memory: Memory, llm: str | None) -> _Left:
 
 
 def _told(left: _Left) -> Iterator[str]:
-    """Say what is left, a part of a sentence for each reason."""
+    """Yield what is left, a clause for each reason."""
     if jobs := left.due:
         yield _some(jobs, "is due", "are due")
     if jobs := left.later:
@@ -237,7 +260,8 @@ def _told(left: _Left) -> Iterator[str]:
     if jobs := left.stuck:
         yield _some(jobs, "needs a model", "need a model")
     if jobs := left.elsewhere:
-        yield f"{_some(jobs, 'is at another worker', 'are at other workers, the first')} until {until(_first(jobs))}"
+        where = _some(jobs, "is leased by another worker", "are leased by other workers, the first")
+        yield f"{where} until {until(_first(jobs))}"
 
 
 def _some(jobs: Sequence[Job], one: str, several: str) -> str:
@@ -255,7 +279,7 @@ def _told_of_all(waiting: int) -> Iterator[str]:
 
 
 def _show_account(options: Options, results: Sequence[WorkResult], left: str, llm: str | None) -> None:
-    """Say what the work came to, and what is left of it."""
+    """Print the results, and what is left."""
     screen = Screen()
     if not all(done.noop for done in results):
         screen.say("")
@@ -266,13 +290,13 @@ def _show_account(options: Options, results: Sequence[WorkResult], left: str, ll
         screen.say(f"Nothing is due{options.whose()}: {left}.")
     else:
         screen.say(f"Nothing is due{options.whose()}.")
-        ends = options.line("end", "CHAT")
+        ends = options.line("chats", "end", "CHAT")
         usual = f"A session is learned from when it has been silent for a while, or after: {ends}"
         screen.say(f"→ {options.others() or usual}")
 
 
 def _show_way_on(options: Options, left: _Left, again: str) -> None:
-    """Say how to go on with what is left to be done now, or with a model."""
+    """Print how to go on with what is due, or needs a model."""
     if left.due:
         Screen().say(f"→ Go on: {again}")
     if left.stuck:
@@ -294,7 +318,7 @@ def _report_estimate(options: Options, found: WorkResult, llm: str | None, title
     screen.say("")
     if llm and not found.calls:
         screen.say(f"{llm} would not be asked: none of it needs a model.")
-        screen.say(f"→ Do it: {options.line('work')}")
+        screen.say(f"→ Run it: {options.line('work')}")
         return
     if llm is None:
         screen.say("Without a model nothing would be asked.")
@@ -305,4 +329,4 @@ def _report_estimate(options: Options, found: WorkResult, llm: str | None, title
         f"{llm} {count(found.calls, 'time')}: {count(found.prompt_tokens, 'token')} of prompts, and about "
         f"{found.answer_tokens:,} of answers.",
     )
-    screen.say(f"→ Do it: {options.line('work', '--llm', llm)}")
+    screen.say(f"→ Run it: {options.line('work', '--llm', llm)}")

@@ -1,4 +1,4 @@
-"""What came of learning, on a screen: the jobs, the records, what was left out, and what it took."""
+"""Results of learning: jobs, records, what was dropped, and the cost."""
 
 import logging
 import signal
@@ -25,7 +25,7 @@ _DATABASE_LOGGERS = ("psycopg", "psycopg.pool")  # tell at length of what our ow
 
 
 class Cost(Protocol):
-    """What models were asked for something."""
+    """The cost of calls of models."""
 
     @property
     def calls(self) -> int:
@@ -42,7 +42,7 @@ class Cost(Protocol):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep what reaches a server from writing logs between our lines."""
+    """Keep database drivers from logging between our lines."""
     before = {logger: logger.level for logger in map(logging.getLogger, _DATABASE_LOGGERS)}
     for logger in before:
         logger.setLevel(logging.CRITICAL)
@@ -57,7 +57,7 @@ def quiet() -> Iterator[None]:
 def interruptible(
     kept: str = "What was learned until now is kept.", todo: str = "The same command goes on from there."
 ) -> Iterator[None]:
-    """Let SIGTERM end what learns as Ctrl-C does: the job that runs is given back, and what was learned is kept."""
+    """Handle SIGTERM as Ctrl-C: the running job is released, and what was learned is kept."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with quiet():
@@ -70,7 +70,7 @@ def interruptible(
 
 
 def thinking(llm: str | None) -> AbstractContextManager[object]:
-    """Show on a terminal, while something is done with a model, that it is waited for."""
+    """Show a spinner on a terminal while a model works."""
     if llm is None:
         return nullcontext()
     # Only what takes a while needs it.
@@ -91,12 +91,12 @@ def prompt_version(text: str) -> str:
 
 
 def is_due(job: Job) -> bool:
-    """Say whether a worker would take a job now; also one that runs, if nothing was heard of its worker for too long."""
+    """Return whether a worker would take a job now, including one whose lease has expired."""
     return job.status in ("open", "running") and (job.due is None or job.due <= datetime.now(UTC))
 
 
 def needs_model(job: Job) -> bool:
-    """Say whether a job is done with a model only: by its kind, or since it has failed with one."""
+    """Return whether a job needs a model, by its kind or because it failed with one."""
     # What learns is loaded by those who work.
     from holdfast.learning.worker import NEED_A_MODEL
 
@@ -116,7 +116,7 @@ def fail(unfinished: Sized) -> None:
 
 
 def described(done: WorkResult) -> dict[str, object]:
-    """Make JSON-compatible data of an account, with whether there was anything to do."""
+    """Return the JSON form of a result of work."""
     return {"noop": done.noop, **plain(done)}
 
 
@@ -143,7 +143,7 @@ def show_jobs(screen: Screen, options: Options, done: WorkResult, titles: Titles
         for error in dict.fromkeys(one.error for one in alike if one.error):
             screen.say((in_options(error), "red"), indent=4)
         if job.status == "failed":
-            screen.say(f"→ Try it again: {options.line('jobs', '--retry', job.id)}", indent=4)
+            screen.say(f"→ Retry it: {options.line('jobs', '--retry', job.id)}", indent=4)
     for note in notes:
         screen.say(note)
 
@@ -157,7 +157,7 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
 
 
 def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
-    """Say what jobs are about: a chat, pairs of records, or an agent."""
+    """Return the subject of jobs: a chat, pairs of records, or an agent."""
     job = alike[0]
     if job.kind == _TOGETHER:
         return [f"  {count(len(alike), 'pair')} of records"]
@@ -169,11 +169,11 @@ def _about(alike: Sequence[Job], titles: Titles) -> list[Part]:
 
 
 def _ended(job: Job) -> list[Part]:
-    """Say how a job ended, unless it is done."""
+    """Return how a job ended, unless it is done."""
     if job.status == "failed":
-        return [(f"  failed for good after {count(job.attempts, 'try', 'tries')}", "bold red")]
+        return [(f"  failed after {count(job.attempts, 'attempt')}", "bold red")]
     if job.status == "open" and job.error:
-        return [(f"  to be tried again from {when(job.due)} on", "yellow")]
+        return [(f"  retried from {when(job.due)} on", "yellow")]
     return []
 
 
@@ -195,11 +195,11 @@ def _sign(record: Record) -> Part:
         return "− ", "red"
     if record.action == "duplicate":
         return "= ", "dim"
-    return ("+ in quarantine: ", "yellow") if record.trust == "quarantined" else ("+ ", "green")
+    return ("+ quarantined: ", "yellow") if record.trust == "quarantined" else ("+ ", "green")
 
 
 def _told(record: Record) -> Iterator[str]:
-    """Tell of a record its id, the messages that it comes from, how often it was said, and why it was taken back."""
+    """Yield a record's id, messages, evidence, and the reason for a retraction."""
     yield record.id
     yield place(record)
     if record.action == "duplicate":
@@ -224,7 +224,7 @@ def show_cost(screen: Screen, results: Sequence[WorkResult], llm: str | None) ->
     """Print what some work came to and what it took."""
     jobs = {
         "done": sum(len(one.done) for one in results),
-        "to be tried again": sum(len(one.postponed) for one in results),
+        "to be retried": sum(len(one.postponed) for one in results),
         "failed": sum(len(one.failed) for one in results),
     }
     screen.facts(

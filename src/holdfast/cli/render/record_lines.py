@@ -1,4 +1,4 @@
-"""Records on a screen: what one says and where it is from, what became of it, what changed."""
+"""Records: tables, one with its source, outcomes, changes."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def outcome(memory: Memory, record: Record, since: int) -> Outcome:
-    """Find out what became of a record that was written after a version, or was not because it says so already."""
+    """Return what became of a record since a version: written, or a duplicate."""
     if record.version <= since:
         return Outcome(record, record.text, written=False)
     return Outcome(record, change_of(memory, record).before, written=True)
@@ -69,7 +69,14 @@ def _show_outcome(screen: Screen, done: Outcome) -> None:
         screen.say((f"{done_so}:", "bold"), what, *step(done.before, after), (why, "dim"))
 
 
-_DONE = {"add": "Added", "update": "Updated", "replace": "Replaced", "retract": "Retracted", "release": "Released", "discard": "Discarded"}  # fmt: skip
+_DONE = {
+    "add": "Added",
+    "update": "Updated",
+    "replace": "Replaced",
+    "retract": "Retracted",
+    "release": "Released",
+    "discard": "Discarded",
+}
 
 
 def called(kind: str, target: str = "") -> str:
@@ -140,7 +147,7 @@ def show_table(screen: Screen, records: Sequence[Record]) -> None:
 
 
 def valid(record: Record) -> str:
-    """Say when a record is true in the world; nothing if it always is."""
+    """Return the period in which a record is true, "" for always."""
     begins = f"from {when(record.since)}" if record.since else ""
     ends = f"before {when(record.until)}" if record.until else ""
     return " ".join(part for part in (begins, ends) if part)
@@ -152,7 +159,7 @@ def flags(record: Record) -> list[str]:
 
 
 def learned(record: Record) -> str:
-    """Say where a record comes from."""
+    """Return the source of a record."""
     chat = f"chat {place(record)}" if record.chat else ""
     sources = [part for part in (record.source, *record.sources) if part]
     return ", ".join(part for part in (chat, *sources) if part)
@@ -164,7 +171,7 @@ def place(record: Record | Wording) -> str:
 
 
 def _again(one: Wording, text: str) -> str:
-    """Say in which words and messages a record was said again; no words where they are those of its text."""
+    """Return the wordings and messages of a record's duplicates."""
     words, where = "" if one.text == text else short(one.text), place(one)
     return f"{words} ({where})" if words and where else words or where
 

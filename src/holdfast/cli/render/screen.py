@@ -32,7 +32,7 @@ _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
 
 def safe(text: str) -> str:
-    r"""Take from a text what could drive the terminal: colours and titles vanish, other control characters show.
+    r"""Return a text that cannot control a terminal: escapes removed, other control characters visible.
 
     >>> safe("\x1b[31mred\x1b[0m\r\n\x07\x9b2J")
     'red\n␇\\x9b2J'
@@ -50,7 +50,7 @@ def _visible(code: int) -> str:
 
 
 class Screen:
-    """Lay text out: wrapped and coloured on a terminal, whole and plain in a pipe. All text is made safe here."""
+    """A stream for text: wrapped and coloured on a terminal, plain in a pipe, and always safe."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.console = Console(file=stream or sys.stdout, markup=False, emoji=False, highlight=False)
@@ -61,8 +61,8 @@ class Screen:
     def say(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
         """Print a paragraph, each of its lines indented, and those after the first by `hang` more.
 
-        A word that is wider than the terminal, such as a path, stands unbroken on a line of its own: the terminal wraps it, and
-        it can be copied.
+        A word that is wider than the terminal, such as a path, stays unbroken on its own line, so that it can
+        be copied.
         """
         text = Text.assemble(
             *(safe(one) if isinstance(one, str) else (safe(one[0]), one[1]) for one in parts)
@@ -80,8 +80,8 @@ class Screen:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: str = "") -> None:
         """Print a table; a column of numbers stands to the right, one that is to be copied stays `whole`.
 
-        What is too wide for a terminal is wrapped in its widest column; where there is no room for the words of that, it
-        stands below the rest of its row.
+        What is too wide for a terminal is wrapped in its widest column; where there is no room for the words
+        of that, it stands below the rest of its row.
         """
         rows = [[" ".join(safe(cell).split()) for cell in row] for row in rows]
         cells = [[name, *(row[place] for row in rows)] for place, name in enumerate(columns)]
@@ -116,6 +116,12 @@ class Screen:
             self.say((f"{name:<10}", "bold"), value, hang=10)
 
 
+def say_more(screen: Screen, *, more: bool, offset: int) -> None:
+    """Print how to list the rest, if there is more."""
+    if more:
+        screen.say((f"There are more: --offset {offset}, or a larger --limit.", "dim"))
+
+
 def _wrapped(text: Text, console: Console, width: int) -> Iterator[Text]:
     """Break text into lines at its spaces; what has none is broken anywhere if its characters are wide."""
     for line in text.split("\n", allow_blank=True):
@@ -140,7 +146,7 @@ def _is_number(cell: str) -> bool:
 
 
 def answer(document: Mapping[str, object] | Sequence[object]) -> None:
-    """Print a JSON document: readable where the stream can write it, with escapes for what must not reach a terminal."""
+    """Print a JSON document, with escapes for what the stream cannot write or a terminal must not get."""
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not unicode, indent=2)
     sys.stdout.write(_RAW_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
@@ -149,8 +155,8 @@ def answer(document: Mapping[str, object] | Sequence[object]) -> None:
 def plain(value: object, chat: str = "") -> Any:
     """Make JSON-compatible data of results: the fields of each type by their names, times in ISO 8601.
 
-    A summary says of which kind it is as well. What is of messages refers to them, as `ref`; a message itself does not know
-    its `chat`. The original payload of a message is left out; `holdfast export` has it.
+    Summaries have their `kind`; what refers to messages has a `ref`. A message does not know its `chat`: pass
+    it. The original payload of a message is left out; `holdfast export` has it.
     """
     if isinstance(value, Why):
         return {"shares": dict(value), "words": list(value.words)}
@@ -207,7 +213,7 @@ def period(since: datetime, until: datetime) -> str:
 
 
 def read_time(text: str) -> datetime:
-    """Read a moment of the clock on the wall: a date, a time, one with an offset of its own, `today`, `yesterday`, `7d`, `24h`.
+    """Return the time that a text names: a date, a time, `today`, `yesterday`, `7d`, `24h`.
 
     Raises:
         ValueError: it is none of these, or beyond the years that a calendar has.
@@ -247,12 +253,12 @@ def _day(text: str) -> date | None:
 
 
 def count(number: int, noun: str, nouns: str = "") -> str:
-    """Write how many there are: 1 message, 1,204 messages; `nouns` where an s is not enough."""
+    """Return a count with its noun: 1 message, 1,204 messages."""
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Write how many there are of each: 1 message, 2 summaries; the names are plurals, and none is left out."""
+    """Return counts with their names: 1 message, 2 summaries. Zeros are omitted."""
     return ", ".join(
         count(number, "summary" if name == "summaries" else name.removesuffix("s"), name)
         for name, number in counts.items()

@@ -21,7 +21,7 @@ _DOUBTFUL = ("aggressive", "capped")
 
 
 class Rest(NamedTuple):
-    """The messages of a chat that no summary stands for: how many, from which to which number, tokens, and times."""
+    """The messages of a chat that no summary covers: count, range, tokens, and times."""
 
     messages: int
     first: int
@@ -42,7 +42,7 @@ class _Row(NamedTuple):
 
 
 def show_summaries(screen: Screen, summaries: Iterable[Summary], *, full: bool) -> None:
-    """Print summaries one below the other, as messages are; without `full` what is long is cut, and says so."""
+    """Print summaries as messages are printed; without `full`, long ones are cut."""
     for one in summaries:
         show_head(screen, one)
         text, rest = (one.text, "") if full else cut(one.text, *SPOKEN)
@@ -53,7 +53,7 @@ def show_summaries(screen: Screen, summaries: Iterable[Summary], *, full: bool) 
 
 
 def show_head(screen: Screen, one: Summary) -> None:
-    """Print which messages a summary stands for, and how it came about."""
+    """Print the range and the properties of a summary."""
     how = f"{one.kind}, {count(one.tokens, 'token')}, {one.level}"
     screen.say(
         (f"{write_reference(one.chat, one.first, one.last)}  {period(one.since, one.until)}  ", "dim"),
@@ -64,7 +64,7 @@ def show_head(screen: Screen, one: Summary) -> None:
 
 
 def show_tree(screen: Screen, summaries: Sequence[Summary], rest: Rest | None) -> None:
-    """Draw summaries, each with what it was made of below it, and at the end the messages that none stands for."""
+    """Draw summaries as a tree, and at the end the messages that none covers."""
     drawn: list[Summary | Rest] = [*summaries, *([rest] if rest else [])]
     of_one_day = len({when(time)[:10] for one in drawn for time in (one.since, one.until)}) == 1
     rows = list(_rows(summaries, rest, of_one_day=of_one_day))
@@ -138,7 +138,7 @@ def _times(since: datetime, until: datetime, *, of_one_day: bool) -> str:
 
 
 def beginning(text: str) -> str:
-    """Give a text as one harmless line, without a day as its heading: that stands beside it."""
+    """Return a text as one safe line, without a date as its heading."""
     first, _, rest = text.partition("\n")
     return " ".join(safe(rest if rest.strip() and _DAY.fullmatch(first.strip()) else text).split())
 
