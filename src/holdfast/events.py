@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Literal, NamedTuple, get_args
 
-from holdfast.errors import InvalidInput
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
 from holdfast.types import CompactionResult, Erasure, Job, Record, Scope
 
 Name = Literal[

@@ -14,7 +14,7 @@ from holdfast.cli.render.screen import Screen, answer, count, period, plain, whe
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
 from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer
-from holdfast.safety.masking import masked_message, masked_summary
+from holdfast.safety.guard import masked_message, masked_summary
 from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 

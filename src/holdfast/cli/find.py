@@ -12,7 +12,7 @@ from holdfast.cli.chats import find_chat, the_chat, titles_of
 from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.screen import Part, Screen, answer, plain, when
 from holdfast.memory import Memory
-from holdfast.safety.masking import Secrets
+from holdfast.safety.guard import Secrets
 from holdfast.text.references import write_reference
 from holdfast.types import ROLES, SOURCES, Hit, Role, Source
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from holdfast.errors import InvalidInput
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
 
 LONGEST = 1_000  # characters of a pattern
 PARTS = 1_000  # of a pattern, with those in braces repeated as often as they say

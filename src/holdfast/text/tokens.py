@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput, MissingExtra, Unavailable
-from holdfast.messages.media import has_media, media_tokens
-from holdfast.text.shorten import shown
-
-if TYPE_CHECKING:
-    from holdfast.types import Message
+from holdfast.errors import InvalidInput, MissingExtra, Unavailable, shown
 
 CountTokens = Callable[[str], int]
 """Count the tokens of a text; give your model's tokenizer to `Memory(count_tokens=…)` to replace the estimate."""
@@ -92,17 +85,3 @@ def counter(count: CountBy) -> CountTokens:
             "Connect to the network once, or copy the file of another machine into the folder that $TIKTOKEN_CACHE_DIR names.",
         ) from error
     return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
-
-
-def message_tokens(message: Message, count: CountTokens = estimate_tokens, *, images: bool = True) -> int:
-    """Count a message as a model is billed for it: its text, its tool calls with their arguments, and an overhead.
-
-    Images, files and sound are estimated (see `holdfast.messages.media`), unless they are left out.
-    """
-    total = MESSAGE_OVERHEAD + count(message.content)
-    if images and has_media(message.raw):
-        total += media_tokens(message.raw, count)
-    for call in message.calls:
-        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-        total += MESSAGE_OVERHEAD + count(call.name) + count(arguments)
-    return total
