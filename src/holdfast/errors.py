@@ -34,7 +34,8 @@ def shown(value: object) -> str:
 class HoldfastError(Exception):
     """The root of all errors that Holdfast raises on purpose. Catch it to catch them all.
 
-    `what` is a sentence on what happened, `todo` one on what to do about it. Credentials that they repeat are masked.
+    `what` is a sentence on what happened, `todo` one on what to do about it. Credentials that they repeat are
+    masked.
     """
 
     def __init__(self, what: str, todo: str) -> None:
@@ -80,8 +81,8 @@ class Closed(HoldfastError, RuntimeError):
 class Unavailable(HoldfastError):
     """The database cannot be reached, locked or written at the moment. Repair the cause and try again.
 
-    `receipt` is an `Erasure` where words were erased from every table and remains of them are left in files: it names
-    the files, and why.
+    `receipt` is an `Erasure` where words were erased from every table and remains of them are left in files:
+    it names the files, and why.
     """
 
     # Any: an `Erasure`, or None; its type is defined above this module.
@@ -108,9 +109,9 @@ class UnknownFormat(HoldfastError, ValueError):
 class ModelFailed(HoldfastError):
     """The language model raised an error or did not answer. Nothing was written; repair the cause and try again.
 
-    `reason` is the kind of failure: "quota", "unavailable" and "timeout" may pass, "authentication" needs another key,
-    "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`), which allows no more
-    calls, and "error" is everything else.
+    `reason` is the kind of failure: "quota", "unavailable" and "timeout" may pass, "authentication" needs
+    another key, "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`),
+    which allows no more calls, and "error" is everything else.
     """
 
     def __init__(self, what: str, todo: str, *, reason: Reason = "error") -> None:

@@ -31,8 +31,8 @@ class Passage:
 def passages(messages: Sequence[Message]) -> list[Passage]:
     """Return the passages of messages, one for each that has any text.
 
-    Calls and results of tools are previewed. Reasoning and binary payloads are left out, and so are the harmful
-    sentences of messages that the guard flagged.
+    Calls and results of tools are previewed. Reasoning and binary payloads are left out, and so are the
+    harmful sentences of messages that the guard flagged.
     """
     made = []
     # Masked before anything is cut: half a credential is not recognised.

@@ -17,7 +17,8 @@ _ENDING = 3  # letters that a language puts to a foreign name, at most
 def find_mixed(text: str) -> Iterator[tuple[int, int]]:
     """Find the words that look like words of one alphabet and are made of two.
 
-    Not "TNFα", nor a Latin name with a Cyrillic ending. In a Cyrillic text one slip of the keyboard is none either.
+    Not "TNFα", nor a Latin name with a Cyrillic ending. In a Cyrillic text one slip of the keyboard is none
+    either.
     """
     found = [(word.span(), parts) for word in _WORD.finditer(text) if (parts := _mixed(word.group()))]
     is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))

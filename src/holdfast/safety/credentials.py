@@ -1,7 +1,7 @@
 """Credentials in a text: by their own shape (a table of shapes), or by the words that introduce them.
 
-What is introduced by words is judged by its value: `password = "…"` gives a secret away, `password = os.environ[…]`,
-`password: ********` and `<YOUR_PASSWORD>` do not.
+What is introduced by words is judged by its value: `password = "…"` gives a secret away, `password =
+os.environ[…]`, `password: ********` and `<YOUR_PASSWORD>` do not.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
+
+from holdfast.text.tables import table_lines
 
 
 class Secret(NamedTuple):
@@ -31,13 +32,13 @@ class _Shape(NamedTuple):
 
 # What a text must contain (in lower case) for a secret that is introduced by words.
 _HINTS = frozenset(
-    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh wach adga hesl "
-    "jels sleu kluc clav chav 2fa mfa".split()
+    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh "
+    "wach adga hesl jels sleu kluc clav chav 2fa mfa".split()
 )
 # Words that begin like those, and tell nothing.
 _COMMON = frozenset(
-    "basic basics basis basically credit credits creditor passed passes passenger passengers passing passion passions passionate "
-    "passive passage passport binds binding bearing bearable bears pink pins".split()
+    "basic basics basis basically credit credits creditor passed passes passenger passengers passing passion "
+    "passions passionate passive passage passport binds binding bearing bearable bears pink pins".split()
 )
 _INNER = tuple(
     "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|:5432:|identified by|contrase|"
@@ -53,8 +54,8 @@ _CODES = tuple(
 _RECOVERY = ("recovery phrase", "recovery key", "recovery word")
 _KEYS = ("api key", "api-key", "api_key", "access key", "private key", "_key", "key:", "key=")
 _PASSWORDS = tuple(
-    "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang salasana heslo jelszo parool "
-    "sifre khau sandi zugangscode".split()
+    "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang "
+    "salasana heslo jelszo parool sifre khau sandi zugangscode".split()
 )
 _FOREIGN = tuple(
     "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット トークン 비밀 암호 패스워드 "
@@ -69,7 +70,8 @@ _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|--
 _LONGEST_KEY = 20_000  # characters
 _PEM_BODY = re.compile(rf"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){{0,{_LONGEST_KEY}}}")
 _URL = re.compile(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
-# The following look at a text in lower case, and behind only after a first letter, so that a search can skip to that letter.
+# The following look at a text in lower case, and behind only after a first letter, so that a search can skip
+# to that letter.
 _BEARER = re.compile(
     r"""(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
 )
@@ -82,20 +84,10 @@ _COMMAND = re.compile(
     r"""|p(?<!\w.)assword\s+'(?P<g>[^'\n]{3,100})'|r(?<!\w.)edis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
     r"""|(?:d(?<!\w.)ocker|h(?<!\w.)elm|p(?<!\w.)odman|a(?<!\w.)z|o(?<!\w.)c)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
 )
-_COMMANDS = (
-    " -u",
-    "--user",
-    "sshpass",
-    "mysql",
-    "--pass",
-    "--token",
-    "--api-key",
-    "--secret",
-    "login",
-    "identified",
-    "password '",
-    " -a",
-    " -p",
+_COMMANDS = tuple(
+    " -u|--user|sshpass|mysql|--pass|--token|--api-key|--secret|login|identified|password '| -a| -p".split(
+        "|"
+    )
 )
 _QUOTED = """(?:"(?P<a>[^"\\n]{3,200})"|'(?P<b>[^'\\n]{3,200})'|`(?P<c>[^`\\n]{3,200})`|[“„«「『](?P<d>[^”“»」』\\n]{3,200})[”“»」』])"""
 _BARE = (
@@ -131,15 +123,15 @@ _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
 _BEFORE, _BEYOND = 24, 640  # characters of which what a name tells depends
 _REMEMBERED = 1_000  # of what stands around names
 _SHORT_WORDS = frozenset(
-    "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from must "
-    "should can will has have which when if so than then never only also".split()
+    "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from "
+    "must should can will has have which when if so than then never only also".split()
 )
 
 
 @cache
 def _needles() -> tuple[tuple[str, _Shape], ...]:
     """Read the shapes, each with what a text must hold to have it: one of its needles."""
-    rows = (line.split(" | ", 2) for line in _lines("credentials.txt"))
+    rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "credentials.txt"))
     return tuple(
         (needle, _Shape(what, re.compile(pattern)))
         for what, needles, pattern in rows
@@ -147,17 +139,12 @@ def _needles() -> tuple[tuple[str, _Shape], ...]:
     )
 
 
-def _lines(name: str) -> list[str]:
-    text = (resources.files("holdfast.safety") / name).read_text("utf-8")
-    return [line for line in text.splitlines() if line.strip() and not line.startswith("# ")]
-
-
 @cache
 def _words() -> dict[str, str]:
     """Read the vocabulary: a title in brackets, then one alternation."""
     words: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in _lines("secret_words.txt"):
+    for line in table_lines("holdfast.safety", "secret_words.txt"):
         if line.startswith("["):
             lines = words.setdefault(line[1:-1], [])
         else:

@@ -1,6 +1,7 @@
 """Text as its reader sees it: what hides or replaces letters is undone, and every letter keeps its place.
 
-A view is another reading of a text. Rules look at the view; `Folded.span` leads from there back to the original.
+A view is another reading of a text. Rules look at the view; `Folded.span` leads from there back to the
+original.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import re
 import unicodedata
 from bisect import bisect_left
 from functools import cache, cached_property
-from importlib import resources
 from itertools import accumulate
 from typing import NamedTuple
 
-# Accents (of all scripts that put them on letters), the points of Hebrew and Arabic, and Arabic's stretching line.
+from holdfast.text.tables import table_lines
+
+# Accents (of all scripts that put them on letters), the points of Hebrew and Arabic, and Arabic's stretching
+# line.
 _MARKED = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -65,12 +68,8 @@ class Folded(_View):
 @cache
 def _homoglyphs() -> dict[int, str]:
     """Read the letters that look like Latin ones."""
-    table: dict[int, str] = {}
-    for line in (resources.files("holdfast.safety") / "homoglyphs.txt").read_text("utf-8").splitlines():
-        if not line.startswith("#") and line.strip():
-            letter, _, others = line.partition(":")
-            table |= {ord(other): letter.strip() for other in others.split()}
-    return table
+    rows = (line.partition(":") for line in table_lines("holdfast.safety", "homoglyphs.txt"))
+    return {ord(other): letter.strip() for letter, _, others in rows for other in others.split()}
 
 
 class _Letters(dict[int, str]):

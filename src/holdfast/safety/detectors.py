@@ -1,7 +1,8 @@
 """All that may do harm in a text. It is read without the disguises that it wears, so that they change nothing but the kind.
 
-Most texts are clean, and a look at their words shows it. Where that look stops, rules and weights say what there is, and
-a decision that was fitted to labelled texts says whether it is an order to the model or only sounds like one.
+Most texts are clean, and a look at their words shows it. Where that look stops, rules and weights say what
+there is, and a decision that was fitted to labelled texts says whether it is an order to the model or only
+sounds like one.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
 _SURE = 0.9  # how likely what is stopped must be an order to the model
 _LONGEST = 600  # characters that are judged together; of a longer text, each sentence is
 _CLOSELY = 50_000  # characters of different passages of one text that are judged, at 20 µs each; no text needs as many
-# Of what is encoded in it half as many, and of what is encoded in that half of those: all together stays bounded.
+# Of what is encoded in it half as many, and of what is encoded in that half of those: all together stays
+# bounded.
 _DEEPEST = 2  # encodings within each other that are read
 _WORD = re.compile(r"[^\W_]+")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
@@ -177,8 +179,8 @@ def _instructions(
 def _worth_judging(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
     """Cut a long text into sentences, so that no order drowns in it, and pass over those that are far from an order.
 
-    Where more than `room` characters are left to be judged, it is those that lean most towards an order: a text cannot
-    bury one under thousands of sentences that lean less.
+    Where more than `room` characters are left to be judged, it is those that lean most towards an order: a
+    text cannot bury one under thousands of sentences that lean less.
     """
     if len(lower) <= _LONGEST:
         return [(0, len(lower))]

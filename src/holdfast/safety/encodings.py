@@ -33,12 +33,14 @@ _WIDEST = 80  # characters of such a line
 _BESIDE = 600  # characters before and after what is escaped that belong to it, on its line
 # What English is full of, and what orders are made of, turned around and moved by 13 letters.
 _BACKWARDS = frozenset(
-    "eht ruoy uoy lla htiw siht taht erongi suoiverp roirp snoitcurtsni tpmorp metsys selur tegrof drageresid drowssap "
-    "sdrowssap terces sterces dnes laever resu tnatsissa egassem dna yek nekot eteled edirrevo wollof".split()
+    "eht ruoy uoy lla htiw siht taht erongi suoiverp roirp snoitcurtsni tpmorp metsys selur tegrof "
+    "drageresid drowssap sdrowssap terces sterces dnes laever resu tnatsissa egassem dna yek nekot eteled "
+    "edirrevo wollof".split()
 )
 _ROTATED = frozenset(
-    "gur lbhe lbh nyy jvgu guvf gung vtaber cerivbhf cevbe vafgehpgvbaf cebzcg flfgrz ehyrf sbetrg qvfertneq cnffjbeq "
-    "cnffjbeqf frperg frpergf fraq erirny hfre nffvfgnag zrffntr naq xrl gbxra qryrgr bireevqr sbyybj".split()
+    "gur lbhe lbh nyy jvgu guvf gung vtaber cerivbhf cevbe vafgehpgvbaf cebzcg flfgrz ehyrf sbetrg qvfertneq "
+    "cnffjbeq cnffjbeqf frperg frpergf fraq erirny hfre nffvfgnag zrffntr naq xrl gbxra qryrgr bireevqr "
+    "sbyybj".split()
 )
 _TURNED = _BACKWARDS | _ROTATED
 

@@ -1,6 +1,7 @@
 """What tells an order to the model from a text that only looks like one: named signs, from which `forest` decides.
 
-They are what the rules found, how far the words lean, which roles are filled, who is spoken to, and how the text is made.
+They are what the rules found, how far the words lean, which roles are filled, who is spoken to, and how the
+text is made.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from importlib import resources
 from typing import TypeVar
 
 from holdfast.safety import injection_roles, injection_weights
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
 from holdfast.safety.injection_weights import Weights
+from holdfast.text.tables import table_lines
 
 Signs = dict[str, float]
 _Found = TypeVar("_Found", str, int)
@@ -161,6 +162,5 @@ def _looks(text: str, lower: str) -> Signs:
 @cache
 def _classes() -> dict[str, str]:
     """Read the classes of words, by word."""
-    lines = (resources.files("holdfast.safety") / "order_signs.txt").read_text("utf-8").splitlines()
-    rows = (line.partition(":") for line in lines if not line.startswith("#"))
+    rows = (line.partition(":") for line in table_lines("holdfast.safety", "order_signs.txt"))
     return {word: name for name, _, words in rows for word in words.split()}

@@ -1,7 +1,8 @@
 """Intents of an order to a model, such as "send" what is secret somewhere "quietly": roles that many words can fill.
 
-The rules of `orders` know how an order is worded; those here know what it is after. A sentence is read once, word by word;
-which roles its words fill decides. A verb counts as an order only where an order has it: first in a clause, after "please".
+The rules of `orders` know how an order is worded; those here know what it is after. A sentence is read once,
+word by word; which roles its words fill decides. A verb counts as an order only where an order has it: first
+in a clause, after "please".
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import product
 from typing import NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.tables import table_lines
 
 HEAD = 4  # letters of a word that is known by its beginning
 _LONGEST = 400  # characters of a sentence; what is longer is read in parts
@@ -25,10 +26,10 @@ _REACH = 160  # characters from the first word of an intent to the last
 _UNSPACED = re.compile("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")
 _LEADS = frozenset(
-    "please then and or just now always must should shall will would kindly simply instead quietly silently secretly "
-    "immediately also first only can may do you i'd bitte dann und sofort einfach luego y e et puis alors poi subito depois "
-    "entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora maintenant hidden solely either again so "
-    "but therefore hereby automatically".split()
+    "please then and or just now always must should shall will would kindly simply instead quietly silently "
+    "secretly immediately also first only can may do you i'd bitte dann und sofort einfach luego y e et puis "
+    "alors poi subito depois entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora "
+    "maintenant hidden solely either again so but therefore hereby automatically".split()
 )
 _SUBJECTS = frozenset(
     "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split()
@@ -233,18 +234,12 @@ def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[Mark]
                     yield Mark(at, at + len(member.first), member.bits | orders << 1)
 
 
-def _lines(name: str) -> Iterator[str]:
-    for line in (resources.files("holdfast.safety") / name).read_text("utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            yield line
-
-
 @cache
 def _tables() -> _Tables:
     bits: dict[str, int] = {}
     orders = 0
     by: tuple[dict[str, list[_Member]], ...] = ({}, {}, {})
-    for line in _lines("intent_words.txt"):
+    for line in table_lines("holdfast.safety", "intent_words.txt"):
         name, _, entries = line.partition(":")
         if name not in bits:
             bits[name] = 1 << 2 * len(bits)
@@ -262,7 +257,7 @@ def _tables() -> _Tables:
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
-    for line in _lines("intents.txt"):
+    for line in table_lines("holdfast.safety", "intents.txt"):
         message, _, classes = line.partition(" | ")
         needs = near = bars = 0
         for name in classes.split():

@@ -1,8 +1,8 @@
 """Orders to the model that are hidden in a text: rules over classes of words, both kept as data.
 
-A single word proves nothing; a rule asks for several classes of words in one sentence, such as a verb of disregarding,
-"previous", and "instructions". Most texts lack the rarest word of every rule, which a look at the first letters of
-their words tells; only what remains is searched.
+A single word proves nothing; a rule asks for several classes of words in one sentence, such as a verb of
+disregarding, "previous", and "instructions". Most texts lack the rarest word of every rule, which a look at
+the first letters of their words tells; only what remains is searched.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from typing import Literal, NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.tables import table_lines
 
 _PART = re.compile(r"\([^()]*\)\??|[^ ]+")
 _STEM = re.compile(r"[^\W_]+\*?")
 # Words that are in so many texts that they tell nothing.
 COMMON = frozenset(
-    "that your what this these those user users one keep step need with have has will would should must they them their there from "
-    "about summary need tell show know say ask make makes used using use note message change action answer reply all any every each "
-    "the it not and you are was were been can could for but when where which while more most some such than then time only just "
-    "also into over like want wants without never nothing everything anyone file line text order new next first last now give "
-    "found find look see let set run add good best safe every before after again other same system model agent assistant run".split()
+    "that your what this these those user users one keep step need with have has will would should must they "
+    "them their there from about summary need tell show know say ask make makes used using use note message "
+    "change action answer reply all any every each the it not and you are was were been can could for but "
+    "when where which while more most some such than then time only just also into over like want wants "
+    "without never nothing everything anyone file line text order new next first last now give found find "
+    "look see let set run add good best safe every before after again other same system model agent "
+    "assistant run".split()
 )
 _EVERYWHERE = frozenset(
     "the that for with about this from time what your you when and not are was have has to in of on is it a".split()
@@ -161,7 +163,7 @@ def _is_mention(text: str, start: int, end: int) -> bool:
 def _rules() -> tuple[tuple[_Rule, str], ...]:
     """Read the rules: what it is | "after", "around" or "across", how far | key others; or what it is | find | pattern."""
     rules = []
-    for line in _lines("order_rules.txt"):
+    for line in table_lines("holdfast.safety", "order_rules.txt"):
         message, how, what = (part.strip() for part in line.split(" | ", 2))
         if how.startswith("find"):
             rules.append((_Rule(message, 0, "", "", (), what), fold(how[5:-1]).text))
@@ -232,16 +234,10 @@ def _find(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _lines(name: str) -> Iterator[str]:
-    for line in (resources.files("holdfast.safety") / name).read_text("utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            yield line
-
-
 @cache
 def _members() -> dict[str, list[str]]:
     members: dict[str, list[str]] = {}
-    for line in _lines("order_words.txt"):
+    for line in table_lines("holdfast.safety", "order_words.txt"):
         name, _, entries = line.partition(":")
         folded = (
             entry.strip() if "re<" in entry else fold(entry).text.lower().strip()

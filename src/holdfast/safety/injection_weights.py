@@ -1,9 +1,10 @@
 """How much a text leans towards an order to a model: weights fitted to labelled texts, which add up.
 
-The rules of `orders` and `intents` know what they have seen. This knows less of each text, but of all of them. There are
-four readings of a text: its words; its phrases, which are pairs of words that follow each other; the roles of `intents`
-that its words fill, and the pairs of those; and its letters, which are runs of a few characters. The words have a table
-of their own and are a look at every message; the others are looked up by a hash, and only where that look stops.
+The rules of `orders` and `intents` know what they have seen. This knows less of each text, but of all of
+them. There are four readings of a text: its words; its phrases, which are pairs of words that follow each
+other; the roles of `intents` that its words fill, and the pairs of those; and its letters, which are runs of
+a few characters. The words have a table of their own and are a look at every message; the others are looked
+up by a hash, and only where that look stops.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from holdfast.safety.injection_roles import Sentence, roles
+from holdfast.text.tables import table_lines
 
 LETTERS = 7  # of a word by which it is known
 BUCKETS = 1 << 16  # of the readings that are hashed
@@ -129,11 +131,9 @@ def buckets(reading: str, sentence: Sentence) -> set[int]:
 def _words() -> tuple[dict[str, float], float]:
     """Read the weights of the words: on each line one, and what has it; "=" is where their sum begins."""
     table: dict[str, float] = {}
-    lines = (resources.files("holdfast.safety") / "order_weights.txt").read_text("utf-8").splitlines()
-    for line in lines:
-        if not line.startswith("# "):
-            weight, *names = line.split()
-            table.update(dict.fromkeys(names, float(weight)))
+    for line in table_lines("holdfast.safety", "order_weights.txt"):
+        weight, *names = line.split()
+        table.update(dict.fromkeys(names, float(weight)))
     return table, table.pop("=")
 
 

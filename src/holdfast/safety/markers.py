@@ -1,7 +1,8 @@
 """Markers of turns, calls and results of tools, as the formats have them that models are asked in: syntax, found by rule.
 
-What is said between them does not matter: who can write one can speak as the system or as a tool. A marker that is
-named rather than used, in quotes, beside words about templates, or in a template itself, is a light finding.
+What is said between them does not matter: who can write one can speak as the system or as a tool. A marker
+that is named rather than used, in quotes, beside words about templates, or in a template itself, is a light
+finding.
 """
 
 from __future__ import annotations
@@ -10,43 +11,21 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
 from holdfast.safety.injection_rules import Order
+from holdfast.text.tables import table_lines
 
 _SIGNS = ("<", "[", "{", "#", "`", "]~")
 _WORDS = frozenset(
-    (
-        "human",
-        "assistant",
-        "instructions",
-        "action",
-        "functions",
-        "gpt4",
-        "instruction",
-        "curious",
-        "tool",
-        "function",
-    )
+    "human assistant instructions action functions gpt4 instruction curious tool function".split()
 )
 _ANY = re.compile(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
 _ROLE = re.compile(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
 _PLACEHOLDER = re.compile(r"\{\{|\{%|\$\{|\{\w+\}|%s|\{\w+\[|…|\.\.\.")
 _IN_CODE = re.compile(r"[=(,]\s?[\[{(]|\breturn\b|\.append\(")
 _WORD = re.compile(r"[^\W_]{2,}")
-_QUOTES = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "“": "”",
-    "„": "“",
-    "«": "»",
-    "»": "«",
-    "‘": "’",
-    "「": "」",
-    "(": ")",
-}
+_QUOTES = dict(zip("\"'`“„«»‘「(", "\"'`”“»«’」)", strict=True))  # the closing one by the opening one
 # Words beside which a marker is one that is talked about.
 _NAMED = re.compile(
     r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek|gpt-?\d|prompt formats?"
@@ -142,8 +121,7 @@ def _opens_turn(lower: str, end: int, line_end: int) -> bool:
 def _forms() -> tuple[_Form, ...]:
     """Read the table."""
     forms = []
-    for line in (resources.files("holdfast.safety") / "markers.txt").read_text("utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            message, needle, pattern = line.split(" | ", 2)
-            forms.append(_Form(message, needle.replace("\\n", "\n"), re.compile(pattern)))
+    for line in table_lines("holdfast.safety", "markers.txt"):
+        message, needle, pattern = line.split(" | ", 2)
+        forms.append(_Form(message, needle.replace("\\n", "\n"), re.compile(pattern)))
     return tuple(forms)

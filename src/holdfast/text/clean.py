@@ -15,8 +15,8 @@ _HALF_WIDTH = str.maketrans("\uff9e\uff9f", "\u3099\u309a")
 def clean(text: str) -> str:
     r"""Replace NUL and lone surrogates by U+FFFD, and join surrogate pairs into the character that they encode.
 
-    PostgreSQL stores neither; SQLite would, and the two would answer differently. Linear; the usual text is returned
-    as it is.
+    PostgreSQL stores neither; SQLite would, and the two would answer differently. Linear; the usual text is
+    returned as it is.
 
     >>> clean("a\x00b")
     'a\ufffdb'
@@ -59,8 +59,8 @@ def each_text(value: object, change: Callable[[str], str]) -> object:
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """Bring text to a normal form of Unicode, in linear time.
 
-    `unicodedata` sorts the accents on a letter in quadratic time: with 100,000 of them it takes minutes. So long runs
-    are brought into their order before, which changes nothing of the result.
+    `unicodedata` sorts the accents on a letter in quadratic time: with 100,000 of them it takes minutes. So
+    long runs are brought into their order before, which changes nothing of the result.
     """
     if "K" in form and ("\uff9e" in text or "\uff9f" in text):
         text = text.translate(_HALF_WIDTH)

@@ -35,7 +35,8 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 def prose(text: str) -> str:
     """Return the prose of a message, with code and rendered tool use shortened to their beginnings.
 
-    Reasoning, comments, tags and payloads are replaced by a space, so that no new word arises that the guard never saw.
+    Reasoning, comments, tags and payloads are replaced by a space, so that no new word arises that the guard
+    never saw.
     """
     if "\x1b" in text:
         text = _ANSI.sub("", text)

@@ -56,8 +56,9 @@ _END = re.compile(
     rf"(?:(?P<narrow>[.!?؟۔።։।॥။។]+)|[。！？｡]+)[{re.escape(_CLOSERS)}]*"
 )  # the wide ones need no space behind them
 _ABBREVIATIONS = frozenset(
-    "dr mr mrs ms prof st jr sr inc ltd co corp dept est approx etc vs cf al fig figs eq vol pp ed eds ca bzw usw bspw evtl "
-    "ggf inkl nr str mio mrd resp incl excl min max avg jan feb mar apr jun jul aug sep sept oct nov dec p.s ph.d".split()
+    "dr mr mrs ms prof st jr sr inc ltd co corp dept est approx etc vs cf al fig figs eq vol pp ed eds ca "
+    "bzw usw bspw evtl ggf inkl nr str mio mrd resp incl excl min max avg jan feb mar apr jun jul aug sep "
+    "sept oct nov dec p.s ph.d".split()
 )
 _INITIALS = re.compile(r"(?:\w\.)*\w|\d\d")  # "e.g", "J", the "12" of a list
 _SPOKEN_END = ".,;:!?…。！？：；，、"
@@ -75,9 +76,9 @@ class _Block(NamedTuple):
 def gist(text: str, longest: int = LONGEST) -> str:
     """Say in one line of at most `longest` characters what a turn says, in its own words.
 
-    Code in fences goes, and is "[code]" where there is nothing else; so do the markers of Markdown, and one filler
-    before what matters ("Sure, …"). What is too long ends with a sentence if that keeps more than half of the line, else
-    with a word and "…". Empty only for a text that shows nothing. Linear.
+    Code in fences goes, and is "[code]" where there is nothing else; so do the markers of Markdown, and one
+    filler before what matters ("Sure, …"). What is too long ends with a sentence if that keeps more than half
+    of the line, else with a word and "…". Empty only for a text that shows nothing. Linear.
 
     >>> gist("Sure! I renamed `a` to **b**.")
     'I renamed a to b.'

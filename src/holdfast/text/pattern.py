@@ -1,7 +1,8 @@
 """Regular expressions in linear time: an automaton that is made as it is needed, and never goes back in the text.
 
-`re` tries one way after the other, which takes longer than anyone waits for `(a+)+b`. Here all ways are followed at once: a
-character costs at most as many steps as the pattern has parts, and mostly one look into a dict.
+`re` tries one way after the other, which takes longer than anyone waits for `(a+)+b`. Here all ways are
+followed at once: a character costs at most as many steps as the pattern has parts, and mostly one look into a
+dict.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ _FOUND = _State(frozenset(), _OTHER)
 class Pattern:
     r"""Look for a regular expression in texts, in time that is linear in their length.
 
-    Written as for `re`, with `^` and `$` at each line, and what must look around or back left out: lookarounds,
-    backreferences, atomic groups and possessive quantifiers.
+    Written as for `re`, with `^` and `$` at each line, and what must look around or back left out:
+    lookarounds, backreferences, atomic groups and possessive quantifiers.
 
     >>> Pattern(r"ORA-\d{5}\b").find("failed with ORA-00942 at noon")
     21

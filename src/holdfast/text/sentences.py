@@ -44,8 +44,8 @@ def one_line(text: str) -> str:
 def sentences(text: str) -> list[str]:
     r"""Split text into sentences, each on one line.
 
-    Lines end sentences, but for one that goes on in lower case; what stands between backticks on a line of its own,
-    and a tool call, is one sentence.
+    Lines end sentences, but for one that goes on in lower case; what stands between backticks on a line of
+    its own, and a tool call, is one sentence.
 
     >>> sentences("We met Dr. Lee. She uses v1.2 now!\n- buy milk")
     ['We met Dr. Lee.', 'She uses v1.2 now!', 'buy milk']

@@ -14,8 +14,8 @@ CountBy = CountTokens | str
 """What counts the tokens of a text, or its name: "openai:gpt-5-mini" or "tiktoken:o200k_base"."""
 
 _NAMES = "a name such as 'openai:gpt-5-mini' or 'tiktoken:o200k_base'"
-# Characters that are counted at once: on a run of a million spaces tiktoken panics, on one of letters it was quadratic once.
-# Two pieces count one token more than the whole at most.
+# Characters that are counted at once: on a run of a million spaces tiktoken panics, on one of letters it was
+# quadratic once. Two pieces count one token more than the whole at most.
 _PIECE = 10_000
 MESSAGE_OVERHEAD = 4  # role, delimiters and, where there is one, the name
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
@@ -27,8 +27,9 @@ _CJK = re.compile(
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of `text`, rounded up.
 
-    0.25 for an ASCII character, 1.5 for a CJK one, 2 above U+FFFF (the weights of lossless-claw, which a byte or
-    UTF-16 rule undercounts up to six times), 0.5 for all others, such as Cyrillic or accented letters. Linear.
+    0.25 for an ASCII character, 1.5 for a CJK one, 2 above U+FFFF (the weights of lossless-claw, which a byte
+    or UTF-16 rule undercounts up to six times), 0.5 for all others, such as Cyrillic or accented letters.
+    Linear.
     """
     if text.isascii():
         return math.ceil(len(text) * 0.25)
@@ -41,8 +42,8 @@ def estimate_tokens(text: str) -> int:
 def counter(count: CountBy) -> CountTokens:
     """Return what counts the tokens of a text: a function itself, or the tokenizer that a name means.
 
-    A tokenizer has a table. tiktoken reads it from the folder that $TIKTOKEN_CACHE_DIR names, or the one for temporary
-    files; a table that is not there is downloaded, here and never later.
+    A tokenizer has a table. tiktoken reads it from the folder that $TIKTOKEN_CACHE_DIR names, or the one for
+    temporary files; a table that is not there is downloaded, here and never later.
 
     Raises:
         InvalidInput: it is no function, or its name is not known.

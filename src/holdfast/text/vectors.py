@@ -1,7 +1,7 @@
 """What words mean, as short vectors: words of like meaning point alike. English, about 27,000 of them.
 
-`scripts/make_vectors.py` makes the table from an open sentence encoder; `vectors.LICENSE.txt` names it. Nothing of the
-encoder is needed to use the table, and nothing is looked up anywhere else.
+`scripts/make_vectors.py` makes the table from an open sentence encoder; `vectors.LICENSE.txt` names it.
+Nothing of the encoder is needed to use the table, and nothing is looked up anywhere else.
 """
 
 from __future__ import annotations

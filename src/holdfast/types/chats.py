@@ -11,8 +11,8 @@ from datetime import datetime
 class ChatStats:
     """Counts of a chat: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window.
 
-    `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest, have
-    summaries that stand for them.
+    `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest,
+    have summaries that stand for them.
     """
 
     messages: int = 0

@@ -48,13 +48,14 @@ class Why(Mapping[str, float]):
 class Hit:
     """A message, summary or record that recall found, with its score from 0 to 1 and the reasons for it.
 
-    The score is the share of the highest possible score of the query: comparable within one result, which is in the
-    order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its kind, `role` its
-    writer, `at` when it was said, and `chat` and `seq` to `last` where it was learned ("" and 0 if that is unknown). Of a
-    summary, `seq` to `last` are its messages, which `Chat.expand` returns. `flags` name what the guard found in the
-    text, and "released" a record that was released from quarantine. `wordings` are other words in which a record was
-    said, and by which it is found as well. Credentials in the text and the name are masked, unless the recall asked to
-    show them; `Chat.history` has the words as they were said.
+    The score is the share of the highest possible score of the query: comparable within one result, which is
+    in the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its kind,
+    `role` its writer, `at` when it was said, and `chat` and `seq` to `last` where it was learned ("" and 0 if
+    that is unknown). Of a summary, `seq` to `last` are its messages, which `Chat.expand` returns. `flags`
+    name what the guard found in the text, and "released" a record that was released from quarantine.
+    `wordings` are other words in which a record was said, and by which it is found as well. Credentials in
+    the text and the name are masked, unless the recall asked to show them; `Chat.history` has the words as
+    they were said.
     """
 
     source: Source
@@ -82,9 +83,9 @@ class Hit:
 class Finding:
     """A part of a text that may do harm: `text[start:end]`, its kind and severity.
 
-    `kind` is "invisible", "disguise", "instruction" or "secret". A "high" finding is acted upon when the text is to be
-    remembered: a secret is redacted, the other kinds put the text into quarantine; a "low" one is only noted. `message`
-    says in a few words what was found, and quotes nothing of the text.
+    `kind` is "invisible", "disguise", "instruction" or "secret". A "high" finding is acted upon when the text
+    is to be remembered: a secret is redacted, the other kinds put the text into quarantine; a "low" one is
+    only noted. `message` says in a few words what was found, and quotes nothing of the text.
     """
 
     kind: Literal["invisible", "disguise", "instruction", "secret"]

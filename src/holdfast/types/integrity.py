@@ -13,12 +13,12 @@ from holdfast.types.records import Writer
 class Erasure:
     """The receipt of an erasure: the kind of things, how many of each, when and by whom; no words.
 
-    `digest` is the SHA-256 HMAC of what was erased under `key`. The key is in the receipt that `erase` returns and
-    nowhere else, so that nobody can guess short words from what is stored.
+    `digest` is the SHA-256 HMAC of what was erased under `key`. The key is in the receipt that `erase`
+    returns and nowhere else, so that nobody can guess short words from what is stored.
 
-    `rewritten` names what was written anew, so that no byte of the words is left in it: "file" for SQLite, the tables
-    and "planner statistics" for PostgreSQL. `remains` names what was not, each with the reason. Both are as of the time
-    of the receipt; a later erasure, of anything, may have written the rest anew.
+    `rewritten` names what was written anew, so that no byte of the words is left in it: "file" for SQLite,
+    the tables and "planner statistics" for PostgreSQL. `remains` names what was not, each with the reason.
+    Both are as of the time of the receipt; a later erasure, of anything, may have written the rest anew.
     """
 
     id: str
@@ -36,8 +36,8 @@ class Erasure:
 class Verification:
     """The result of `verify`: what was checked (name → how many) and every problem found; `ok` when there is none.
 
-    `unproven` counts the rows whose checksum proves nothing, which is not a problem: they were written before there were
-    checksums, without one, or with a key other than the present one.
+    `unproven` counts the rows whose checksum proves nothing, which is not a problem: they were written before
+    there were checksums, without one, or with a key other than the present one.
     """
 
     checked: Mapping[str, int] = field(hash=False)

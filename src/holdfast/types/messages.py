@@ -26,16 +26,17 @@ class ToolCall:
 class Message:
     """A message of a chat.
 
-    `seq` counts 1, 2, 3 … within its chat; it and `tokens` are 0 before the message is stored. `id` is yours or made at
-    append; the same id twice in one chat is one message. `at` is the time when it was said. `calls` are an assistant's
-    tool calls, `call_id` the call that a tool message answers, `answers` all calls of this chat that it answers
-    (resolved at append; empty when the call is not in the chat). `raw` is the payload it was made from, verbatim.
-    `flags` name what the guard found in it when it was stored, such as "instruction" or "secret"; the latter also in its
-    calls and its name. `shown` names what was recalled for the prompt that an assistant's message answers: ids of
-    records, and `chat#seq` of messages.
+    `seq` counts 1, 2, 3 … within its chat; it and `tokens` are 0 before the message is stored. `id` is yours
+    or made at append; the same id twice in one chat is one message. `at` is the time when it was said.
+    `calls` are an assistant's tool calls, `call_id` the call that a tool message answers, `answers` all calls
+    of this chat that it answers (resolved at append; empty when the call is not in the chat). `raw` is the
+    payload it was made from, verbatim. `flags` name what the guard found in it when it was stored, such as
+    "instruction" or "secret"; the latter also in its calls and its name. `shown` names what was recalled for
+    the prompt that an assistant's message answers: ids of records, and `chat#seq` of messages.
 
     Raises:
-        InvalidInput: an unknown role, content that is not text, blank content, or a part that does not fit the role.
+        InvalidInput: an unknown role, content that is not text, blank content, or a part that does not fit
+            the role.
 
     """
 

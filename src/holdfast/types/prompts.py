@@ -36,9 +36,9 @@ class Shortened:
 class Window:
     """What the model will see of a chat, oldest first: summaries, then the messages that follow them.
 
-    `tokens` is what both cost. It exceeds `budget` only when the part that is always kept does, and `over_budget` is
-    then set. `budget` is None for a window that is limited by count. Of `messages`, those that are `shortened` have
-    placeholders for content; the log has their words.
+    `tokens` is what both cost. It exceeds `budget` only when the part that is always kept does, and
+    `over_budget` is then set. `budget` is None for a window that is limited by count. Of `messages`, those
+    that are `shortened` have placeholders for content; the log has their words.
     """
 
     messages: tuple[Message, ...]
@@ -58,11 +58,11 @@ class Window:
 class Prompt:
     """A prompt ready to be sent: system text, messages in a model's chat format, and the tokens of each part.
 
-    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts; `over` to what
-    the total exceeds the budget by; `room` to what the budget leaves to the chat and to what was recalled, which is the
-    budget to compact for; and `unchanged` to the tokens at its beginning that are those of the last prompt of this chat
-    through the same open memory. `omitted` counts the records that had no room in the prompt, by kind and target, such
-    as "fact/user": recall finds them.
+    `tokens` maps `system`, `known`, `recalled`, `window`, `total`, `budget` and `free` to token counts;
+    `over` to what the total exceeds the budget by; `room` to what the budget leaves to the chat and to what
+    was recalled, which is the budget to compact for; and `unchanged` to the tokens at its beginning that are
+    those of the last prompt of this chat through the same open memory. `omitted` counts the records that had
+    no room in the prompt, by kind and target, such as "fact/user": recall finds them.
     """
 
     system: str
@@ -78,11 +78,12 @@ class Prompt:
 class Receipt:
     """What an answered prompt was made of: names, numbers and digests, no words.
 
-    `seq` is the message that answered it, `at` when the prompt was made. `version` is the snapshot that it showed, and
-    `shared` the same of what the tenant shares. `policy` and `parameters` are how its window was chosen. `system` and
-    `query` are the SHA-256 of these two texts, "" where there was none, or where the query was erased. `summaries` are
-    the ids of those in its window; `hits` name what was recalled, as `Message.shown` does: records by their id,
-    messages as `chat#seq`. What was erased since is no longer named.
+    `seq` is the message that answered it, `at` when the prompt was made. `version` is the snapshot that it
+    showed, and `shared` the same of what the tenant shares. `policy` and `parameters` are how its window was
+    chosen. `system` and `query` are the SHA-256 of these two texts, "" where there was none, or where the
+    query was erased. `summaries` are the ids of those in its window; `hits` name what was recalled, as
+    `Message.shown` does: records by their id, messages as `chat#seq`. What was erased since is no longer
+    named.
     """
 
     seq: int

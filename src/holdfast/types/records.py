@@ -26,15 +26,16 @@ class Wording:
 class Record:
     """One version of a record.
 
-    `id` is the same in all versions; `version` is the number of the change that made this one, within its space.
-    `target` is what a fact is about ("user", "env") or the compartment of a note ("run", "session", "plan"). `agent` is
-    the agent that it belongs to, "" for a record of all agents of the user. `by` is the writer of the text, `source` says
-    where it came from, `chat` and `messages` (first and last `seq`) where it was learned. `at` is when it was said: the
-    time of the last of these messages, or of storing where there are none. `created` is when this version was stored;
-    `since` and `until` are when it is true in the world. `evidence` counts how often it was said, `sources` names who
-    else said it, and `wordings` are the words in which it was said again, the newest last. `uses` and `used` are how
-    often and when last a note was asked for. `flags` name what the guard found in the text. `action` is what made this
-    version ("add", "replace", "duplicate", "update", "retract", …) and `why` says more.
+    `id` is the same in all versions; `version` is the number of the change that made this one, within its
+    space. `target` is what a fact is about ("user", "env") or the compartment of a note ("run", "session",
+    "plan"). `agent` is the agent that it belongs to, "" for a record of all agents of the user. `by` is the
+    writer of the text, `source` says where it came from, `chat` and `messages` (first and last `seq`) where
+    it was learned. `at` is when it was said: the time of the last of these messages, or of storing where
+    there are none. `created` is when this version was stored; `since` and `until` are when it is true in the
+    world. `evidence` counts how often it was said, `sources` names who else said it, and `wordings` are the
+    words in which it was said again, the newest last. `uses` and `used` are how often and when last a note
+    was asked for. `flags` name what the guard found in the text. `action` is what made this version ("add",
+    "replace", "duplicate", "update", "retract", …) and `why` says more.
     """
 
     id: str
@@ -77,12 +78,12 @@ class Record:
 class Change:
     """One version of a space: the change of a record, its writer, its time (`at`: stored), the text before and after.
 
-    `agent` is the agent that the record belongs to, "" for one of all agents. A compaction (the action "compact", of the
-    kind "summary", one for each summary that it wrote, with its `id`) and an erasure (the action "erase", of the kind
-    "erasure", with the `id` of its receipt) are not versions: their `version` is 0, they have no texts, and `why`
-    describes them. `before` and `after` are None where there was, or is, no such record. `batch` is the first version
-    of the call that made this change; `undo` takes back all changes of a call. `said` are the words of a duplicate, ""
-    of any other change.
+    `agent` is the agent that the record belongs to, "" for one of all agents. A compaction (the action
+    "compact", of the kind "summary", one for each summary that it wrote, with its `id`) and an erasure (the
+    action "erase", of the kind "erasure", with the `id` of its receipt) are not versions: their `version` is
+    0, they have no texts, and `why` describes them. `before` and `after` are None where there was, or is, no
+    such record. `batch` is the first version of the call that made this change; `undo` takes back all changes
+    of a call. `said` are the words of a duplicate, "" of any other change.
     """
 
     version: int

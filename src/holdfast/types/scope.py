@@ -11,12 +11,12 @@ from holdfast.types.checks import check_name
 class Scope:
     """Whose memory it is: a tenant, a user of it, and the agent that acts.
 
-    Tenant and user together are the *space*: the unit of isolation and of search statistics. An empty agent stands
-    for all agents of the user; an empty user for what the whole tenant shares.
+    Tenant and user together are the *space*: the unit of isolation and of search statistics. An empty agent
+    stands for all agents of the user; an empty user for what the whole tenant shares.
 
     Raises:
-        InvalidInput: a part is not text, longer than 512 bytes in UTF-8 (`%` and `/` count as three), or has control
-            characters.
+        InvalidInput: a part is not text, longer than 512 bytes in UTF-8 (`%` and `/` count as three), or has
+            control characters.
 
     """
 

@@ -15,12 +15,13 @@ Level = Literal["normal", "aggressive", "capped", "deterministic"]
 class Summary:
     """A node of a chat's summary tree: it stands for the messages `first` to `last`, which stay in the log.
 
-    A leaf (`depth` 0) was made of messages, any other of the summaries one level below it; `parent` is the id of the
-    summary that it is a part of, "" for one of the frontier. `tokens` is what it costs in a prompt, `source_tokens` what
-    its `messages` messages cost. `since` and `until` are the times of the earliest and the latest of them. `level` says
-    how it was made: "normal" and "aggressive" are two ways of asking the model, "capped" is an answer that was cut
-    because it was far too long, "deterministic" was made of sentences of the source without a model. `model` names the
-    model, and is "" where none was called. `at` is when it was made.
+    A leaf (`depth` 0) was made of messages, any other of the summaries one level below it; `parent` is the id
+    of the summary that it is a part of, "" for one of the frontier. `tokens` is what it costs in a prompt,
+    `source_tokens` what its `messages` messages cost. `since` and `until` are the times of the earliest and
+    the latest of them. `level` says how it was made: "normal" and "aggressive" are two ways of asking the
+    model, "capped" is an answer that was cut because it was far too long, "deterministic" was made of
+    sentences of the source without a model. `model` names the model, and is "" where none was called. `at` is
+    when it was made.
     """
 
     id: str
@@ -75,10 +76,11 @@ class Expansion:
 class CompactionResult:
     """The result of a compaction: what it made, what that cost, and why it stopped.
 
-    `summaries` are those it made, in their order; each has its level. `messages` were covered for the first time.
-    `tokens_before` and `tokens_after` are what stood for the chat in a window. `calls` of the model were made, with
-    `prompt_tokens` and `answer_tokens` by the memory's own counter. `why` is a sentence: why it stopped.
-    `beyond` are the ids of the summaries that as a last resort got more parts than the policy's `fan_in`.
+    `summaries` are those it made, in their order; each has its level. `messages` were covered for the first
+    time. `tokens_before` and `tokens_after` are what stood for the chat in a window. `calls` of the model
+    were made, with `prompt_tokens` and `answer_tokens` by the memory's own counter. `why` is a sentence: why
+    it stopped. `beyond` are the ids of the summaries that as a last resort got more parts than the policy's
+    `fan_in`.
     """
 
     summaries: tuple[Summary, ...]
