@@ -62,10 +62,10 @@ class Call:
 class Event:
     """A change of the memory, after it was stored.
 
-    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back"
-    or "evicted" (with the `record`; an evicted one gave its place to newer ones), "erased" (with the receipt in
-    `erasure`), "compacted" (with the result in `compaction` and its `chat`), "failed" (with the `job`, or the
-    `chat`, and the reason in `error`), or "spent" (with the `call` of a model).
+    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone",
+    "rolled_back" or "evicted" (with the `record`; an evicted one gave its place to newer ones), "erased"
+    (with the receipt in `erasure`), "compacted" (with the result in `compaction` and its `chat`), "failed"
+    (with the `job`, or the `chat`, and the reason in `error`), or "spent" (with the `call` of a model).
     """
 
     name: Name
@@ -116,8 +116,8 @@ class Events:
     ) -> Callable[[], None]:
         """Call an observer at each event of a name in a scope from now on; return a function that ends this.
 
-        Events of other spaces are left out; with `everyone`, those of other tenants only. An agent receives what
-        it may read: its own events, and those of records of no agent.
+        Events of other spaces are left out; with `everyone`, those of other tenants only. An agent receives
+        what it may read: its own events, and those of records of no agent.
 
         Raises:
             InvalidInput: an unknown event, or the observer is not a synchronous function.

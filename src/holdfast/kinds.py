@@ -1,8 +1,8 @@
 """The kinds of records, as one table of policy. Add a row for a kind of your own.
 
 A `Memory` takes more rows, or others in place of these: `Memory(…, kinds=[Kind("decision",
-heading="Decisions")])`. Every process that uses a database should pass the same; what is stored keeps its kind
-in any case.
+heading="Decisions")])`. Every process that uses a database should pass the same; what is stored keeps its
+kind in any case.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ LONGEST = 100_000  # characters of one text; a longer one is a document, to be s
 class Kind:
     """The policy of one kind of records.
 
-    `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per` makes
-    a new text replace the former: one for each "agent", or one for each "chat". `targets` are what it can be
-    about, the first by default, or the compartments of notes. `prompt_budget` is how many characters of the
-    texts of a target a prompt contains; there may be more of them, which recall finds. `cap` limits the
-    characters, metadata included, that are stored of a target (of a compartment: within its run, session or
-    plan), `longest` those of one text. `writers` may add, change and remove it. `merge` compares a new text with
-    the existing ones, unless the caller decides otherwise. `counts_use` counts how often it was asked for.
+    `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per`
+    makes a new text replace the former: one for each "agent", or one for each "chat". `targets` are what it
+    can be about, the first by default, or the compartments of notes. `prompt_budget` is how many characters
+    of the texts of a target a prompt contains; there may be more of them, which recall finds. `cap` limits
+    the characters, metadata included, that are stored of a target (of a compartment: within its run, session
+    or plan), `longest` those of one text. `writers` may add, change and remove it. `merge` compares a new
+    text with the existing ones, unless the caller decides otherwise. `counts_use` counts how often it was
+    asked for.
 
     Raises:
-        InvalidInput: a name is not usable, a budget or a cap is for an unknown target, or a writer is unknown.
+        InvalidInput: a name is not usable, a budget or a cap is for an unknown target, or a writer is
+            unknown.
 
     """
 

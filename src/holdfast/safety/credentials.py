@@ -1,7 +1,7 @@
-"""Credentials in a text: by their own shape (a table of shapes), or by the words that introduce them.
+"""Credentials in a text, found by their own shape (a table of shapes), or by the words that introduce them.
 
-What is introduced by words is judged by its value: `password = "…"` gives a secret away, `password =
-os.environ[…]`, `password: ********` and `<YOUR_PASSWORD>` do not.
+A value that words introduce is judged by itself: `password = "…"` has a secret, `password = os.environ[…]`,
+`password: ********` and `<YOUR_PASSWORD>` have none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.text.tables import table_lines
 
 
 class Secret(NamedTuple):
-    """Where a secret stands and what it is."""
+    """The span of a secret and its kind."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ _HINTS = frozenset(
     "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh "
     "wach adga hesl jels sleu kluc clav chav 2fa mfa".split()
 )
-# Words that begin like those, and tell nothing.
+# Words with the same start that introduce nothing.
 _COMMON = frozenset(
     "basic basics basis basically credit credits creditor passed passes passenger passengers passing passion "
     "passions passionate passive passage passport binds binding bearing bearable bears pink pins".split()
@@ -57,6 +57,7 @@ _PASSWORDS = tuple(
     "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang "
     "salasana heslo jelszo parool sifre khau sandi zugangscode".split()
 )
+_PHRASES = tuple("phrase mnemonic word frase wort слова 助记词 palabras mots parole slowa".split())
 _FOREIGN = tuple(
     "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット トークン 비밀 암호 패스워드 "
     "키 토큰 مرور السر مفتاح عبور گذرواژه סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
@@ -97,7 +98,7 @@ _ASSIGNED = re.compile(
     rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db|v?\d{{1,3}})(?![a-z]))?"""
     rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
 )
-_NO_TELLING = re.compile(
+_OTHER_NAME_AFTER = re.compile(
     r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir|min|max|prompt|input|check|"
     r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
@@ -111,7 +112,7 @@ _HERE = re.compile(r"(?:[_\s-]|goes)here$")
 _CODE = re.compile(
     r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./|^~/|^@"""
 )
-_NOT_SECRET = re.compile(
+_OTHER_NAME_BEFORE = re.compile(
     r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel|cancellation|sync|resume|cursor|start|end|stop|"
     r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup|cache|type|non|input|output|prompt|"
     r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition|Cursor))[ _-]?$"
@@ -120,8 +121,8 @@ _PATH = re.compile(
     r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])|^\w+\+\w+://"
 )
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
-_BEFORE, _BEYOND = 24, 640  # characters of which what a name tells depends
-_REMEMBERED = 1_000  # of what stands around names
+_BEFORE, _BEYOND = 24, 640  # characters around a name that are read
+_CACHED = 1_000  # surroundings of names
 _SHORT_WORDS = frozenset(
     "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from "
     "must should can will has have which when if so than then never only also".split()
@@ -130,7 +131,7 @@ _SHORT_WORDS = frozenset(
 
 @cache
 def _needles() -> tuple[tuple[str, _Shape], ...]:
-    """Read the shapes, each with what a text must hold to have it: one of its needles."""
+    """Return the shapes by needle: a text with the shape has one of its needles."""
     rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "credentials.txt"))
     return tuple(
         (needle, _Shape(what, re.compile(pattern)))
@@ -141,7 +142,7 @@ def _needles() -> tuple[tuple[str, _Shape], ...]:
 
 @cache
 def _words() -> dict[str, str]:
-    """Read the vocabulary: a title in brackets, then one alternation."""
+    """Return the vocabulary by title: in the table a title in brackets, then one alternation."""
     words: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in table_lines("holdfast.safety", "secret_words.txt"):
@@ -164,19 +165,19 @@ def _name(title: str) -> re.Pattern[str]:
 
 
 @cache
-def _told() -> re.Pattern[str]:
-    """Compile what stands between "my password" and the value, in lower case: "for the router is", or next to nothing."""
+def _sentence_pattern() -> re.Pattern[str]:
+    """Return the pattern from "my password" to the value, in lower case: "for the router is", or next to nothing."""
     link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])"""
     return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
 
 def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
-    """Find the credentials in a text, of which `words` are the words in lower case; they may overlap."""
+    """Return the credentials in a text with these `words` in lower case; they may overlap."""
     if not words:
         return []
     found: list[Secret] = []
     lower = text.lower()
-    is_told = (
+    is_introduced = (
         not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
         or _has_any(lower, _INNER)
         or ("cod" in lower and _has_any(lower, _CODES))
@@ -187,24 +188,25 @@ def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     is_long = max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text
     if is_long:
         found += _keys(text)
-    if is_long or is_told:
+    if is_long or is_introduced:
         found += [*_shaped(text), *_basic(text, lower)]
     if "://" in lower and "@" in lower:
         found += _urls(text)
-    if is_told:
+    if is_introduced:
         found += [*_addressed(text, lower), *_introduced(text, lower)]
     return found
 
 
 def _has_any(text: str, parts: Iterable[str]) -> bool:
-    for part in parts:  # noqa: SIM110 - on the path of every message, a generator takes twice the time
+    # On the path of every message; a generator takes twice the time.
+    for part in parts:  # noqa: SIM110
         if part in text:
             return True
     return False
 
 
 def _keys(text: str) -> Iterator[Secret]:
-    """Find private keys, from their first line to their last; a key that is cut off ends where its letters end."""
+    """Yield private keys, from the first line to the last; a truncated key ends where its letters end."""
     end = 0
     ends = _PEM_END.finditer(text)
     last = next(ends, None)
@@ -236,12 +238,12 @@ def _urls(text: str) -> Iterator[Secret]:
 
 
 def _addressed(text: str, lower: str) -> Iterator[Secret]:
-    """Find credentials in headers and commands."""
+    """Yield credentials in headers and commands."""
     for match in _BEARER.finditer(lower) if "bearer" in lower or "authorization" in lower else ():
         start, end = match.span("v")
         if _is_key(text[start:end]):
             yield Secret(start, end, "bearer token")
-    for match in _COMMAND.finditer(lower) if any(part in lower for part in _COMMANDS) else ():
+    for match in _COMMAND.finditer(lower) if _has_any(lower, _COMMANDS) else ():
         start, end = match.span(match.lastgroup or "")
         if not _is_placeholder(text[start:end]) and not _CODE.search(text[start:end]):
             yield Secret(start, end, "password in a command")
@@ -255,14 +257,14 @@ def _basic(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _introduced(text: str, lower: str) -> Iterator[Secret]:
-    """Find what words tell: assignments and sentences. What stands around several names alike is judged once."""
+    """Yield credentials in assignments and sentences. Equal surroundings of names are judged once."""
     for title, is_value in _judges(text, lower):
         judged: dict[str, tuple[int, int] | None] = {}
         for name in _name(title).finditer(lower):
             first = max(0, name.start() - _BEFORE)
             around = f"{name.start() - first} {name.end() - first} {text[first : name.end() + _BEYOND]}"
             if around not in judged:
-                if len(judged) == _REMEMBERED:
+                if len(judged) == _CACHED:
                     judged.clear()
                 span = _value(text, lower, name.span(), is_value)
                 judged[around] = span and (span[0] - first, span[1] - first)
@@ -272,63 +274,47 @@ def _introduced(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _value(
-    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, _Told], bool]
+    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, _Context], bool]
 ) -> tuple[int, int] | None:
-    """Find the secret that a name introduces; all that is looked at is from `_BEFORE` before it to `_BEYOND` after it."""
+    """Return the span of the secret that a name introduces, read from `_BEFORE` before it to `_BEYOND` after it."""
     start, end = name
-    for how in (_ASSIGNED, _told()):
-        told = how.match(lower, end)
-        if told is None:
+    for how in (_ASSIGNED, _sentence_pattern()):
+        match = how.match(lower, end)
+        if match is None:
             continue
-        group = told.lastgroup or ""
-        value = text[slice(*told.span(group))]
+        group = match.lastgroup or ""
+        value = text[slice(*match.span(group))]
         value = value if group != "v" else value.rstrip(_PUNCTUATION)
-        linked = how is not _ASSIGNED and bool(told["link"])
-        how_told = _Told(group != "v", how is _ASSIGNED, linked, text, start, told.end())
-        if is_value(value, how_told) and not _is_placeholder(value):
-            first = told.start(group)
-            return None if _tells_nothing(text, start, end) else (first, first + len(value))
+        linked = how is not _ASSIGNED and bool(match["link"])
+        context = _Context(group != "v", how is _ASSIGNED, linked, text, start, match.end())
+        if is_value(value, context) and not _is_placeholder(value):
+            first = match.start(group)
+            return None if _is_other_name(text, start, end) else (first, first + len(value))
     return None
 
 
-def _tells_nothing(text: str, start: int, end: int) -> bool:
-    """Say whether a name is part of another one, such as "password manager" or "next token"."""
-    return bool(_NO_TELLING.match(text, end) or _NOT_SECRET.search(text[max(0, start - 16) : start]))
+def _is_other_name(text: str, start: int, end: int) -> bool:
+    """Return whether a name is part of another one, such as "password manager" or "next token"."""
+    return bool(
+        _OTHER_NAME_AFTER.match(text, end) or _OTHER_NAME_BEFORE.search(text[max(0, start - 16) : start])
+    )
 
 
-def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, _Told], bool]]]:
-    """Pick the kinds of secrets whose words a text has."""
+def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, _Context], bool]]]:
+    """Yield the kinds of secrets whose words a text has, with the judge of their values."""
     if any(map(str.isdigit, text)):
-        if (
-            any(word in lower for word in ("key", "token", "secret", "cred", "code", "pat"))
-            or not text.isascii()
-        ):
+        if _has_any(lower, ("key", "token", "secret", "cred", "code", "pat")) or not text.isascii():
             yield "key", _is_key
-        if any(word in lower for word in ("pin", "cvc", "cvv", "code")) or "пин" in lower:
+        if _has_any(lower, ("pin", "cvc", "cvv", "code", "пин")):
             yield "pin", _is_pin
-    if any(word in lower for word in _PASSWORDS) or not text.isascii():
+    if _has_any(lower, _PASSWORDS) or not text.isascii():
         yield "password", _is_password
-    if any(
-        word in lower
-        for word in (
-            "phrase",
-            "mnemonic",
-            "word",
-            "frase",
-            "wort",
-            "слова",
-            "助记词",
-            "palabras",
-            "mots",
-            "parole",
-            "slowa",
-        )
-    ):
+    if _has_any(lower, _PHRASES):
         yield "phrase", _is_phrase
 
 
-class _Told(NamedTuple):
-    """How a value is told."""
+class _Context(NamedTuple):
+    """How a value is introduced."""
 
     quoted: bool
     assigned: bool
@@ -339,7 +325,7 @@ class _Told(NamedTuple):
 
     @property
     def owned(self) -> bool:
-        """Whether the name before the value says whose it is."""
+        """Whether the text before the name says whose value it is."""
         return _OWNED.search(self.text[max(0, self.start - 24) : self.start]) is not None
 
 
@@ -360,7 +346,7 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _is_filler(value: str) -> bool:
-    """Say whether a value is made of a few characters again and again, as in "sk-xxxxxxxx"."""
+    """Return whether a value repeats a few characters, as in "sk-xxxxxxxx"."""
     return (
         (len(value) >= 8 and len(set(value)) < 5)
         or (len(value) > 16 and len(set(value[8:])) < 4)
@@ -371,55 +357,57 @@ def _is_filler(value: str) -> bool:
     )
 
 
-def _is_key(value: str, told: _Told | None = None) -> bool:
-    """Say whether a value looks made by a machine."""
+def _is_key(value: str, context: _Context | None = None) -> bool:
+    """Return whether a value looks generated."""
     value = value.strip()
-    if len(value) < (12 if told else 16) or " " in value or _CODE.search(value):
+    if len(value) < (12 if context else 16) or " " in value or _CODE.search(value):
         return False
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _PATH.search(value)
 
 
-def _is_password(value: str, told: _Told) -> bool:
+def _is_password(value: str, context: _Context) -> bool:
     if len(value) < 4 or value.lower() in _list("not a password") or value.isspace():
         return False
     if " " in value:
         words = value.lower().split()
-        return told.quoted and len(words) >= 3 and not _SHORT_WORDS.intersection(words)
-    if _CODE.search(value) and not (told.quoted and not value.startswith(("$", "{", "/"))):
+        return context.quoted and len(words) >= 3 and not _SHORT_WORDS.intersection(words)
+    if _CODE.search(value) and not (context.quoted and not value.startswith(("$", "{", "/"))):
         return False
     if value.isdigit():
-        return (told.assigned or told.owned) and not 1900 < int(value) < 2100
+        return (context.assigned or context.owned) and not 1900 < int(value) < 2100
     if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
         return len(value) >= 5 and not re.fullmatch(r"\d+\w{0,3}|\d+[-–]\w+|v\d[\d.]*|[A-Z]+-\d+", value)
     if re.search(r"[!@#$%^&*+=~|]", value.rstrip("!")) and any(map(str.isalpha, value)):
         return len(value) >= 6 and value.isascii()
-    if told.quoted:
-        return told.assigned or told.owned
-    return _is_plain_word(value, told)
+    if context.quoted:
+        return context.assigned or context.owned
+    return _is_plain_word(value, context)
 
 
-def _is_plain_word(value: str, told: _Told) -> bool:
-    """Judge a bare word: a password where it ends the sentence and the password is somebody's."""
+def _is_plain_word(value: str, context: _Context) -> bool:
+    """Return whether a bare word is a password: it ends the sentence, and is somebody's."""
     if not value.isalpha() or len(value) < 6:
         return False
-    after = told.text[told.end - 1 : told.end + 2]
+    after = context.text[context.end - 1 : context.end + 2]
     ends = re.search(r"[.,;!\n]|$", after) is not None and not re.match(r".?\s[a-z]", after)
-    if told.assigned:
-        return told.text[told.end - len(value) - 1 : told.end - len(value)] == "=" and value.islower()
-    return told.owned and told.linked and ends
+    if context.assigned:
+        return (
+            context.text[context.end - len(value) - 1 : context.end - len(value)] == "=" and value.islower()
+        )
+    return context.owned and context.linked and ends
 
 
-def _is_pin(value: str, told: _Told) -> bool:
+def _is_pin(value: str, context: _Context) -> bool:
     value = value.rstrip("#*")
-    is_of_somebody = told.assigned or told.owned or len(value) < 7
+    is_of_somebody = context.assigned or context.owned or len(value) < 7
     return value.isdigit() and 3 <= len(value) <= 8 and len(set(value)) > 1 and is_of_somebody
 
 
-def _is_phrase(value: str, told: _Told) -> bool:
+def _is_phrase(value: str, context: _Context) -> bool:
     words = (
         value.split()
-        if told.quoted
-        else re.split(r"[.!?\n:]", told.text[told.end - len(value) - 1 : told.end + 300])[0].split()
+        if context.quoted
+        else re.split(r"[.!?\n:]", context.text[context.end - len(value) - 1 : context.end + 300])[0].split()
     )
     return (
         len(words) >= 4
