@@ -41,7 +41,8 @@ _COMMON = frozenset(
     "passions passionate passive passage passport binds binding bearing bearable bears pink pins".split()
 )
 _INNER = tuple(
-    "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|:5432:|identified by|contrase|"
+    "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:"
+    "|:5432:|identified by|contrase|"
     "palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave|cle api|mots de|mot de|wiederherst|palabras de|frase ".split(
         "|"
     )
@@ -65,7 +66,8 @@ _FOREIGN = tuple(
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7ff]")
 _LONG = 16  # characters of the shortest shape
 _PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN SSH2 ENCRYPTED"
+    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN "
+    r"SSH2 ENCRYPTED"
 )
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|---- END SSH2")
 _LONGEST_KEY = 20_000  # characters
@@ -78,12 +80,17 @@ _BEARER = re.compile(
 )
 _BASIC = re.compile(r"b(?<!\w.)asic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
 _COMMAND = re.compile(
-    r"""(?:(?:c(?<!\w.)url|w(?<!\w.)get|h(?<!\w.)ttps?)\b[^\n]{0,200}?\s(?:-u|--user)[ =]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
-    r"""|s(?<!\w.)shpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})|m(?<!\w.)ysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
+    r"""(?:(?:c(?<!\w.)url|w(?<!\w.)get|h(?<!\w.)ttps?)\b[^\n]{0,200}?\s(?:-u|--user)[ """
+    r"""=]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
+    r"""|s(?<!\w.)shpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})"""
+    r"""|m(?<!\w.)ysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
     r"""|--(?:password|passwd|pass|token|api-key|secret)[ =]["']?(?P<d>[^\s"']{4,200})"""
-    r"""|l(?<!\w.)ogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})|i(?<!\w.)dentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
-    r"""|p(?<!\w.)assword\s+'(?P<g>[^'\n]{3,100})'|r(?<!\w.)edis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
-    r"""|(?:d(?<!\w.)ocker|h(?<!\w.)elm|p(?<!\w.)odman|a(?<!\w.)z|o(?<!\w.)c)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
+    r"""|l(?<!\w.)ogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})"""
+    r"""|i(?<!\w.)dentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
+    r"""|p(?<!\w.)assword\s+'(?P<g>[^'\n]{3,100})'"""
+    r"""|r(?<!\w.)edis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
+    r"""|(?:d(?<!\w.)ocker|h(?<!\w.)elm|p(?<!\w.)odman|a(?<!\w.)z"""
+    r"""|o(?<!\w.)c)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
 )
 _COMMANDS = tuple(
     " -u|--user|sshpass|mysql|--pass|--token|--api-key|--secret|login|identified|password '| -a| -p".split(
@@ -95,12 +102,15 @@ _BARE = (
     """(?P<v>[!#-&(-+.-:=?-_a-~-][!#-&(-+.-:=?-_a-~-]{3,250}|[^\\W\\d_][^\\s"'`<>,，。；、“”「」]{3,60})"""
 )
 _ASSIGNED = re.compile(
-    rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db|v?\d{{1,3}})(?![a-z]))?"""
+    rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db"""
+    rf"""|v?\d{{1,3}})(?![a-z]))?"""
     rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
 )
 _OTHER_NAME_AFTER = re.compile(
-    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir|min|max|prompt|input|check|"
-    r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
+    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir"
+    r"|min|max|prompt|input|check|"
+    r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget"
+    r"|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
 _PLACEHOLDER = re.compile(
     r"""(?ix)^(?: <.* | \[.* | \$.* | \{.* | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
@@ -110,15 +120,21 @@ _PLACEHOLDER = re.compile(
 _HELD = "example placeholder changeme change_me change-me dummy redacted your_ your- xxxx < ${ {{ ***".split()
 _HERE = re.compile(r"(?:[_\s-]|goes)here$")
 _CODE = re.compile(
-    r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./|^~/|^@"""
+    r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings"""
+    r"""|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./"""
+    r"""|^~/|^@"""
 )
 _OTHER_NAME_BEFORE = re.compile(
-    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel|cancellation|sync|resume|cursor|start|end|stop|"
-    r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup|cache|type|non|input|output|prompt|"
-    r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition|Cursor))[ _-]?$"
+    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel"
+    r"|cancellation|sync|resume|cursor|start|end|stop|"
+    r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup"
+    r"|cache|type|non|input|output|prompt|"
+    r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition"
+    r"|Cursor))[ _-]?$"
 )
 _PATH = re.compile(
-    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])|^\w+\+\w+://"
+    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt"
+    r"|html)(?:$|[:#])|^\w+\+\w+://"
 )
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
 _BEFORE, _BEYOND = 24, 640  # characters around a name that are read
@@ -330,7 +346,9 @@ class _Context(NamedTuple):
 
 
 _OWNED = re.compile(
-    r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b|我的|我们的|私の|내|우리|'s|s')[^.!?\n]{0,20}$"
+    r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma"
+    r"|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b|我的|我们的|私の|내|우리|'s"
+    r"|s')[^.!?\n]{0,20}$"
 )
 
 

@@ -33,7 +33,8 @@ _LEADS = frozenset(
     "maintenant hidden solely either again so but therefore hereby automatically".split()
 )
 _SUBJECTS = frozenset(
-    "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split()
+    "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't "
+    "not never users people".split()
 )
 _TO = frozenset(
     "have has need needs sure remember are is ought forget supposed instructed required able order".split()

@@ -29,19 +29,23 @@ COMMON = frozenset(
     "assistant run".split()
 )
 _EVERYWHERE = frozenset(
-    "the that for with about this from time what your you when and not are was have has to in of on is it a".split()
+    "the that for with about this from time what your you when and not are was have has to in of on is "
+    "it a".split()
 )
 HEAD = 4  # letters of a word by which the cheap look goes
 _BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
 _TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
 _NEGATED = re.compile(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
 _REPORTED = re.compile(
-    r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how|supposed|used|begged)"
+    r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how"
+    r"|supposed|used|begged)"
     r"\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
 )
 _DISCUSSED = re.compile(
-    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing|threat model"
-    r"|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk|blog|phrases?)\b"
+    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing"
+    r"|threat model"
+    r"|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk|blog"
+    r"|phrases?)\b"
 )
 
 

@@ -28,9 +28,12 @@ _WORD = re.compile(r"[^\W_]{2,}")
 _QUOTES = dict(zip("\"'`“„«»‘「(", "\"'`”“»«’」)", strict=True))  # the closing one by the opening one
 # Words beside which a marker is mentioned rather than used.
 _NAMED = re.compile(
-    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek|gpt-?\d|prompt formats?"
-    r"|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*|stop sequences?|delimiter\w*"
-    r"|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?|documentation|fields?|column|wraps?|decod\w+"
+    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek"
+    r"|gpt-?\d|prompt formats?"
+    r"|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*|stop sequences?"
+    r"|delimiter\w*"
+    r"|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?|documentation|fields?|column"
+    r"|wraps?|decod\w+"
     r"|encod\w+|fine-?tun\w*|jinja|red team|test(?:s|ed|ing)?|bug|emits?|sanitiz\w+|headings?)\b"
 )
 _NEAR = 160  # characters before and after a marker that show whether it is mentioned

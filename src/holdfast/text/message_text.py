@@ -27,7 +27,8 @@ _FENCE = re.compile(
     r"^[ \t]{0,12}(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t]{0,12}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
 _TAG = re.compile(
-    r"</?(?:[a-z]+(?:[-_][a-z]+)+|details|summary|div|span|p|br|b|i|em|strong|sub|sup|kbd|ul|ol|li)(?: [^<>\n]{0,300})?/?>"
+    r"</?(?:[a-z]+(?:[-_][a-z]+)+|details|summary|div|span|p|br|b|i|em|strong|sub|sup|kbd|ul|ol|li)(?: "
+    r"[^<>\n]{0,300})?/?>"
 )
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 

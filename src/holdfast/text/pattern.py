@@ -99,7 +99,8 @@ class Pattern:
     def _refusal(self, why: str) -> InvalidInput:
         return InvalidInput(
             f"{shown(self._pattern)} is no pattern that can be looked for: {why}.",
-            "Write a regular expression without lookarounds and backreferences; a backslash makes a sign a plain one.",
+            "Write a regular expression without lookarounds and backreferences; a backslash makes a sign "
+            "a plain one.",
         )
 
     def _any_of(self) -> Build:

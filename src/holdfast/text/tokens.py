@@ -83,6 +83,7 @@ def counter(count: CountBy) -> CountTokens:
     except (OSError, ValueError) as error:  # of requests as well
         raise Unavailable(
             f"The table of the encoding {shown(name)} is not there, and cannot be downloaded.",
-            "Connect to the network once, or copy the file of another machine into the folder that $TIKTOKEN_CACHE_DIR names.",
+            "Connect to the network once, or copy the file of another machine into the folder that "
+            "$TIKTOKEN_CACHE_DIR names.",
         ) from error
     return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
