@@ -107,7 +107,7 @@ class UnknownFormat(HoldfastError, ValueError):
 
 
 class ModelFailed(HoldfastError):
-    """The language model raised an error or did not answer. Nothing was written; repair the cause and try again.
+    """The model raised an error or did not answer. Nothing was written; repair the cause and try again.
 
     `reason` is the kind of failure: "quota", "unavailable" and "timeout" may pass, "authentication" needs
     another key, "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`),

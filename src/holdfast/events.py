@@ -157,7 +157,7 @@ class Events:
                 logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
 
     def tell_of(self, scope: Scope, records: Iterable[Record], name: Name | None = None) -> None:
-        """Call the observers of records that were written, with the event of their action, or that of `name`."""
+        """Call the observers of records that were written, by their action, or all by one name."""
         if not self._observers:
             return
         for record in records:

@@ -116,7 +116,7 @@ def table(more: Iterable[Kind] = ()) -> Mapping[str, Kind]:
 
 
 def nearest(own: Sequence[Record], shared: Sequence[Record], agent: str) -> Record | None:
-    """Return the record of a kind that holds for an agent: its own, else that of no agent, else the shared one.
+    """Return the record of a kind for an agent: its own, else that of no agent, else the shared one.
 
     `own` are the records of the user's space, `shared` those of the space that the tenant shares.
     """

@@ -22,7 +22,7 @@ _MAX_PATIENCE = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most calls and tokens of a model, of prompts and answers together, in any hour; None for any number.
+    """The most calls and tokens (of prompts and answers) of a model in any hour; None for any number.
 
     Raises:
         InvalidInput: a negative number.

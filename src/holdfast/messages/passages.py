@@ -1,4 +1,4 @@
-"""Messages as passages of plain text: what can be repeated of each, without reasoning, payloads and injections."""
+"""Messages as passages of plain text, without reasoning, payloads and injections."""
 
 from __future__ import annotations
 

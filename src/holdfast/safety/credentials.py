@@ -41,16 +41,19 @@ _COMMON = frozenset(
     "passions passionate passive passage passport binds binding bearing bearable bears pink pins".split()
 )
 _INNER = tuple(
-    "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:"
-    "|:5432:|identified by|contrase|"
-    "palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave|cle api|mots de|mot de|wiederherst|palabras de|frase ".split(
-        "|"
-    )
+    (
+        "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|"
+        ":5432:|identified by|contrase|palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave"
+        "|cle api|"
+        "mots de|mot de|wiederherst|palabras de|frase "
+    ).split("|")
 )
 _CODES = tuple(
-    "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to |code d|codigo d|codice d".split(
-        "|"
-    )
+    (
+        "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to "
+        "|code d|"
+        "codigo d|codice d"
+    ).split("|")
 )
 _RECOVERY = ("recovery phrase", "recovery key", "recovery word")
 _KEYS = ("api key", "api-key", "api_key", "access key", "private key", "_key", "key:", "key=")
@@ -97,7 +100,10 @@ _COMMANDS = tuple(
         "|"
     )
 )
-_QUOTED = """(?:"(?P<a>[^"\\n]{3,200})"|'(?P<b>[^'\\n]{3,200})'|`(?P<c>[^`\\n]{3,200})`|[“„«「『](?P<d>[^”“»」』\\n]{3,200})[”“»」』])"""
+_QUOTED = (
+    """(?:"(?P<a>[^"\\n]{3,200})"|'(?P<b>[^'\\n]{3,200})'|`(?P<c>[^`\\n]{3,200})`|"""
+    """[“„«「『](?P<d>[^”“»」』\\n]{3,200})[”“»」』])"""
+)
 _BARE = (
     """(?P<v>[!#-&(-+.-:=?-_a-~-][!#-&(-+.-:=?-_a-~-]{3,250}|[^\\W\\d_][^\\s"'`<>,，。；、“”「」]{3,60})"""
 )
@@ -113,9 +119,11 @@ _OTHER_NAME_AFTER = re.compile(
     r"|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
 _PLACEHOLDER = re.compile(
-    r"""(?ix)^(?: <.* | \[.* | \$.* | \{.* | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
-    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | your[a-z]+ | \w{0,20}(?:password|secret|token|key)
-    | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4} | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
+    r"""(?ix)^(?: <.* | \[.* | \$.* | \{.*
+    | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
+    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | your[a-z]+
+    | \w{0,20}(?:password|secret|token|key) | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4}
+    | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
 )
 _HELD = "example placeholder changeme change_me change-me dummy redacted your_ your- xxxx < ${ {{ ***".split()
 _HERE = re.compile(r"(?:[_\s-]|goes)here$")
@@ -182,7 +190,7 @@ def _name(title: str) -> re.Pattern[str]:
 
 @cache
 def _sentence_pattern() -> re.Pattern[str]:
-    """Return the pattern from "my password" to the value, in lower case: "for the router is", or next to nothing."""
+    """Return the pattern between "my password" and the value, such as "for the router is", in lower case."""
     link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])"""
     return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
@@ -292,7 +300,7 @@ def _introduced(text: str, lower: str) -> Iterator[Secret]:
 def _value(
     text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, _Context], bool]
 ) -> tuple[int, int] | None:
-    """Return the span of the secret that a name introduces, read from `_BEFORE` before it to `_BEYOND` after it."""
+    """Return the span of the secret that a name introduces, within `_BEFORE` and `_BEYOND` of it."""
     start, end = name
     for how in (_ASSIGNED, _sentence_pattern()):
         match = how.match(lower, end)

@@ -45,7 +45,7 @@ class _View(NamedTuple):
 
 
 class Folded(_View):
-    """A view of a text: its letters, and the piece of it that each original character became (None: one each)."""
+    """A view of a text, and the piece of it that each original character became (None: one each)."""
 
     @cached_property
     def _ends(self) -> list[int]:
@@ -117,7 +117,7 @@ def _enclosed(char: str) -> str:
 
 
 def fold(text: str) -> Folded:
-    """Return a text without accents, invisible characters, full width and mathematical letters, in its case."""
+    """Return a text without accents and invisible characters, with plain letters, in its case."""
     if text.isascii():
         return Folded(text, None)
     plain = text.translate(_LETTERS)

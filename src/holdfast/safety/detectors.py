@@ -1,4 +1,4 @@
-"""All detectors of this room on one text. Disguises are undone first, so that they change only the kind of a finding.
+"""The detectors of this room, all on one text, of which disguises are undone first.
 
 Most texts are harmless, and a score of their words shows it. The others are read by rules and weights, and
 trees that were fitted to labelled texts decide whether a text is an injection or only sounds like one.
@@ -141,7 +141,7 @@ def _finding(views: _Views, offset: int, order: Order) -> Finding:
 
 
 def undisguised(text: str, folded: Folded) -> Folded:
-    """Return the view of a text without the disguises that it seems to have; `folded` where there are none."""
+    """Return the view of a text without its apparent disguises; `folded` where there are none."""
     view = folded
     if not text.isascii() and has_lookalikes(text):
         is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
@@ -181,7 +181,7 @@ def _orders_worth_judging(views: _Views, *, closely: bool, room: int) -> Iterato
 
 
 def _passages(lower: str, *, closely: bool, room: int) -> list[tuple[int, int]]:
-    """Return the spans of a text to judge: all of a short one, of a long one the sentences that do not score low.
+    """Return the spans of a text to judge: all of a short one, else the sentences that do not score low.
 
     Of more than `room` characters, the sentences that score highest: a text cannot bury an order under
     thousands of sentences that score lower.

@@ -101,7 +101,7 @@ def _readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
 
 
 def _escaped(text: str) -> Iterator[Reading]:
-    """Yield the text with percent signs, entities and backslashes decoded, each from the first to the last."""
+    """Yield the text with percent signs, entities, backslashes decoded, each from first to last."""
     if span := _span(_PERCENT, text, "%", 3):
         yield Reading(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
     if span := _span(_ENTITY, text, "&", 1):

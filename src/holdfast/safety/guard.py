@@ -189,7 +189,7 @@ def masked_call(call: ToolCall) -> ToolCall:
 
 
 def masked_message(message: Message) -> Message:
-    """Return a message with credentials in its content, name, arguments and `meta` masked, and without `raw`."""
+    """Return a message without `raw`, with credentials in all other parts masked."""
     return replace(
         message,
         content=mask(message.content),

@@ -68,7 +68,7 @@ _LATIN = "\u024f"  # the last Latin letter
 def features(
     text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: Weights
 ) -> Features:
-    """Return the features of a text, from its folded form in lower case, its sentences, and the orders in it."""
+    """Return the features of a text; `lower` is its folded form in lower case."""
     found = _orders(lower, orders)
     found |= _scores(sentences, weights)
     found |= _roles(sentences)

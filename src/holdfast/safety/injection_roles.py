@@ -67,7 +67,7 @@ class Sentence(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A member of a class: its words (".." for up to four), its classes, and whether only orders have this form."""
+    """A member of a class: its words (".." for up to four), classes, and whether it is always an order."""
 
     first: str
     rest: tuple[str, ...]

@@ -55,7 +55,7 @@ def score_of_words(text: str, words: AbstractSet[str], *, closely: bool) -> floa
 
 
 def scores_low(sentences: Sequence[Sentence]) -> bool:
-    """Return whether the words, phrases and roles of a text score low. A third of the time of all features."""
+    """Return whether words, phrases and roles of a text score low. A third of the time of all features."""
     table = weights()
     total = word_score(set().union(*map(words, sentences)), table)
     for reading in ("phrases", "roles"):

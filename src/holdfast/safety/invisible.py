@@ -1,4 +1,4 @@
-"""Invisible characters: harmless where a script, an emoji or a typesetter needs them, else they may hide text."""
+"""Invisible characters: harmless where a script, an emoji or typesetting needs them, else suspicious."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def find_invisible(text: str) -> Iterator[Finding]:
 
 
 def _judge(text: str, start: int, end: int, hyphens: int, directions: _Directions) -> tuple[str, bool]:
-    """Return what a run of invisible characters is, and whether it is grave; "" for one that belongs there."""
+    """Return the name of a run of invisible characters, "" for a harmless one, and whether it is grave."""
     run = text[start:end]
     if any("\U000e0000" <= char <= "\U000e007f" for char in run):
         return "tag characters", True

@@ -47,7 +47,7 @@ class _Form(NamedTuple):
 
 
 def may_have_markers(lower: str, words: AbstractSet[str]) -> bool:
-    """Return whether a folded text in lower case, with these words, may have a marker. Cheap: most have none."""
+    """Return whether a folded text in lower case, with these words, may have a marker. Cheap."""
     if not _WORDS.isdisjoint(words):
         return True
     # A generator takes twice as long.

@@ -57,7 +57,7 @@ def prose(text: str) -> str:
 
 
 def _head_and_tail(text: str) -> str:
-    """Keep the beginning and the end of a text that is too long to be written by hand, such as a paste or a dump."""
+    """Return the head and the tail of a long text, such as a paste or a dump; a short one as it is."""
     if len(text) <= _HEAD + _TAIL:
         return text
     return f"{text[:_HEAD].rsplit(None, 1)[0]}\n{text[-_TAIL:].split(None, 1)[-1]}"
@@ -95,7 +95,7 @@ def without_payloads(text: str) -> str:
 
 
 def _is_blob(run: str) -> bool:
-    """Return whether a run is base64 and not a long path or identifier: it mixes cases and digits, with few separators."""
+    """Return whether a run is base64, not a path or identifier: mixed cases and digits, few separators."""
     if len(run) < _SHORTEST_BLOB:
         return False
     capitals, smalls = sum(map(str.isupper, run)), sum(map(str.islower, run))

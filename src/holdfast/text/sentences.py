@@ -1,4 +1,4 @@
-"""Sentences: where they end, in prose, lists, code and scripts without spaces, and what can be left off their front."""
+"""Sentences of prose, lists, code and scripts without spaces, and the filler at their start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LONGEST = (
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ITEM = re.compile(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")
-_SAYS_SOMETHING = re.compile(r"[^\W_]")
+_HAS_LETTER = re.compile(r"[^\W_]")
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+"
 )
@@ -41,13 +41,13 @@ _JOINABLE = 40  # characters of a line that may have been broken by its width
 
 
 def one_line(text: str) -> str:
-    """Bring text to one line, without control characters."""
+    """Return text on one line, without control characters."""
     line = " ".join(text.split())
     return line if line.isprintable() else " ".join(_CONTROL.sub(" ", line).split())
 
 
 def sentences(text: str) -> list[str]:
-    r"""Split text into sentences, each on one line.
+    r"""Return the sentences of a text, each on one line.
 
     Lines end sentences, but for one that goes on in lower case; what stands between backticks on a line of
     its own, and a tool call, is one sentence.
@@ -57,7 +57,7 @@ def sentences(text: str) -> list[str]:
     """
     found: list[str] = []
     for line in _lines(text):
-        if not _SAYS_SOMETHING.search(line):
+        if not _HAS_LETTER.search(line):
             continue
         if line[0] in "`c" and (_QUOTED.fullmatch(line) or _CALL.fullmatch(line)):
             found.append(line)
@@ -109,7 +109,7 @@ def _split(line: str) -> Iterator[str]:
 
 
 def _goes_on(line: str, start: int, match: re.Match[str]) -> bool:
-    """Say whether a full stop ends an abbreviation or an initial, and not the sentence."""
+    """Return whether a full stop ends an abbreviation or an initial, and not the sentence."""
     following = line[match.end()]
     if following.islower():
         return True
@@ -122,7 +122,7 @@ def _goes_on(line: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _pieces(sentence: str) -> Iterator[str]:
-    """Cut what is too long for a sentence at the last clause that fits, and mark the cuts."""
+    """Yield the pieces of a long sentence, cut at the last clause that fits, with the cuts marked."""
     start = 0
     while len(sentence) - start > LONGEST:
         end = 0
@@ -136,7 +136,7 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def without_filler(sentence: str) -> str:
-    """Leave off how a sentence begins when it says nothing.
+    """Return a sentence without the filler at its start.
 
     >>> without_filler("Wow, Anna, I moved to Porto last week."), without_filler("Yeah, sure!")
     ('I moved to Porto last week.', 'Yeah, sure!')

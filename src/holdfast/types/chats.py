@@ -9,8 +9,9 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class ChatStats:
-    """Counts of a chat: `stored_tokens` of all its messages, `context_tokens` of what stands for them in a window.
+    """Counts of a chat.
 
+    `stored_tokens` are those of all its messages, `context_tokens` those of what stands for them in a window.
     `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest,
     have summaries that stand for them.
     """

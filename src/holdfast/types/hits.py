@@ -14,9 +14,10 @@ SOURCES: tuple[Source, ...] = ("message", "summary", "record")
 
 
 class Why(Mapping[str, float]):
-    """The reasons for a hit: the share of each signal in its score (they add up to 1), and the words that matched.
+    """The reasons for a hit: the share of each signal in its score, and the words that matched.
 
-    Reads as a mapping and prints as a phrase: `words 61% (berlin, marathon), session 39%`.
+    The shares add up to 1. Reads as a mapping and prints as a phrase: `words 61% (berlin, marathon), session
+    39%`.
     """
 
     __slots__ = ("_shares", "words")

@@ -34,7 +34,7 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of `verify`: what was checked (name → how many) and every problem found; `ok` when there is none.
+    """The result of `verify`: what was checked (name → how many) and the problems; `ok` without any.
 
     `unproven` counts the rows whose checksum proves nothing, which is not a problem: they were written before
     there were checksums, without one, or with a key other than the present one.

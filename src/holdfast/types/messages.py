@@ -90,7 +90,7 @@ class Message:
 
 
 class Dumpable(Protocol):
-    """An object with `model_dump`, such as a model of pydantic: what the clients of model providers return."""
+    """An object with `model_dump`, such as a model of pydantic, as the clients of providers return it."""
 
     def model_dump(self, *, mode: str) -> Mapping[str, object]:
         """Return a dict of JSON values for `mode="json"`."""
@@ -105,12 +105,12 @@ _DISGUISES: list[Callable[[str], str]] = []
 
 
 def undo_disguises_with(read: Callable[[str], str]) -> None:
-    """Read names that are not ASCII by `read`, which undoes look-alike letters, from now on."""
+    """Use `read`, which undoes look-alike letters, for names that are not ASCII, from now on."""
     _DISGUISES[:] = [read]
 
 
 def speaker(role: str, name: str | None) -> str:
-    """Return who speaks, for a role and a name: the name, behind its role if it could be taken for another one."""
+    """Return the speaker: the name, behind the role if it could be taken for a role, or the role alone."""
     if not name or name == role:
         return role
     if role == "tool" or not name[0].isalnum() or not name.isascii() or name[:4].casefold() in _ROLE_STARTS:

@@ -25,7 +25,7 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A message that a window replaces by a placeholder: its `seq`, its tokens, and how many of them are saved."""
+    """A message that a window replaces by a placeholder: its `seq`, its tokens, and those saved."""
 
     seq: int
     tokens: int

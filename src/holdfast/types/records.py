@@ -14,7 +14,7 @@ Trust = Literal["trusted", "quarantined", "released"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Other words for what a record says: their writer, and the messages (first and last `seq`) of the chat they are in."""
+    """Other words for a record: their writer, and the messages (first and last `seq`) of their chat."""
 
     text: str
     by: Writer = field(default="agent", kw_only=True)
@@ -76,7 +76,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One version of a space: the change of a record, its writer, its time (`at`: stored), the text before and after.
+    """One version of a space: a change of a record, its writer, its time, the text before and after.
 
     `agent` is the agent that the record belongs to, "" for one of all agents. A compaction (the action
     "compact", of the kind "summary", one for each summary that it wrote, with its `id`) and an erasure (the

@@ -48,7 +48,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The place of a summary in its tree: `parents` contain it, the nearest first; `children` are what it was made of.
+    """The place of a summary in its tree: `parents`, the nearest first, and `children`, its sources.
 
     The children of a leaf are messages, `summary.first` to `summary.last`, and not listed.
     """
