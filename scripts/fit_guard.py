@@ -31,7 +31,7 @@ from holdfast.safety.deobfuscate import fold
 from holdfast.safety.injection_features import Features, features
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
-from holdfast.safety.injection_weights import Weights
+from holdfast.safety.injection_weights import InjectionWeights
 
 ROOT = Path(__file__).parents[1]
 LABELLED = ROOT / "tests/data/guard"
@@ -145,7 +145,7 @@ def _sparse(rows: Sequence[Sequence[int]], width: int) -> csr_matrix:
     return csr_matrix((values, columns, np.concatenate([[0], np.cumsum(sizes)])), shape=(len(rows), width))
 
 
-def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -> Weights:
+def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -> InjectionWeights:
     """Fit the weights of each reading to the chosen texts."""
     harmful = np.array([text.harmful for text in texts])
     share = np.where(harmful, HARMFUL, 1.0) * [WEIGHED.get(text.author, 1.0) for text in texts]
@@ -155,7 +155,7 @@ def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -
         model.fit(rows[chosen], harmful[chosen], share[chosen])
         found[reading], biases[reading] = model.coef_[0].tolist(), float(model.intercept_[0])
     words = dict(zip(tables.words, found.pop("words"), strict=True))
-    return Weights(words, found, biases)
+    return InjectionWeights(words, found, biases)
 
 
 def _signs_out_of_fold(texts: Sequence[Text], tables: Tables, folds: NDArray[np.str_]) -> list[Features]:
@@ -259,7 +259,7 @@ def _share(found: NDArray[np.bool_]) -> str:
     return f"{share:.1%} ({low:.1%} to {high:.1%}, of {count})"
 
 
-def _write_weights(weights: Weights) -> None:
+def _write_weights(weights: InjectionWeights) -> None:
     kept = sorted((round(weight, 2), word) for word, weight in weights.words.items())
     lines = [f"{weights.biases['words']:.2f} ="]
     for weight, group in groupby(kept, key=lambda pair: pair[0]):

@@ -89,22 +89,29 @@ class Learning:
     untrusted: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        known = isinstance(self.kinds, tuple) and all(kind in KINDS for kind in self.kinds)
-        _check("kinds", self.kinds, f"Pass a tuple of some of {', '.join(KINDS)}.", valid=known)
+        _check(
+            "kinds",
+            self.kinds,
+            f"Pass a tuple of some of {', '.join(KINDS)}.",
+            valid=_are_names(self.kinds, KINDS),
+        )
         for name in ("turns", "batch", "messages", "tokens", "pairs", "episodes", "attempts"):
             _check_number(name, getattr(self, name))
         for name in ("idle", "every", "backoff", "lease", "episode_age"):
             if not (name == "episode_age" and self.episode_age is None):
                 _check_time(name, getattr(self, name))
-        positive = isinstance(self.patience, int | float) and 0 < self.patience <= _MAX_PATIENCE
-        todo = f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}."
-        _check("patience", self.patience, todo, valid=positive and not isinstance(self.patience, bool))
+        _check_patience(self.patience)
         _check_limits(self.limits)
         object.__setattr__(self, "limits", {**_default_limits(), **self.limits})
-        patterns = self.untrusted is None or (
-            isinstance(self.untrusted, tuple) and all(isinstance(pattern, str) for pattern in self.untrusted)
-        )
+        patterns = self.untrusted is None or _are_names(self.untrusted)
         _check("untrusted", self.untrusted, "Pass a tuple of patterns of names, or None.", valid=patterns)
+
+
+def _are_names(value: object, known: tuple[str, ...] | None = None) -> bool:
+    """Return whether a value is a tuple of strings, all of them known."""
+    return isinstance(value, tuple) and all(
+        isinstance(name, str) and (known is None or name in known) for name in value
+    )
 
 
 def _check(name: str, value: object, todo: str, *, valid: bool) -> None:
@@ -121,6 +128,11 @@ def _check_time(name: str, value: object) -> None:
     least = timedelta(seconds=1) if name == "lease" else timedelta(0)
     valid = isinstance(value, timedelta) and least <= value <= _MAX_TIME
     _check(name, value, f"Pass a timedelta from {least} to {_MAX_TIME.days:,} days.", valid=valid)
+
+
+def _check_patience(value: object) -> None:
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_PATIENCE
+    _check("patience", value, f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}.", valid=valid)
 
 
 def _check_limits(limits: object) -> None:

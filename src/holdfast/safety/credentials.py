@@ -6,14 +6,25 @@ A value that words introduce is judged by itself: `password = "…"` has a secre
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
+from holdfast.safety.credential_values import (
+    CODE,
+    ValueContext,
+    has_any,
+    is_basic,
+    is_filler,
+    is_key,
+    is_password,
+    is_phrase,
+    is_pin,
+    is_placeholder,
+    vocabulary,
+)
 from holdfast.text.tables import table_lines
 
 
@@ -118,20 +129,6 @@ _OTHER_NAME_AFTER = re.compile(
     r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget"
     r"|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
-_PLACEHOLDER = re.compile(
-    r"""(?ix)^(?: <.* | \[.* | \$.* | \{.*
-    | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
-    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | your[a-z]+
-    | \w{0,20}(?:password|secret|token|key) | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4}
-    | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
-)
-_HELD = "example placeholder changeme change_me change-me dummy redacted your_ your- xxxx < ${ {{ ***".split()
-_HERE = re.compile(r"(?:[_\s-]|goes)here$")
-_CODE = re.compile(
-    r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings"""
-    r"""|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./"""
-    r"""|^~/|^@"""
-)
 _OTHER_NAME_BEFORE = re.compile(
     r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel"
     r"|cancellation|sync|resume|cursor|start|end|stop|"
@@ -140,17 +137,9 @@ _OTHER_NAME_BEFORE = re.compile(
     r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition"
     r"|Cursor))[ _-]?$"
 )
-_PATH = re.compile(
-    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt"
-    r"|html)(?:$|[:#])|^\w+\+\w+://"
-)
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
 _BEFORE, _BEYOND = 24, 640  # characters around a name that are read
 _CACHED = 1_000  # surroundings of names
-_SHORT_WORDS = frozenset(
-    "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from "
-    "must should can will has have which when if so than then never only also".split()
-)
 
 
 @cache
@@ -165,33 +154,14 @@ def _needles() -> tuple[tuple[str, _Shape], ...]:
 
 
 @cache
-def _words() -> dict[str, str]:
-    """Return the vocabulary by title: in the table a title in brackets, then one alternation."""
-    words: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in table_lines("holdfast.safety", "secret_words.txt"):
-        if line.startswith("["):
-            lines = words.setdefault(line[1:-1], [])
-        else:
-            lines.append(line)
-    return {title: "|".join(lines) for title, lines in words.items()}
-
-
-@cache
-def _list(title: str) -> frozenset[str]:
-    words = _words()[title].split()
-    return frozenset(word.rstrip("?") for word in words)
-
-
-@cache
 def _name(title: str) -> re.Pattern[str]:
-    return re.compile(_words()[title].replace("(?-i:", "(?:"))
+    return re.compile(vocabulary()[title].replace("(?-i:", "(?:"))
 
 
 @cache
 def _sentence_pattern() -> re.Pattern[str]:
     """Return the pattern between "my password" and the value, such as "for the router is", in lower case."""
-    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])"""
+    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{vocabulary()["is"]})(?!\w)|[:：是为為は는은이가])"""
     return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
 
@@ -203,11 +173,11 @@ def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     lower = text.lower()
     is_introduced = (
         not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
-        or _has_any(lower, _INNER)
-        or ("cod" in lower and _has_any(lower, _CODES))
-        or ("recovery" in lower and _has_any(lower, _RECOVERY))
-        or ("key" in lower and _has_any(lower, _KEYS))
-        or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None and _has_any(lower, _FOREIGN))
+        or has_any(lower, _INNER)
+        or ("cod" in lower and has_any(lower, _CODES))
+        or ("recovery" in lower and has_any(lower, _RECOVERY))
+        or ("key" in lower and has_any(lower, _KEYS))
+        or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None and has_any(lower, _FOREIGN))
     )
     is_long = max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text
     if is_long:
@@ -219,14 +189,6 @@ def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
     if is_introduced:
         found += [*_addressed(text, lower), *_introduced(text, lower)]
     return found
-
-
-def _has_any(text: str, parts: Iterable[str]) -> bool:
-    # On the path of every message; a generator takes twice the time.
-    for part in parts:  # noqa: SIM110
-        if part in text:
-            return True
-    return False
 
 
 def _keys(text: str) -> Iterator[Secret]:
@@ -251,13 +213,13 @@ def _shaped(text: str) -> Iterator[Secret]:
     for shape in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
         for match in shape.pattern.finditer(text):
             group = "v" if "v" in shape.pattern.groupindex else 0
-            if not _is_filler(match[group]):
+            if not is_filler(match[group]):
                 yield Secret(*match.span(group), shape.what)
 
 
 def _urls(text: str) -> Iterator[Secret]:
     for match in _URL.finditer(text):
-        if not _is_placeholder(match["v"]) and match["v"] != match["user"]:
+        if not is_placeholder(match["v"]) and match["v"] != match["user"]:
             yield Secret(*match.span("v"), "password in a URL")
 
 
@@ -265,18 +227,18 @@ def _addressed(text: str, lower: str) -> Iterator[Secret]:
     """Yield credentials in headers and commands."""
     for match in _BEARER.finditer(lower) if "bearer" in lower or "authorization" in lower else ():
         start, end = match.span("v")
-        if _is_key(text[start:end]):
+        if is_key(text[start:end]):
             yield Secret(start, end, "bearer token")
-    for match in _COMMAND.finditer(lower) if _has_any(lower, _COMMANDS) else ():
+    for match in _COMMAND.finditer(lower) if has_any(lower, _COMMANDS) else ():
         start, end = match.span(match.lastgroup or "")
-        if not _is_placeholder(text[start:end]) and not _CODE.search(text[start:end]):
+        if not is_placeholder(text[start:end]) and not CODE.search(text[start:end]):
             yield Secret(start, end, "password in a command")
 
 
 def _basic(text: str, lower: str) -> Iterator[Secret]:
     for match in _BASIC.finditer(lower):
         start, end = match.span("v")
-        if _is_basic(text[start:end]):
+        if is_basic(text[start:end]):
             yield Secret(start, end, "basic credentials")
 
 
@@ -298,7 +260,7 @@ def _introduced(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _value(
-    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, _Context], bool]
+    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, ValueContext], bool]
 ) -> tuple[int, int] | None:
     """Return the span of the secret that a name introduces, within `_BEFORE` and `_BEYOND` of it."""
     start, end = name
@@ -310,8 +272,8 @@ def _value(
         value = text[slice(*match.span(group))]
         value = value if group != "v" else value.rstrip(_PUNCTUATION)
         linked = how is not _ASSIGNED and bool(match["link"])
-        context = _Context(group != "v", how is _ASSIGNED, linked, text, start, match.end())
-        if is_value(value, context) and not _is_placeholder(value):
+        context = ValueContext(group != "v", how is _ASSIGNED, linked, text, start, match.end())
+        if is_value(value, context) and not is_placeholder(value):
             first = match.start(group)
             return None if _is_other_name(text, start, end) else (first, first + len(value))
     return None
@@ -324,128 +286,14 @@ def _is_other_name(text: str, start: int, end: int) -> bool:
     )
 
 
-def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, _Context], bool]]]:
+def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, ValueContext], bool]]]:
     """Yield the kinds of secrets whose words a text has, with the judge of their values."""
     if any(map(str.isdigit, text)):
-        if _has_any(lower, ("key", "token", "secret", "cred", "code", "pat")) or not text.isascii():
-            yield "key", _is_key
-        if _has_any(lower, ("pin", "cvc", "cvv", "code", "пин")):
-            yield "pin", _is_pin
-    if _has_any(lower, _PASSWORDS) or not text.isascii():
-        yield "password", _is_password
-    if _has_any(lower, _PHRASES):
-        yield "phrase", _is_phrase
-
-
-class _Context(NamedTuple):
-    """How a value is introduced."""
-
-    quoted: bool
-    assigned: bool
-    linked: bool  # by "is" or its like
-    text: str
-    start: int  # of the name
-    end: int
-
-    @property
-    def owned(self) -> bool:
-        """Whether the text before the name says whose value it is."""
-        return _OWNED.search(self.text[max(0, self.start - 24) : self.start]) is not None
-
-
-_OWNED = re.compile(
-    r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma"
-    r"|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b|我的|我们的|私の|내|우리|'s"
-    r"|s')[^.!?\n]{0,20}$"
-)
-
-
-def _is_placeholder(value: str) -> bool:
-    lower = value.lower()
-    return (
-        lower in _list("placeholder")
-        or bool(_PLACEHOLDER.search(value))
-        or _has_any(lower, _HELD)
-        or (lower.endswith("here") and bool(_HERE.search(lower)))
-        or _is_filler(value)
-    )
-
-
-def _is_filler(value: str) -> bool:
-    """Return whether a value repeats a few characters, as in "sk-xxxxxxxx"."""
-    return (
-        (len(value) >= 8 and len(set(value)) < 5)
-        or (len(value) > 16 and len(set(value[8:])) < 4)
-        or "xxxx" in value.lower()
-        or "…" in value
-        or "EXAMPLE" in value
-        or "..." in value
-    )
-
-
-def _is_key(value: str, context: _Context | None = None) -> bool:
-    """Return whether a value looks generated."""
-    value = value.strip()
-    if len(value) < (12 if context else 16) or " " in value or _CODE.search(value):
-        return False
-    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _PATH.search(value)
-
-
-def _is_password(value: str, context: _Context) -> bool:
-    if len(value) < 4 or value.lower() in _list("not a password") or value.isspace():
-        return False
-    if " " in value:
-        words = value.lower().split()
-        return context.quoted and len(words) >= 3 and not _SHORT_WORDS.intersection(words)
-    if _CODE.search(value) and not (context.quoted and not value.startswith(("$", "{", "/"))):
-        return False
-    if value.isdigit():
-        return (context.assigned or context.owned) and not 1900 < int(value) < 2100
-    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
-        return len(value) >= 5 and not re.fullmatch(r"\d+\w{0,3}|\d+[-–]\w+|v\d[\d.]*|[A-Z]+-\d+", value)
-    if re.search(r"[!@#$%^&*+=~|]", value.rstrip("!")) and any(map(str.isalpha, value)):
-        return len(value) >= 6 and value.isascii()
-    if context.quoted:
-        return context.assigned or context.owned
-    return _is_plain_word(value, context)
-
-
-def _is_plain_word(value: str, context: _Context) -> bool:
-    """Return whether a bare word is a password: it ends the sentence, and is somebody's."""
-    if not value.isalpha() or len(value) < 6:
-        return False
-    after = context.text[context.end - 1 : context.end + 2]
-    ends = re.search(r"[.,;!\n]|$", after) is not None and not re.match(r".?\s[a-z]", after)
-    if context.assigned:
-        return (
-            context.text[context.end - len(value) - 1 : context.end - len(value)] == "=" and value.islower()
-        )
-    return context.owned and context.linked and ends
-
-
-def _is_pin(value: str, context: _Context) -> bool:
-    value = value.rstrip("#*")
-    is_of_somebody = context.assigned or context.owned or len(value) < 7
-    return value.isdigit() and 3 <= len(value) <= 8 and len(set(value)) > 1 and is_of_somebody
-
-
-def _is_phrase(value: str, context: _Context) -> bool:
-    words = (
-        value.split()
-        if context.quoted
-        else re.split(r"[.!?\n:]", context.text[context.end - len(value) - 1 : context.end + 300])[0].split()
-    )
-    return (
-        len(words) >= 4
-        and all(word.isalpha() and word.islower() for word in words)
-        and not _SHORT_WORDS.intersection(words)
-    )
-
-
-def _is_basic(value: str) -> bool:
-    try:
-        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return False
-    _, colon, password = plain.partition(":")
-    return bool(colon and password) and plain.isprintable() and not _is_placeholder(password)
+        if has_any(lower, ("key", "token", "secret", "cred", "code", "pat")) or not text.isascii():
+            yield "key", is_key
+        if has_any(lower, ("pin", "cvc", "cvv", "code", "пин")):
+            yield "pin", is_pin
+    if has_any(lower, _PASSWORDS) or not text.isascii():
+        yield "password", is_password
+    if has_any(lower, _PHRASES):
+        yield "phrase", is_phrase

@@ -45,7 +45,7 @@ _ROTATED = frozenset(
 _REVERSED_OR_ROTATED = _BACKWARDS | _ROTATED
 
 
-class Reading(NamedTuple):
+class DecodedText(NamedTuple):
     """A part of a text, decoded."""
 
     start: int
@@ -70,7 +70,7 @@ def _has_run(text: str) -> bool:
     return _LONG in text.encode("ascii", "replace").translate(_TO_RUNS)
 
 
-def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
+def readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
     """Yield the decoded readings of a text, up to `LONGEST` characters in all."""
     left = LONGEST
     for reading in _readings(text, words):
@@ -80,34 +80,34 @@ def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
             return
 
 
-def _readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
+def _readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
     yield from _escaped(text)
     for run in _BASE64.finditer(text) if _has_run(text) else ():
         for decoded in _decode_run(run.group()):
-            yield Reading(*run.span(), decoded)
+            yield DecodedText(*run.span(), decoded)
     for run in _BITS.finditer(text) if "011" in text else ():
         octets = re.findall("[01]{8}", run.group())
         yield from (
-            Reading(*run.span(), decoded)
+            DecodedText(*run.span(), decoded)
             for decoded in _readable_pieces(bytes(int(octet, 2) for octet in octets))
         )
     if not _REVERSED_OR_ROTATED.isdisjoint(words):
         if len(_BACKWARDS & words) > 1:
-            yield Reading(0, len(text), text[::-1])
+            yield DecodedText(0, len(text), text[::-1])
         if len(_ROTATED & words) > 1:
-            yield Reading(0, len(text), codecs.encode(text, "rot13"))
+            yield DecodedText(0, len(text), codecs.encode(text, "rot13"))
     if text.count("\n") >= _LINES - 1:
         yield from _one_a_line(text)
 
 
-def _escaped(text: str) -> Iterator[Reading]:
+def _escaped(text: str) -> Iterator[DecodedText]:
     """Yield the text with percent signs, entities, backslashes decoded, each from first to last."""
     if span := _span(_PERCENT, text, "%", 3):
-        yield Reading(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
+        yield DecodedText(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
     if span := _span(_ENTITY, text, "&", 1):
-        yield Reading(*span, unescape(text[slice(*span)]))
+        yield DecodedText(*span, unescape(text[slice(*span)]))
     if span := _span(_ESCAPE, text, "\\", 3):
-        yield Reading(*span, _ESCAPE.sub(_char, text[slice(*span)]))
+        yield DecodedText(*span, _ESCAPE.sub(_char, text[slice(*span)]))
 
 
 def _span(pattern: re.Pattern[str], text: str, sign: str, least: int) -> tuple[int, int] | None:
@@ -159,7 +159,7 @@ def _readable_pieces(raw: bytes) -> Iterator[str]:
             yield piece
 
 
-def _one_a_line(text: str) -> Iterator[Reading]:
+def _one_a_line(text: str) -> Iterator[DecodedText]:
     """Yield lines of one word each, joined."""
     words: list[str] = []
     start = end = at = 0
@@ -172,6 +172,6 @@ def _one_a_line(text: str) -> Iterator[Reading]:
             end = at + len(line)
         elif parts != []:  # another line, not a blank one
             if len(words) >= _LINES:
-                yield Reading(start, end, " ".join(words))
+                yield DecodedText(start, end, " ".join(words))
             words = []
         at += len(line) + 1

@@ -14,7 +14,7 @@ from typing import TypeVar
 from holdfast.safety import injection_roles, injection_weights
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
-from holdfast.safety.injection_weights import Weights
+from holdfast.safety.injection_weights import InjectionWeights
 from holdfast.text.tables import table_lines
 
 Features = dict[str, float]
@@ -66,7 +66,7 @@ _LATIN = "\u024f"  # the last Latin letter
 
 
 def features(
-    text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: Weights
+    text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: InjectionWeights
 ) -> Features:
     """Return the features of a text; `lower` is its folded form in lower case."""
     found = _orders(lower, orders)
@@ -95,7 +95,7 @@ def _orders(lower: str, orders: Sequence[Order]) -> Features:
     return found
 
 
-def _scores(sentences: Sequence[Sentence], weights: Weights) -> Features:
+def _scores(sentences: Sequence[Sentence], weights: InjectionWeights) -> Features:
     """Return the injection scores of a text as a whole and of its sentences."""
     found = _spread(
         "words",

@@ -49,7 +49,7 @@ class Intent(NamedTuple):
     message: str
 
 
-class Mark(NamedTuple):
+class RoleMark(NamedTuple):
     """The span of a word that fills roles, and the bits of these."""
 
     start: int
@@ -63,7 +63,7 @@ class Sentence(NamedTuple):
     text: str
     start: int
     words: list[str]
-    marks: list[Mark]
+    marks: list[RoleMark]
 
 
 class _Member(NamedTuple):
@@ -123,7 +123,7 @@ def roles(bits: int) -> tuple[str, ...]:
     )
 
 
-def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
+def _closest(marks: list[RoleMark], needs: int) -> tuple[int, int] | None:
     """Return the span of the first marks that fill all roles, close together; None without any."""
     for index, (start, _, bits) in enumerate(marks):
         if not bits & needs:
@@ -174,8 +174,8 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
         if loose & tables.orders and _is_order(text, tokens, index):
             sure |= loose
         if loose | sure:
-            marks.append(Mark(first, last, loose | sure | (sure & tables.orders) << 1))
-    marks += [Mark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
+            marks.append(RoleMark(first, last, loose | sure | (sure & tables.orders) << 1))
+    marks += [RoleMark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
     for run in _UNSPACED.finditer(text, start, end) if not text.isascii() else ():
         marks += _needles(text, *run.span(), tables)
     return Sentence(text[start:end], start, [word for word, *_ in tokens], sorted(marks))
@@ -220,13 +220,13 @@ def _is_order(text: str, tokens: list[tuple[str, int, int]], index: int) -> bool
     return index == len(tokens) - 1 and not tokens[index][0].isascii()
 
 
-def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[Mark]:
+def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[RoleMark]:
     for at in range(start, end):
         for key in (text[at : at + 2], text[at]):
             for member in tables.needles.get(key, ()):
                 if text.startswith(member.first, at, end):
                     orders = member.bits & tables.orders
-                    yield Mark(at, at + len(member.first), member.bits | orders << 1)
+                    yield RoleMark(at, at + len(member.first), member.bits | orders << 1)
 
 
 @cache

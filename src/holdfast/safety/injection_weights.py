@@ -32,7 +32,7 @@ _RUNS = (3, 4, 5)  # lengths of the runs of letters
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
-class Weights(NamedTuple):
+class InjectionWeights(NamedTuple):
     """The weights of words and of the buckets of hashed readings, and the bias of each reading."""
 
     words: Mapping[str, float]
@@ -65,13 +65,13 @@ def scores_low(sentences: Sequence[Sentence]) -> bool:
     return total < _LOW_OF_THREE
 
 
-def word_score(found: Iterable[str], weights: Weights) -> float:
+def word_score(found: Iterable[str], weights: InjectionWeights) -> float:
     """Return the score of the words of a text, or of a sentence."""
     table = weights.words
     return _scaled([table[word] for word in found if word in table], weights.biases["words"])
 
 
-def bucket_score(reading: str, found: Iterable[int], weights: Weights) -> float:
+def bucket_score(reading: str, found: Iterable[int], weights: InjectionWeights) -> float:
     """Return the score of one of the hashed `READINGS` of a text, or of a sentence."""
     table = weights.buckets[reading]
     return _scaled([table[bucket] for bucket in found], weights.biases[reading])
@@ -139,7 +139,7 @@ def _words() -> tuple[dict[str, float], float]:
 
 
 @cache
-def weights() -> Weights:
+def weights() -> InjectionWeights:
     """Return all weights."""
     # Heavy, and most texts need no closer look.
     import numpy as np
@@ -151,4 +151,4 @@ def weights() -> Weights:
     ):
         buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
         biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
-    return Weights(words, buckets, biases | {"words": bias})
+    return InjectionWeights(words, buckets, biases | {"words": bias})

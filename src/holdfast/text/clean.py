@@ -15,7 +15,7 @@ _HALF_WIDTH = str.maketrans("\uff9e\uff9f", "\u3099\u309a")
 def clean(text: str) -> str:
     r"""Return text with NUL and lone surrogates replaced by U+FFFD, and surrogate pairs joined.
 
-    PostgreSQL stores neither; SQLite would, and the two would differ. Linear; most texts are returned as they are.
+    PostgreSQL stores neither; SQLite would, and the two would differ. Linear.
 
     >>> clean("a\x00b")
     'a\ufffdb'
@@ -58,8 +58,8 @@ def each_text(value: object, change: Callable[[str], str]) -> object:
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """Return text in a normal form of Unicode, in linear time.
 
-    `unicodedata` sorts the accents on a letter in quadratic time: 100,000 of them take minutes. Long runs are sorted
-    before, which does not change the result.
+    `unicodedata` sorts the accents on a letter in quadratic time: 100,000 of them take
+    minutes. Long runs are sorted before, which does not change the result.
     """
     if "K" in form and ("\uff9e" in text or "\uff9f" in text):
         text = text.translate(_HALF_WIDTH)

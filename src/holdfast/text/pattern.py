@@ -1,7 +1,7 @@
 """Regular expressions in linear time: an automaton, built as it is needed, that never goes back in the text.
 
-`re` backtracks, which may take exponential time, as for `(a+)+b`. Here all ways are followed at once: a character
-costs at most as many steps as the pattern has parts, and mostly one look into a dict.
+`re` backtracks, which may take exponential time, as for `(a+)+b`. Here all ways are followed at once: a
+character costs at most as many steps as the pattern has parts, and mostly one look into a dict.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _FOUND = _State(frozenset(), _OTHER)
 class Pattern:
     r"""A regular expression that searches in time linear in the length of a text.
 
-    Written as for `re`, with `^` and `$` at each line, and without lookarounds, backreferences, atomic groups and
-    possessive quantifiers.
+    Written as for `re`, with `^` and `$` at each line, and without lookarounds, backreferences, atomic
+    groups and possessive quantifiers.
 
     >>> Pattern(r"ORA-\d{5}\b").find("failed with ORA-00942 at noon")
     21
@@ -134,7 +134,8 @@ class Pattern:
     def _part(self) -> Build | None:
         """Read a part with its repetition; None where there is none."""
         if token := self._token("place"):
-            return lambda after: self._add(_Step(None, token["place"], (after,)))
+            place = token["place"]
+            return lambda after: self._add(_Step(None, place, (after,)))
         if self._token("group"):
             part = self._choice()
             if not self._token("end"):
@@ -242,7 +243,7 @@ class Pattern:
 
 
 def _is_at(place: str, before: int, after: int, following: str) -> bool:
-    """Return whether a place is between the kinds of characters before and after it; `following` is "" at the end."""
+    """Return whether a place is between two kinds of characters; `following` is "" at the end."""
     match place:
         case "^":
             return before in (_BEGIN, _LINE)

@@ -58,6 +58,11 @@ def counter(count: CountBy) -> CountTokens:
                 f"`count_tokens` is {shown(count)}.", f"Pass a function from text to a number, or {_NAMES}."
             )
         return count
+    encode = _tiktoken_encoder(count)
+    return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
+
+
+def _tiktoken_encoder(count: str) -> Callable[[str], list[int]]:
     by, _, name = count.partition(":")
     if by not in ("openai", "tiktoken") or not name:
         raise InvalidInput(f"Unknown tokenizer {shown(count)}.", f"Pass {_NAMES}, or a function.")
@@ -78,13 +83,11 @@ def counter(count: CountBy) -> CountTokens:
     if name not in known:
         raise InvalidInput(f"tiktoken knows no encoding {shown(name)}.", f"Use one of {', '.join(known)}.")
     try:
-        encode = tiktoken.get_encoding(
-            name
-        ).encode_ordinary  # to whom what looks like a special token is text
+        # Reads as text what looks like a special token.
+        return tiktoken.get_encoding(name).encode_ordinary
     except (OSError, ValueError) as error:  # of requests as well
         raise Unavailable(
             f"The table of the encoding {shown(name)} is missing, and cannot be downloaded.",
             "Connect to the network once, or copy the file of another machine into the folder that "
             "$TIKTOKEN_CACHE_DIR names.",
         ) from error
-    return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))

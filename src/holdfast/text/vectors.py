@@ -18,7 +18,7 @@ _COMMON, _RARE = 300, 4.5  # the number of common words, and how slowly the weig
 _LEAST = 0.25  # the weight of the most common word
 
 
-class Table(NamedTuple):
+class VectorTable(NamedTuple):
     """The rows of the words, the most common first, and their vectors of length 1."""
 
     rows: dict[str, int]
@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
 
 @cache
-def table() -> Table:
+def table() -> VectorTable:
     """Return the table. The first call takes 20 ms."""
     with (
         resources.as_file(resources.files("holdfast.text") / "vectors.npz") as path,
@@ -35,7 +35,7 @@ def table() -> Table:
         words = packed["words"].tobytes().decode().split()
         vectors = packed["vectors"].astype(np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    return Table({word: row for row, word in enumerate(words)}, vectors)
+    return VectorTable({word: row for row, word in enumerate(words)}, vectors)
 
 
 def row(word: str) -> int | None:
