@@ -103,9 +103,9 @@ def parts() -> dict[str, Callable[[str], object]]:
     from holdfast.dedup.value_tokens import tokenize
     from holdfast.io.files import File
     from holdfast.io.jsonl import read
+    from holdfast.messages.passages import passages
     from holdfast.safety import guard
     from holdfast.text import analyze
-    from holdfast.text.message_text import passages
     from holdfast.text.one_line import gist
     from holdfast.text.tokens import estimate_tokens
 

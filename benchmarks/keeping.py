@@ -23,9 +23,9 @@ from holdfast.errors import InvalidInput
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory
+from holdfast.messages.passages import Passage, passages
 from holdfast.prompt.window import Lossless
 from holdfast.text import analyze
-from holdfast.text.message_text import Passage, passages
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
 

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001, T201 - a script, not a package; it prints what it finds
-"""Fit what `src/holdfast/safety/detectors.py` judges by: the weights of `leaning.py`, and the forest over the `signs.py`.
+"""Fit what `src/holdfast/safety/detectors.py` judges by: the weights of `injection_weights.py`, and the forest over the `injection_features.py`.
 
     pip install scikit-learn
     PYTHONPATH=src python scripts/fit_guard.py --plain harmless.txt [--across]
@@ -28,17 +28,17 @@ from sklearn.linear_model import LogisticRegression
 
 from holdfast.safety import alphabets, detectors, injection_weights, markers
 from holdfast.safety.deobfuscate import fold
-from holdfast.safety.injection_features import Signs, signs
+from holdfast.safety.injection_features import Features, features
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
-from holdfast.safety.injection_weights import Weights
+from holdfast.safety.injection_weights import InjectionWeights
 
 ROOT = Path(__file__).parents[1]
 LABELLED = ROOT / "tests/data/guard"
 TABLES = ROOT / "src/holdfast/safety"
 HEADER = """\
-# How much a word leans towards an order to a model (see leaning.py); made by scripts/fit_guard.py. A weight, and what has
-# it: the beginnings of words, pairs of characters of scripts without spaces, "=" for where the sum begins.
+# The weight of a word in the score of an injection (see injection_weights.py); made by scripts/fit_guard.py. A weight, and
+# what has it: the starts of words, pairs of characters of scripts without spaces, "=" for the bias of the sum.
 """
 # What has no author: made up to fit, put together from lists of parts, and ordinary text.
 MADE, PARTS, PLAIN = "made", "parts", "plain"
@@ -145,7 +145,7 @@ def _sparse(rows: Sequence[Sequence[int]], width: int) -> csr_matrix:
     return csr_matrix((values, columns, np.concatenate([[0], np.cumsum(sizes)])), shape=(len(rows), width))
 
 
-def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -> Weights:
+def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -> InjectionWeights:
     """Fit the weights of each reading to the chosen texts."""
     harmful = np.array([text.harmful for text in texts])
     share = np.where(harmful, HARMFUL, 1.0) * [WEIGHED.get(text.author, 1.0) for text in texts]
@@ -155,25 +155,25 @@ def _weights(texts: Sequence[Text], tables: Tables, chosen: NDArray[np.bool_]) -
         model.fit(rows[chosen], harmful[chosen], share[chosen])
         found[reading], biases[reading] = model.coef_[0].tolist(), float(model.intercept_[0])
     words = dict(zip(tables.words, found.pop("words"), strict=True))
-    return Weights(words, found, biases)
+    return InjectionWeights(words, found, biases)
 
 
-def _signs_out_of_fold(texts: Sequence[Text], tables: Tables, folds: NDArray[np.str_]) -> list[Signs]:
-    signs_of: list[Signs] = [{} for _ in texts]
+def _signs_out_of_fold(texts: Sequence[Text], tables: Tables, folds: NDArray[np.str_]) -> list[Features]:
+    signs_of: list[Features] = [{} for _ in texts]
     for name in sorted(set(folds)):
         weights = _weights(texts, tables, folds != name)
         for place in np.flatnonzero(folds == name):
             text = texts[place]
-            signs_of[place] = signs(text.text, text.lower, text.sentences, text.orders, weights)
+            signs_of[place] = features(text.text, text.lower, text.sentences, text.orders, weights)
     return signs_of
 
 
-def _columns(signs_of: Sequence[Signs]) -> dict[str, int]:
+def _columns(signs_of: Sequence[Features]) -> dict[str, int]:
     counts = Counter(name for found in signs_of for name, value in found.items() if value)
     return {name: place for place, name in enumerate(sorted(n for n in counts if counts[n] >= RAREST_SIGN))}
 
 
-def _matrix(signs_of: Sequence[Signs], columns: dict[str, int]) -> NDArray[np.float32]:
+def _matrix(signs_of: Sequence[Features], columns: dict[str, int]) -> NDArray[np.float32]:
     rows = np.zeros((len(signs_of), len(columns)), np.float32)
     for row, found in zip(rows, signs_of, strict=True):
         for name, value in found.items():
@@ -216,7 +216,7 @@ def _unjudged(plain: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return plain & (np.cumsum(plain) > PLAIN_JUDGED)
 
 
-def _judge_across(texts: Sequence[Text], signs_of: Sequence[Signs], folds: NDArray[np.str_]) -> None:
+def _judge_across(texts: Sequence[Text], signs_of: Sequence[Features], folds: NDArray[np.str_]) -> None:
     """Print what is stopped of each author's texts, by rule or by trees, when nothing of that author was fitted."""
     rows = _matrix(signs_of, _columns(signs_of))
     likely = np.zeros(len(texts))
@@ -259,7 +259,7 @@ def _share(found: NDArray[np.bool_]) -> str:
     return f"{share:.1%} ({low:.1%} to {high:.1%}, of {count})"
 
 
-def _write_weights(weights: Weights) -> None:
+def _write_weights(weights: InjectionWeights) -> None:
     kept = sorted((round(weight, 2), word) for word, weight in weights.words.items())
     lines = [f"{weights.biases['words']:.2f} ="]
     for weight, group in groupby(kept, key=lambda pair: pair[0]):

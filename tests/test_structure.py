@@ -54,9 +54,6 @@ UP = {
     for line in """__main__ -> holdfast.cli.main
 compaction/explorer -> holdfast.logs.logged
 compaction/explorer -> holdfast.memory.Memory
-errors -> holdfast.safety.masking.mask
-errors -> holdfast.types.Erasure
-events -> holdfast.text.shorten.shown
 learning/service -> holdfast.logs.logged
 llm/meter -> holdfast.logs.debug
 messages/normalize -> holdfast.store.message_rows.dump
@@ -68,14 +65,6 @@ records/intake -> holdfast.learning.throttle.rest
 records/view -> holdfast.logs.logged
 records/view -> holdfast.runtime.Opened
 records/writing -> holdfast.logs.logged
-text/entry_marks -> holdfast.safety.guard
-text/message_text -> holdfast.safety.guard
-text/message_text -> holdfast.safety.masking.FLAG
-text/message_text -> holdfast.safety.masking.mask
-text/message_text -> holdfast.safety.masking.mask_name
-text/message_text -> holdfast.safety.masking.masked_call
-text/tokens -> holdfast.messages.media.has_media
-text/tokens -> holdfast.messages.media.media_tokens
 tools/files -> holdfast.providers.null.NullMemory
 tools/files -> holdfast.providers.tracing.unwrap
 tools/presets/compartments -> holdfast.chat.Chat
@@ -92,12 +81,7 @@ tools/render -> holdfast.memory.Memory
 tools/render -> holdfast.providers.tracing.unwrap
 tools/render -> holdfast.runtime.Opened
 tools/write_actions -> holdfast.scratchpad.TEMPORARY
-types/__init__ -> holdfast.safety.deobfuscate.fold
-types/__init__ -> holdfast.safety.deobfuscate.unmask
-types/__init__ -> holdfast.safety.masking.mask
-types/__init__ -> holdfast.text.shorten.shown
-types/acting_as -> holdfast.safety.masking.check_name_is_open
-types/acting_as -> holdfast.text.shorten.shown""".splitlines()
+types/acting_as -> holdfast.safety.guard.check_name_is_open""".splitlines()
 }
 
 
@@ -140,6 +124,12 @@ def test_imports_point_one_way(file: Path) -> None:
     wrong = {found.target for found in imports(file) if found.room != own and FLOOR[found.room] >= FLOOR[own]}
     module = "/".join(file.relative_to(ROOT).with_suffix("").parts)
     assert {(module, target) for target in wrong} <= UP
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if not str(file.id).startswith("safety/")])
+def test_the_guard_is_the_door_of_the_room_of_safety(file: Path) -> None:
+    found = {target for target in targets(file) if target.startswith("holdfast.safety")}
+    assert {one for one in found if not f"{one}.".startswith("holdfast.safety.guard.")} == set()
 
 
 def test_every_part_of_the_package_is_in_a_room() -> None:

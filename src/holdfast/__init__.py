@@ -16,11 +16,13 @@ from holdfast.errors import (
     NewerSchema,
     Unavailable,
     UnknownFormat,
+    mask_errors_with,
 )
 from holdfast.kinds import Kind
 from holdfast.memory import Memory
 from holdfast.records.view import View
 from holdfast.run import Run
+from holdfast.safety.guard import mask, undisguise
 from holdfast.scratchpad import Pad
 from holdfast.types import (
     Change,
@@ -50,6 +52,7 @@ from holdfast.types import (
     Writer,
 )
 from holdfast.types.acting_as import acting
+from holdfast.types.messages import undo_disguises_with
 
 if TYPE_CHECKING:
     from holdfast.events import Event
@@ -57,6 +60,10 @@ if TYPE_CHECKING:
     from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
     from holdfast.settings import Learning, Limit
     from holdfast.tools.tool import Tool
+
+# Errors and names are below the guard, which knows what they may display.
+mask_errors_with(mask)
+undo_disguises_with(undisguise)
 
 __all__ = [
     "BudgetExceeded",

@@ -11,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from holdfast.compaction.explorer import Digest, resolved
-from holdfast.errors import BudgetExceeded, InvalidInput
+from holdfast.errors import BudgetExceeded, InvalidInput, shown
 from holdfast.logs import logged
 from holdfast.messages.media import has_media
+from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import check_list, ready
 from holdfast.prompt.build import build as build_prompt
 from holdfast.prompt.build import conversation
@@ -31,7 +32,7 @@ from holdfast.prompt.window import (
     within,
 )
 from holdfast.run import Run, current_run
-from holdfast.safety.masking import Secrets, is_masked, masked_hit
+from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.scratchpad import Pad
 from holdfast.store import jobs, log, prompt_receipts, records, sessions, snapshots, summaries
 from holdfast.store.database import repeated
@@ -40,8 +41,7 @@ from holdfast.store.pads import Place
 from holdfast.store.records import Moment, Outline, Wanted
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import write_reference
-from holdfast.text.shorten import shown
-from holdfast.text.tokens import estimate_tokens, message_tokens
+from holdfast.text.tokens import estimate_tokens
 from holdfast.types import (
     AnyMessage,
     ChatInfo,

@@ -1,21 +1,41 @@
-"""Every error that Holdfast raises: one root, and one child per thing a caller can do about it."""
+"""The errors that Holdfast raises: one root, and one child per thing a caller can do about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
-
-if TYPE_CHECKING:
-    from holdfast.types import Erasure
+from collections.abc import Callable
+from typing import Any, Literal, Self
 
 Reason = Literal["authentication", "quota", "timeout", "answer", "limit", "unavailable", "error"]
 """Why a model failed."""
 
+_LONGEST_VALUE = 200  # characters of a value in the text of an error
+_CREDENTIAL_SIGNS = ("pass", "pwd", "secret", "bearer", "pin=", "pin:", "://")
+_MASKS: list[Callable[[str], str]] = []
+
+
+def mask_errors_with(mask: Callable[[str], str]) -> None:
+    """Mask the credentials that errors repeat by `mask`, from now on."""
+    _MASKS[:] = [mask]
+
+
+def shown(value: object) -> str:
+    """Return the `repr` of a value, cut to 200 characters, for the text of an error.
+
+    >>> shown("a"), shown(10**5000)
+    ("'a'", '<int that cannot be written>')
+    """
+    try:
+        written = repr(value)
+    except (ValueError, RecursionError):  # Python writes no number of more than 4,300 digits
+        return f"<{type(value).__name__} that cannot be written>"
+    return written if len(written) <= _LONGEST_VALUE else f"{written[:_LONGEST_VALUE]}…"
+
 
 class HoldfastError(Exception):
-    """Catch this to catch everything that Holdfast raises on purpose.
+    """The root of all errors that Holdfast raises on purpose. Catch it to catch them all.
 
-    `what` says what happened in one sentence, `todo` says in one sentence what to do about it. Where they repeat what was
-    passed, credentials in it are masked.
+    `what` is a sentence on what happened, `todo` one on what to do about it. Credentials that they repeat are
+    masked.
     """
 
     def __init__(self, what: str, todo: str) -> None:
@@ -29,20 +49,13 @@ class HoldfastError(Exception):
 
 
 def _masked(text: str) -> str:
-    """Mask the credentials that a sentence repeats; most sentences need no look."""
-    if not any(_may_hold(word) for word in text.split()):
-        return text
-    # It raises our errors itself.
-    from holdfast.safety.masking import mask
-
-    return mask(text)
-
-
-def _may_hold(word: str) -> bool:
-    return len(word) >= 16 or any(sign in word.lower() for sign in _SIGNS)
-
-
-_SIGNS = ("pass", "pwd", "secret", "bearer", "pin=", "pin:", "://")
+    """Mask the credentials in a sentence; most sentences have no word that may be part of one."""
+    if any(
+        len(word) >= 16 or any(sign in word.lower() for sign in _CREDENTIAL_SIGNS) for word in text.split()
+    ):
+        for mask in _MASKS:
+            text = mask(text)
+    return text
 
 
 class InvalidInput(HoldfastError, ValueError):
@@ -50,15 +63,15 @@ class InvalidInput(HoldfastError, ValueError):
 
 
 class BudgetExceeded(HoldfastError, ValueError):
-    """What a prompt always shows takes more than its budget. Raise the budget, or let less be kept."""
+    """The part that a prompt always shows exceeds its budget. Raise the budget, or have less kept."""
 
 
 class Conflict(HoldfastError):
-    """What is stored is not what the caller took it for; nothing was changed. Read it again, then decide."""
+    """What is stored is not what the caller expects; nothing was changed. Read it again, then decide."""
 
 
 class Denied(HoldfastError, PermissionError):
-    """Who acts may not do this; nothing was changed. The message says who may."""
+    """The writer may not do this; nothing was changed. The message names who may."""
 
 
 class Closed(HoldfastError, RuntimeError):
@@ -68,17 +81,21 @@ class Closed(HoldfastError, RuntimeError):
 class Unavailable(HoldfastError):
     """The database cannot be reached, locked or written at the moment. Repair the cause and try again.
 
-    `receipt` is given where words were erased from every table, and remains of them are left in files: it says in which,
-    and why.
+    `receipt` is an `Erasure` where words were erased from every table and remains of them are left in files:
+    it names the files, and why.
     """
 
-    def __init__(self, what: str, todo: str, *, receipt: Erasure | None = None) -> None:
+    # Any: an `Erasure`, or None; its type is defined above this module.
+    def __init__(self, what: str, todo: str, *, receipt: Any = None) -> None:
         super().__init__(what, todo)
         self.receipt = receipt
 
 
 class Damaged(HoldfastError):
-    """What is stored cannot be read as a Holdfast database. Restore a backup, or run `holdfast salvage`; nothing was overwritten."""
+    """The file cannot be read as a Holdfast database; nothing was overwritten.
+
+    Restore a backup, or run `holdfast salvage`.
+    """
 
 
 class NewerSchema(HoldfastError):
@@ -90,20 +107,14 @@ class UnknownFormat(HoldfastError, ValueError):
 
 
 class ModelFailed(HoldfastError):
-    """The language model raised an error or did not answer. What it was asked for was not written; mend the cause, try again.
+    """The model raised an error or did not answer. Nothing was written; repair the cause and try again.
 
-    `reason` says which kind of failure it is: "quota", "unavailable" and "timeout" may pass, "authentication" needs another key,
-    "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`), which let no more calls
-    through, and "error" is everything else.
+    `reason` is the kind of failure: "quota", "unavailable" and "timeout" may pass, "authentication" needs
+    another key, "answer" is an answer that cannot be used, "limit" is your own limit (`Memory(learning=…)`),
+    which allows no more calls, and "error" is everything else.
     """
 
-    def __init__(
-        self,
-        what: str,
-        todo: str,
-        *,
-        reason: Reason = "error",
-    ) -> None:
+    def __init__(self, what: str, todo: str, *, reason: Reason = "error") -> None:
         super().__init__(what, todo)
         self.reason = reason
 
@@ -113,7 +124,7 @@ class MissingExtra(HoldfastError, ImportError):
 
     @classmethod
     def of(cls, extra: str, instead: str = "") -> Self:
-        """Make the one for an extra of Holdfast, with what works from a checkout."""
+        """Return the error for an extra of Holdfast, with the command that installs it from a checkout."""
         return cls(_NEEDS[extra], f"Run in a checkout of Holdfast: pip install '.[{extra}]'{instead}.")
 
 

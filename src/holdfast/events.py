@@ -1,4 +1,4 @@
-"""Events: what happens to what is known, told to those who asked to hear of it."""
+"""Events of a memory, and the observers that are called with them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Literal, NamedTuple, get_args
 
-from holdfast.errors import InvalidInput
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
 from holdfast.types import CompactionResult, Erasure, Job, Record, Scope
 
 Name = Literal[
@@ -29,7 +28,7 @@ Name = Literal[
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 
-# What a new version of a record means to somebody who watches.
+# The event of a new version of a record, by its action.
 _OF_ACTION: dict[str, Name] = {
     "add": "learned",
     "replace": "learned",
@@ -47,7 +46,7 @@ _OF_ACTION: dict[str, Name] = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Account for one call of a model: what for, what it took, and whether it "answered" or why not."""
+    """One call of a model: its purpose, its cost, and its outcome, "answered" or the reason why not."""
 
     purpose: str
     model: str
@@ -61,12 +60,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Tell of something that happened: after it was stored, and with what it happened to.
+    """A change of the memory, after it was stored.
 
-    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back" or "evicted"
-    (with the `record`; one is evicted that gives its place to newer ones), "erased" (with the receipt in `erasure`),
-    "compacted" (with the account of the `compaction` and its `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the
-    `call` of a model).
+    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone",
+    "rolled_back" or "evicted" (with the `record`; an evicted one gave its place to newer ones), "erased"
+    (with the receipt in `erasure`), "compacted" (with the result in `compaction` and its `chat`), "failed"
+    (with the `job`, or the `chat`, and the reason in `error`), or "spent" (with the `call` of a model).
     """
 
     name: Name
@@ -81,7 +80,7 @@ class Event:
 
     @property
     def agent(self) -> str:
-        """The agent that it belongs to; "" for that of all agents of the user."""
+        """The agent that it belongs to; "" for all agents of the user."""
         about = self.record or self.job
         return about.agent if about else self.scope.agent
 
@@ -90,14 +89,14 @@ Observer = Callable[[Event], object]
 
 
 class _Listener(NamedTuple):
-    """An observer, and which events it hears: those of a scope, or of all users of its tenant."""
+    """An observer, and its scope: the events of a space, or of all users of its tenant."""
 
-    token: object
     observer: Observer
     scope: Scope
     everyone: bool
 
-    def hears(self, event: Event) -> bool:
+    def matches(self, event: Event) -> bool:
+        """Return whether the observer is called with an event."""
         own, scope = self.scope, event.scope
         if scope.tenant != own.tenant if self.everyone else scope.space != own.space:
             return False
@@ -115,24 +114,24 @@ class Events:
     def on(
         self, name: str, observer: Observer, scope: Scope, *, everyone: bool = False
     ) -> Callable[[], None]:
-        """Call an observer at each event of a name in a scope from now on, and return what ends that.
+        """Call an observer at each event of a name in a scope from now on; return a function that ends this.
 
-        Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent hears what
-        it may read: its own, and records of no agent.
+        Events of other spaces are left out; with `everyone`, those of other tenants only. An agent receives
+        what it may read: its own events, and those of records of no agent.
 
         Raises:
-            InvalidInput: there is no such event, or what was passed cannot be called.
+            InvalidInput: an unknown event, or the observer is not a synchronous function.
 
         """
         known = next((one for one in NAMES if one == name), None)
         if known is None:
-            raise InvalidInput(f"There is no event {shown(name)}.", f"Use one of {', '.join(NAMES)}.")
+            raise InvalidInput(f"Unknown event {shown(name)}.", f"Use one of {', '.join(NAMES)}.")
         if iscoroutinefunction(observer) or not callable(observer):
             raise InvalidInput(
-                f"{shown(observer)} cannot be called by who works.",
+                f"The observer {shown(observer)} is not a synchronous function.",
                 "Pass a synchronous function of one event.",
             )
-        entry = _Listener(object(), observer, scope, everyone)
+        entry = _Listener(observer, scope, everyone)
         with self._lock:
             self._observers[known] = (*self._observers.get(known, ()), entry)
 
@@ -145,9 +144,9 @@ class Events:
         return off
 
     def tell(self, event: Event) -> None:
-        """Call the observers of an event, one after the other. One that raises is reported and disturbs nothing."""
+        """Call the observers of an event in turn. The error of one that raises is logged."""
         for listener in self._observers.get(event.name, ()):
-            if not listener.hears(event):
+            if not listener.matches(event):
                 continue
             try:
                 listener.observer(event)
@@ -158,7 +157,7 @@ class Events:
                 logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
 
     def tell_of(self, scope: Scope, records: Iterable[Record], name: Name | None = None) -> None:
-        """Tell of records that were written, by what was done, or of all of them by one name."""
+        """Call the observers of records that were written, by their action, or all by one name."""
         if not self._observers:
             return
         for record in records:

@@ -1,7 +1,8 @@
-"""What kinds of things an agent can know, as one table of policy. Add a row for a kind of your own.
+"""The kinds of records, as one table of policy. Add a row for a kind of your own.
 
-A `Memory` takes more rows, or others in place of these: `Memory(…, kinds=[Kind("decision", heading="Decisions")])`.
-Every process that uses a database should give the same; what is stored keeps its kind in any case.
+A `Memory` takes more rows, or others in place of these: `Memory(…, kinds=[Kind("decision",
+heading="Decisions")])`. Every process that uses a database should pass the same; what is stored keeps its
+kind in any case.
 """
 
 from __future__ import annotations
@@ -11,26 +12,29 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.types import WRITERS, Record, Writer, check_count, check_flag, check_name
 
-FIL = ("finding", "insight", "lesson")  # what is observed; also the order of `remember_fil`
-LONGEST = 100_000  # characters of one text: beyond it is a document, to be kept as messages
+FIL = ("finding", "insight", "lesson")  # observations; also the order of `remember_fil`
+LONGEST = 100_000  # characters of one text; a longer one is a document, to be stored as messages
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Say how things of one kind are kept.
+    """The policy of one kind of records.
 
-    `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per` makes a new text replace the
-    former: one for each "agent", or one for each "chat". `targets` are what it can be about, the first by default, or
-    the compartments of notes. `prompt_budget` says how many characters of the texts of a target a prompt shows; there may
-    be more of them, which recall finds. `cap` lets no more characters, metadata included, be stored of a target (of a compartment: within its run, session
-    or plan), `longest` of one text. `writers` may add, change and remove it. `merge` compares a new text with those that
-    are there, unless the caller says otherwise. `counts_use` counts how often it was asked for.
+    `heading` is its title in prompts; a kind without one is in no prompt, unless it is recalled. `one_per`
+    makes a new text replace the former: one for each "agent", or one for each "chat". `targets` are what it
+    can be about, the first by default, or the compartments of notes. `prompt_budget` is how many characters
+    of the texts of a target a prompt contains; there may be more of them, which recall finds. `cap` limits
+    the characters, metadata included, that are stored of a target (of a compartment: within its run, session
+    or plan), `longest` those of one text. `writers` may add, change and remove it. `merge` compares a new
+    text with the existing ones, unless the caller decides otherwise. `counts_use` counts how often it was
+    asked for.
 
     Raises:
-        InvalidInput: a name is not usable, a budget or a cap is not for one of the targets, or a writer is unknown.
+        InvalidInput: a name is not usable, a budget or a cap is for an unknown target, or a writer is
+            unknown.
 
     """
 
@@ -53,12 +57,11 @@ class Kind:
         check_flag(self.counts_use, "counts_use")
         for names, what in ((self.targets, "targets"), (self.writers, "writers")):
             if not _are_names(names):
-                raise InvalidInput(f"`{what}` of a kind must be a tuple of texts.", "Pass a tuple.")
+                raise InvalidInput(f"`{what}` of a kind must be a tuple of strings.", "Pass a tuple.")
         for name, limits in (("prompt_budget", self.prompt_budget), ("cap", self.cap)):
             if not self.targets or not _is_cap(limits, self.targets):
                 raise InvalidInput(
-                    f"The kind {self.name!r} has a `{name}` for what is no target of it.",
-                    "Name it in `targets`.",
+                    f"`{name}` of the kind {self.name!r} names an unknown target.", "Name it in `targets`."
                 )
             for most in limits.values():
                 check_count(most, name)
@@ -77,10 +80,10 @@ def _is_cap(cap: object, targets: tuple[str, ...]) -> bool:
     return isinstance(cap, Mapping) and set(cap) <= set(targets)
 
 
-# What an agent is, is for those to say who made it and who work with it, not for what reflects on its sessions.
+# Reflection does not decide what an agent is; its makers and users do.
 _NOT_REFLECTION = tuple(writer for writer in WRITERS if writer != "reflect")
 
-# In the order in which prompts show them. Budgets, caps and lengths are those of the designs that these kinds come from.
+# In the order of prompts. Budgets, caps and lengths are those of the designs that these kinds come from.
 KINDS: tuple[Kind, ...] = (
     Kind("constraint", "Constraints", writers=("user",), longest=4_000),
     Kind("soul", "Soul", one_per="agent", longest=20_000, writers=_NOT_REFLECTION),
@@ -101,20 +104,20 @@ KINDS: tuple[Kind, ...] = (
 
 
 def table(more: Iterable[Kind] = ()) -> Mapping[str, Kind]:
-    """Make the table of policy: the rows above, and `more`, which take the place of those of the same name."""
+    """Return the kinds by name: the rows above, and `more`, which replace those of the same name."""
     rows = {kind.name: kind for kind in KINDS}
     if not isinstance(more, Iterable):
-        raise InvalidInput(f"{more!r} is no list of kinds.", "Pass a list of holdfast.Kind.")
+        raise InvalidInput(f"`kinds` is {shown(more)}, not a list of kinds.", "Pass a list of holdfast.Kind.")
     for kind in more:
         if not isinstance(kind, Kind):
-            raise InvalidInput(f"{kind!r} is not a kind.", "Pass a list of holdfast.Kind.")
+            raise InvalidInput(f"{shown(kind)} is not a kind.", "Pass a list of holdfast.Kind.")
         rows[kind.name] = kind
     return MappingProxyType(rows)
 
 
 def nearest(own: Sequence[Record], shared: Sequence[Record], agent: str) -> Record | None:
-    """Return the one text of a kind that holds for an agent: its own, else that of no agent, else the one the tenant shares.
+    """Return the record of a kind for an agent: its own, else that of no agent, else the shared one.
 
-    `own` are the texts of the user's space, `shared` those of the space that the tenant shares.
+    `own` are the records of the user's space, `shared` those of the space that the tenant shares.
     """
     return min(own or shared, key=lambda one: one.agent != agent, default=None)

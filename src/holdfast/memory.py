@@ -17,7 +17,7 @@ from holdfast.logs import logged
 from holdfast.prompt.window import Lossless, Policy, check_policy
 from holdfast.records.view import At
 from holdfast.runtime import Opened
-from holdfast.safety.masking import check_name_is_open
+from holdfast.safety.guard import check_name_is_open
 from holdfast.scratchpad import Pad
 from holdfast.store import sessions
 from holdfast.store.database import Durability, check_location, open_database

@@ -16,7 +16,7 @@ from holdfast.types import Record, Writer, check_flag, check_name
 if TYPE_CHECKING:
     from holdfast.chat import Chat, Format, Images
     from holdfast.prompt.window import Policy
-    from holdfast.safety.masking import Secrets
+    from holdfast.safety.guard import Secrets
     from holdfast.types import Prompt
 
 _CURRENT: ContextVar[tuple[Run, ...]] = ContextVar("holdfast_run", default=())

@@ -1,4 +1,4 @@
-"""How an agent learns in the background: when, from how much at once, how often again, and for how much at most."""
+"""Settings of learning: which jobs run, when, on how much at once, how often again, and at what cost."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_count
 
 KINDS = ("observe", "episode", "judge", "consolidate", "reflect")
-"""The kinds of jobs, but for "guard", which is done where the memory was opened with a guard."""
+"""The kinds of jobs, except "guard", which runs where the memory was opened with a guard."""
 PURPOSES = (*KINDS, "guard", "compact", "relearn", "rank")
-"""What models are asked for."""
+"""What models are called for."""
 ALL = ""
 """All purposes together, in `limits`."""
-_MOST = 1_000_000
-_LONGEST = timedelta(days=36_500)
-_DAY = 86_400
+_MAX_NUMBER = 1_000_000
+_MAX_TIME = timedelta(days=36_500)
+_MAX_PATIENCE = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Allow a model at most so many calls and tokens, of prompts and answers together, in any hour; None for any number.
+    """The most calls and tokens (of prompts and answers) of a model in any hour; None for any number.
 
     Raises:
         InvalidInput: a negative number.
@@ -45,29 +45,29 @@ def _default_limits() -> Mapping[str, Limit]:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Say how an agent learns from its sessions.
+    """How an agent learns from its chats.
 
     Attributes:
-        kinds: which jobs are done; without a model "judge", "consolidate" and "reflect" wait for one.
-        idle: a session without a new message for so long has ended, as `Chat.end` says at once.
-        turns: a session with fewer messages of the user has no episode.
+        kinds: the jobs that run; without a model "judge", "consolidate" and "reflect" wait for one.
+        idle: a chat without a new message for this long has ended, as with `Chat.end`.
+        turns: a chat with fewer messages of the user has no episode.
         every: how often there is a reflection, and the facts are consolidated.
-        batch: sessions of one reflection.
-        messages: of a session that one reflection, or the episode of a long session, reads: the newest.
+        batch: the chats of one reflection.
+        messages: the newest messages of a chat that one reflection, or the episode of a long chat, reads.
         tokens: of the conversation in one prompt, about.
         pairs: of records that are judged in one call.
         episodes: kept at most for an agent, the newest; the others are retracted.
         episode_age: older episodes are retracted; None keeps them.
         attempts: how often a job is tried before it has failed.
-        backoff: before the second try; doubles with each, up to an hour.
-        lease: for how long a job is a worker's own when nothing is heard of it.
-        patience: seconds that an answer of a model is waited for. A function that hangs is left to its thread.
-        limits: hard limits of one user for each kind of job, and "" for all that models are asked for, compaction included:
-            600 calls and 3,000,000 tokens an hour, unless you say otherwise (`Limit()` sets none).
+        backoff: the time before the second attempt; doubles with each, up to an hour.
+        lease: how long a job belongs to a worker that does not report.
+        patience: the seconds to wait for the answer of a model. A function that hangs is left to its thread.
+        limits: hard limits of one user for each kind of job, and "" for all calls of models, compaction
+            included: 600 calls and 3,000,000 tokens an hour by default (`Limit()` sets none).
         untrusted: tools whose results come from outside, as patterns of names; None for the usual ones.
 
     Raises:
-        InvalidInput: an unknown kind, or a number that is none.
+        InvalidInput: an unknown kind, or a number out of range.
 
     """
 
@@ -89,55 +89,58 @@ class Learning:
     untrusted: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_names(self.kinds)
+        _check(
+            "kinds",
+            self.kinds,
+            f"Pass a tuple of some of {', '.join(KINDS)}.",
+            valid=_are_names(self.kinds, KINDS),
+        )
         for name in ("turns", "batch", "messages", "tokens", "pairs", "episodes", "attempts"):
             _check_number(name, getattr(self, name))
-        for name in ("idle", "every", "backoff", "lease"):
-            _check_time(name, getattr(self, name))
-        if self.episode_age is not None:
-            _check_time("episode_age", self.episode_age)
+        for name in ("idle", "every", "backoff", "lease", "episode_age"):
+            if not (name == "episode_age" and self.episode_age is None):
+                _check_time(name, getattr(self, name))
         _check_patience(self.patience)
         _check_limits(self.limits)
         object.__setattr__(self, "limits", {**_default_limits(), **self.limits})
-        _check_patterns(self.untrusted)
+        patterns = self.untrusted is None or _are_names(self.untrusted)
+        _check("untrusted", self.untrusted, "Pass a tuple of patterns of names, or None.", valid=patterns)
 
 
-def _check_names(kinds: object) -> None:
-    if not isinstance(kinds, tuple) or not all(kind in KINDS for kind in kinds):
-        raise InvalidInput(f"`kinds` is {kinds!r}.", f"Pass a tuple of some of {', '.join(KINDS)}.")
+def _are_names(value: object, known: tuple[str, ...] | None = None) -> bool:
+    """Return whether a value is a tuple of strings, all of them known."""
+    return isinstance(value, tuple) and all(
+        isinstance(name, str) and (known is None or name in known) for name in value
+    )
+
+
+def _check(name: str, value: object, todo: str, *, valid: bool) -> None:
+    if not valid:
+        raise InvalidInput(f"`{name}` is {shown(value)}.", todo)
 
 
 def _check_number(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST:
-        raise InvalidInput(f"`{name}` is {value!r}.", f"Pass a whole number from 1 to {_MOST:,}.")
+    valid = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_NUMBER
+    _check(name, value, f"Pass a whole number from 1 to {_MAX_NUMBER:,}.", valid=valid)
 
 
 def _check_time(name: str, value: object) -> None:
     least = timedelta(seconds=1) if name == "lease" else timedelta(0)
-    if not isinstance(value, timedelta) or not least <= value <= _LONGEST:
-        raise InvalidInput(
-            f"`{name}` is {value!r}.", f"Pass a timedelta from {least} to {_LONGEST.days:,} days."
-        )
+    valid = isinstance(value, timedelta) and least <= value <= _MAX_TIME
+    _check(name, value, f"Pass a timedelta from {least} to {_MAX_TIME.days:,} days.", valid=valid)
 
 
 def _check_patience(value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= _DAY:
-        raise InvalidInput(f"`patience` is {value!r}.", f"Pass seconds above 0 and up to {_DAY:,}.")
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_PATIENCE
+    _check("patience", value, f"Pass seconds above 0 and up to {_MAX_PATIENCE:,}.", valid=valid)
 
 
 def _check_limits(limits: object) -> None:
     if not isinstance(limits, Mapping) or not all(isinstance(one, Limit) for one in limits.values()):
-        raise InvalidInput("`limits` is no dict of limits.", 'Pass {"": Limit(calls=…)} or the like.')
+        raise InvalidInput("`limits` is not a dict of limits.", 'Pass {"": Limit(calls=…)} or the like.')
     for purpose in limits:
         if purpose not in (ALL, *PURPOSES):
             raise InvalidInput(
-                f"Models are asked for nothing that is called {purpose!r}.",
+                f"Unknown purpose {shown(purpose)} in `limits`.",
                 f'Use "" for all, or one of {", ".join(PURPOSES)}.',
             )
-
-
-def _check_patterns(untrusted: object) -> None:
-    if untrusted is not None and not (
-        isinstance(untrusted, tuple) and all(isinstance(pattern, str) for pattern in untrusted)
-    ):
-        raise InvalidInput(f"`untrusted` is {untrusted!r}.", "Pass a tuple of patterns of names, or None.")

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import keeping
 from holdfast.compaction.extract import extract
 from holdfast.errors import InvalidInput
-from holdfast.text.message_text import passages
+from holdfast.messages.passages import passages
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
 

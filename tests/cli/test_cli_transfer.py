@@ -72,7 +72,7 @@ def test_what_is_left_out_is_grouped_by_reason(cli: Cli, tmp_path: Path) -> None
         f"2,000 × not valid JSON\n      {tmp_path}/a.jsonl:2, {tmp_path}/a.jsonl:3, {tmp_path}/a.jsonl:4, …"
         in text
     )
-    assert "2 × 'clown' is not a role." in text
+    assert "2 × Unknown role 'clown'." in text
     assert len(text.splitlines()) < 15
     assert "Left out: 1" in cli.text("import", tmp_path, code=1)
 

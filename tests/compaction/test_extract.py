@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.compaction.extract import extract
-from holdfast.text.message_text import EXPAND, Passage, from_summary, passages
+from holdfast.compaction.summary_passages import from_summary
+from holdfast.messages.passages import EXPAND, Passage, passages
 from holdfast.text.sentences import sentences, without_filler
 from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import Message, ToolCall
@@ -108,7 +109,7 @@ def test_chit_chat_is_better_than_nothing() -> None:
 
 def test_hash_seeds_change_nothing() -> None:
     code = (
-        "from holdfast.compaction.extract import extract\nfrom holdfast.text.message_text import Passage\n"
+        "from holdfast.compaction.extract import extract\nfrom holdfast.messages.passages import Passage\n"
         "words = 'anchor bell cedar dune ember fjord grove harbour inlet jetty'.split()\n"
         "text = ' '.join(f'The {a} met the {b} near {c}.' for a in words for b in words for c in words[::3])\n"
         "print(extract([Passage(text)], 150))"

@@ -10,8 +10,8 @@ from compaction_chats import policy, tell
 
 from holdfast import Damaged, InvalidInput, Memory, Message, ToolCall
 from holdfast.compaction.recent_turns import RingBuffer
+from holdfast.messages.passages import passages
 from holdfast.prompt.window import Lossless, SummaryBuffer
-from holdfast.text.message_text import passages
 from holdfast.text.snippet import snippet
 
 MEGABYTE = 1_000_000

@@ -227,4 +227,4 @@ def test_a_single_conversation_and_strange_ones(tmp_path: Path) -> None:
     ]
     items = read(write_json(tmp_path / "strange.json", strange))
     assert contents(items) == ["Hello", "Hi!"]
-    assert skips(items) == [(2, "empty"), (3, "'critic' is not a role."), (5, "no conversation")]
+    assert skips(items) == [(2, "empty"), (3, "Unknown role 'critic'."), (5, "no conversation")]

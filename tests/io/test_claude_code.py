@@ -296,7 +296,7 @@ def test_circles_and_strange_values_do_no_harm(tmp_path: Path) -> None:
     assert [reason for _, reason in skips(items)][-4:] == [
         "The line has no message.",
         "'yesterday' is not a time.",
-        "'frog' is not a role.",
+        "Unknown role 'frog'.",
         "The message is empty.",
     ]
 

@@ -14,6 +14,7 @@ from test_cache_prefix import lasting
 
 from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, ToolCall
 from holdfast.io.importing import import_paths
+from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.window import (
     FreshTail,
@@ -27,7 +28,7 @@ from holdfast.prompt.window import (
     selector,
 )
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
-from holdfast.text.tokens import estimate_tokens, message_tokens
+from holdfast.text.tokens import estimate_tokens
 from holdfast.types import ChatStats
 from window_logs import LOGS
 

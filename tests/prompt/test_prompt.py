@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from holdfast import Memory
 from holdfast.errors import InvalidInput
 from holdfast.messages.formats import to_openai
+from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.build import build, to_chat
 from holdfast.prompt.recall_block import LONGEST
 from holdfast.prompt.summary_block import summary_text
 from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, TokenBudget, selector
-from holdfast.text.tokens import CountTokens, estimate_tokens, message_tokens
+from holdfast.text.tokens import CountTokens, estimate_tokens
 from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
 from window_logs import LOGS, parse
 

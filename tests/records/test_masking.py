@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting
 from holdfast.io.export import export_chats
-from holdfast.safety import masking
-from holdfast.safety.masking import mask, mask_values
+from holdfast.safety import guard
+from holdfast.safety.guard import mask, mask_values
 from holdfast.testing.fake import FakeProvider
 from holdfast.tools.actions import Actions
 from holdfast.types import Hit
@@ -313,13 +313,13 @@ def test_hits_that_were_not_flagged_are_not_looked_at(
         [{"role": "user", "content": f"The quokka {n} ate leaves."} for n in range(50)]
     )
     looked: list[str] = []
-    real = masking._find
+    real = guard._find_secrets
 
     def find(text: str) -> list[Finding]:
         looked.append(text)
         return real(text)
 
-    monkeypatch.setattr(masking, "_find", find)
+    monkeypatch.setattr(guard, "_find_secrets", find)
     assert len(memory.recall("quokka", limit=50)) == 50
     assert looked == []
     told(memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast import Memory, Message
-from holdfast.text.entry_marks import own_start
+from holdfast.prompt.entry_marks import own_start
 from holdfast.tools.actions import Actions
 
 SAID = "The refund of the quokka order was approved."

@@ -100,9 +100,9 @@ def test_without_network_and_table_it_is_said_where_the_table_goes() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("gpt-5-mini", "'gpt-5-mini' names no tokenizer. .*openai:"),
-        ("anthropic:claude", "'anthropic:claude' names no tokenizer"),
-        ("openai:", "'openai:' names no tokenizer"),
+        ("gpt-5-mini", "Unknown tokenizer 'gpt-5-mini'. .*openai:"),
+        ("anthropic:claude", "Unknown tokenizer 'anthropic:claude'"),
+        ("openai:", "Unknown tokenizer 'openai:'"),
         ("openai:nothing-of-theirs", "no model 'nothing-of-theirs'.*tiktoken:o200k_base"),
         ("tiktoken:nothing", "no encoding 'nothing'.*o200k_base.*paper, .*tiny"),
     ],

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, ToolCall
-from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens, message_tokens
+from holdfast.messages.message_tokens import message_tokens
+from holdfast.text.tokens import MESSAGE_OVERHEAD, estimate_tokens
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from holdfast.cli.render.screen import Screen, answer, count, plain, say_more, w
 from holdfast.cli.render.summaries import show_summaries
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
-from holdfast.safety.masking import Secrets, mask_name, mask_values, masked_message, masked_summary
+from holdfast.safety.guard import Secrets, mask_name, mask_values, masked_message, masked_summary
 from holdfast.text.references import Reference, read_reference, write_reference
 from holdfast.types import ChatInfo, Message, Prompt, Window
 

@@ -17,7 +17,7 @@ from holdfast.cli.render.summaries import Rest, levels, show_head, show_summarie
 from holdfast.compaction.plan import share_of
 from holdfast.memory import Memory
 from holdfast.prompt.window import Lossless, SummaryBuffer
-from holdfast.safety.masking import masked_message, masked_summary
+from holdfast.safety.guard import masked_message, masked_summary
 from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary
 

@@ -13,7 +13,7 @@ from holdfast.cli.options import Options, Reading
 from holdfast.cli.render.screen import Part, Screen, answer, plain, when
 from holdfast.compaction.explorer import SORTS, Sort
 from holdfast.memory import Memory
-from holdfast.safety.masking import Secrets
+from holdfast.safety.guard import Secrets
 from holdfast.text.references import write_reference
 from holdfast.types import ROLES, SOURCES, Hit, Role, Source
 

@@ -18,7 +18,7 @@ from holdfast.cli.render.screen import Screen, count
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import HoldfastError, InvalidInput, Unavailable
 from holdfast.memory import Memory
-from holdfast.safety.masking import SECRETS, is_masked
+from holdfast.safety.guard import SECRETS, is_masked
 
 ENVIRONMENT = "HOLDFAST_DB"
 USER = "HOLDFAST_USER"

@@ -17,7 +17,6 @@ from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput, Unavailable
 from holdfast.memory import Memory
 from holdfast.safety import guard
-from holdfast.safety.deobfuscate import INVISIBLE
 from holdfast.text.references import Reference, write_reference
 from holdfast.types import Erasure, Record
 
@@ -106,7 +105,7 @@ def marked(text: str) -> tuple[list[Part], str]:
     for one in findings:
         start = max(at, one.start)
         if one.end > start:
-            parts += [text[at:start], (INVISIBLE.sub(_code, text[start : one.end]), "bold yellow")]
+            parts += [text[at:start], (guard.replace_invisible(text[start : one.end], _code), "bold yellow")]
             at = one.end
     return [*parts, text[at:]], ", ".join(dict.fromkeys(one.message for one in findings))
 

@@ -14,7 +14,8 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, Unit, history
-from holdfast.text.message_text import BARE, EXPAND, MONTHS, UNDATED, Passage
+from holdfast.compaction.summary_passages import BARE, MONTHS, UNDATED
+from holdfast.messages.passages import EXPAND, Passage
 from holdfast.text.tokens import CountTokens, estimate_tokens
 
 _TOPICS = 8  # that the last line names

@@ -12,8 +12,8 @@ from math import log2
 from operator import itemgetter
 from typing import NamedTuple
 
+from holdfast.messages.passages import Passage
 from holdfast.text import analyze
-from holdfast.text.message_text import Passage
 from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
 from holdfast.text.tokens import estimate_tokens
 

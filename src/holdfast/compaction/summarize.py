@@ -15,8 +15,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.compaction.extract import extract
+from holdfast.messages.passages import Passage, grave, harmless
 from holdfast.text.clean import clean
-from holdfast.text.message_text import Passage, grave, harmless, without_payloads, without_reasoning
+from holdfast.text.message_text import without_payloads, without_reasoning
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens

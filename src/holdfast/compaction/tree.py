@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from holdfast.compaction import plan
 from holdfast.compaction.plan import Compaction, Group
 from holdfast.compaction.summarize import Asking, Bounds, Source, Written, first_cost, write
-from holdfast.errors import InvalidInput, ModelFailed
+from holdfast.compaction.summary_passages import from_summary
+from holdfast.errors import InvalidInput, ModelFailed, shown
+from holdfast.messages.passages import passages
 from holdfast.prompt.summary_block import summary_text
 from holdfast.store import log, summaries
 from holdfast.store.message_rows import EPOCH
 from holdfast.store.summaries import Draft
-from holdfast.text.message_text import from_summary, passages
 from holdfast.text.references import write_reference
-from holdfast.text.shorten import shown
 from holdfast.text.tokens import MESSAGE_OVERHEAD
 from holdfast.types import MAX_COUNT, CompactionResult, Summary
 

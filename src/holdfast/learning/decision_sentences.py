@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from holdfast.learning.echo_match import without_injected
 from holdfast.learning.throttle import rest
-from holdfast.text.message_text import passages
+from holdfast.messages.passages import passages
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import LONGEST as PIECE
 from holdfast.text.sentences import sentences, without_filler

@@ -8,21 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from holdfast.compaction.summary_passages import BARE
 from holdfast.learning.decision_sentences import Spoken, decided, is_courtesy, is_next_step, spoken
 from holdfast.learning.extraction_prompt import says_too_little
 from holdfast.learning.throttle import rest
 from holdfast.learning.tool_uses import uses
 from holdfast.llm.json_answers import listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import Question, Unreadable
-from holdfast.text.message_text import (
-    BARE,
-    EXPAND,
-    Passage,
-    grave,
-    harmless,
-    without_payloads,
-    without_reasoning,
-)
+from holdfast.messages.passages import EXPAND, Passage, grave, harmless
+from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Message

@@ -20,9 +20,10 @@ from holdfast.learning.echo_match import recalled_seqs, without_injected
 from holdfast.learning.throttle import rest
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
 from holdfast.llm.llm_request import Question, Unreadable, exactly
+from holdfast.messages.passages import grave, harmless, passages
 from holdfast.safety import guard
 from holdfast.text.clean import clean
-from holdfast.text.message_text import grave, harmless, passages, without_payloads, without_reasoning
+from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.sentences import one_line, sentences
 from holdfast.text.shorten import shorten_line
 

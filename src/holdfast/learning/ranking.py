@@ -15,12 +15,11 @@ from hashlib import blake2b
 from html import escape
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from holdfast.errors import InvalidInput, ModelFailed
+from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.llm.json_answers import has, listed, parse, picked
 from holdfast.llm.llm_request import Question, Unreadable, exactly
 from holdfast.llm.prompt_files import load
 from holdfast.text.message_text import without_reasoning
-from holdfast.text.shorten import shown
 from holdfast.types import Record, check_count, is_whole
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Conflict, InvalidInput, ModelFailed
+from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.events import Call
 from holdfast.kinds import FIL
 from holdfast.learning import extraction, extraction_prompt
@@ -23,7 +23,6 @@ from holdfast.records.draft import policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED
 from holdfast.store import erasure_receipts, log, records, sessions
 from holdfast.store.records import NOW, Wanted, Writing
-from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Record
 
 if TYPE_CHECKING:

@@ -10,13 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.compaction.explorer import resolved
-from holdfast.errors import Damaged, InvalidInput
+from holdfast.errors import Damaged, InvalidInput, shown
 from holdfast.logs import logged
 from holdfast.records.standing import Standing
 from holdfast.store import jobs, llm_calls
 from holdfast.store.database import repeated
 from holdfast.store.message_rows import to_micros
-from holdfast.text.shorten import shown
 from holdfast.types import (
     Job,
     JobStatus,

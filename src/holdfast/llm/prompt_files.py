@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
-from holdfast.errors import InvalidInput
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
 from holdfast.types import check_name
 
 _FILE = re.compile(r"(?P<name>[a-z_]+)\.v(?P<number>[1-9][0-9]*)\.md")

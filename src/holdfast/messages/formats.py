@@ -8,11 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import cast
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.messages import media
 from holdfast.messages.media import FILE_PARTS, IMAGE_PARTS
 from holdfast.text.clean import clean, each_text, whole
-from holdfast.text.shorten import shown
 from holdfast.types import Dumpable, Message, Role, ToolCall
 
 REASONING = (

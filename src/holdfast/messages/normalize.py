@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.messages import formats
-from holdfast.safety.masking import FLAG, holds_secret
+from holdfast.safety.guard import FLAG, holds_secret
 from holdfast.store.message_rows import dump
 from holdfast.text.clean import clean
-from holdfast.text.shorten import shown
 from holdfast.types import AnyMessage, Message, ToolCall, check_name
 
 

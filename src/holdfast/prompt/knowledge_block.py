@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import nearest
-from holdfast.text.entry_marks import harmless_value, own_start
+from holdfast.prompt.entry_marks import harmless_value, own_start
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind

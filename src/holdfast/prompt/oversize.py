@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from holdfast.messages.anthropic import sent_parts
 from holdfast.messages.formats import texts_of
 from holdfast.messages.media import media_tokens
-from holdfast.safety.masking import FLAG, mask
+from holdfast.messages.message_tokens import message_tokens
+from holdfast.safety.guard import FLAG, mask
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
-from holdfast.text.tokens import message_tokens
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.prompt.entry_marks import own_start
+from holdfast.prompt.entry_marks import speaker as speaker_of
 from holdfast.prompt.knowledge_block import RELEASED
-from holdfast.text.entry_marks import own_start
-from holdfast.text.entry_marks import speaker as speaker_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ from datetime import UTC
 from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.safety.masking import masked_summary
+from holdfast.safety.guard import masked_summary
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from holdfast.compaction.summarize import transcript
+from holdfast.messages.passages import passages
 from holdfast.prompt.summary_block import summary_message
-from holdfast.text.message_text import passages
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens

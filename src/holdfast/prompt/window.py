@@ -19,10 +19,9 @@ from itertools import tee
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.compaction.plan import DEFAULTS, Compaction, share_of
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.prompt.oversize import SHARE, Oversize
 from holdfast.prompt.window_selection import NO_BUDGET, Reach, choose
-from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window, check_count
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from holdfast.errors import Conflict, Denied, InvalidInput
+from holdfast.errors import Conflict, Denied, InvalidInput, shown
 from holdfast.kinds import Kind
 from holdfast.safety import guard
 from holdfast.text.clean import clean
-from holdfast.text.shorten import shown
 from holdfast.types import Record, Trust, Writer, check_name
 
 TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose words need no quarantine

@@ -26,7 +26,7 @@ from holdfast.records.draft import (
     says,
     scan,
 )
-from holdfast.safety.masking import mask
+from holdfast.safety.guard import mask
 from holdfast.store import learned_texts, records, runs, snapshots
 from holdfast.store.database import repeated
 from holdfast.store.message_rows import from_micros

@@ -9,16 +9,15 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.kinds import FIL
 from holdfast.logs import logged
 from holdfast.records.draft import check_tags, no_version, policy
-from holdfast.safety.masking import Secrets, is_masked, masked_hit
+from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import erasure_receipts, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.store.records import NOW, Moment, Wanted
 from holdfast.text.clean import clean
-from holdfast.text.shorten import shown
 from holdfast.types import (
     MAX_COUNT,
     Change,

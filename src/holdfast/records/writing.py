@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Denied, InvalidInput, Unavailable
+from holdfast.errors import Denied, InvalidInput, Unavailable, shown
 from holdfast.kinds import FIL, LONGEST
 from holdfast.logs import logged
 from holdfast.records.draft import LONGEST_NAME, allow, check_tags, policy
 from holdfast.records.view import View, place, selection
-from holdfast.safety.masking import check_name_is_open, mask, mask_name
+from holdfast.safety.guard import check_name_is_open, mask, mask_name
 from holdfast.store import erasure, erasure_receipts, records, sessions
 from holdfast.store.message_rows import dump
 from holdfast.store.records import NOW, UNSAID, Wanted
-from holdfast.text.shorten import shown
 from holdfast.types import (
     Erasure,
     Record,

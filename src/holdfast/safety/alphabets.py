@@ -1,4 +1,4 @@
-"""Words of two alphabets that look alike, which nobody writes who does not want to be misread."""
+"""Words that mix look-alike letters of two alphabets to be misread."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ _WORD = re.compile("[A-Za-z\u0370-\u03ff\u0400-\u052f\u0531-\u058f\u13a0-\u13ff\
 _PART = re.compile("[A-Za-z]+|[^A-Za-z]+")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 _GREEK = re.compile("[\u0370-\u03ff]")
-# Letters that nobody can tell from a Latin one.
+# Letters that cannot be told from a Latin one.
 _ALIKE = frozenset("асеорхуіјѕһԁԛԝАВЕКМНОРСТХУЅІЈԚԜονΑΒΕΖΗΙΚΜΝΟΡΤΥΧօսհոցᎪᎬᎢᎥᏚᏢꓮꓐꓚꓓꓰꓲꓳꓑꓡ")
 _ENDING = 3  # letters that a language puts to a foreign name, at most
 
 
 def find_mixed(text: str) -> Iterator[tuple[int, int]]:
-    """Find the words that look like words of one alphabet and are made of two.
+    """Yield the spans of words that look like words of one alphabet and mix two.
 
-    Not "TNFα", nor a Latin name with a Cyrillic ending. In a Cyrillic text one slip of the keyboard is none either.
+    Not "TNFα", nor a Latin name with a Cyrillic ending. In a Cyrillic text one slip of the keyboard is none
+    either.
     """
     found = [(word.span(), parts) for word in _WORD.finditer(text) if (parts := _mixed(word.group()))]
     is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
@@ -27,7 +28,7 @@ def find_mixed(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _mixed(word: str) -> int:
-    """Count the parts of a word that is made to be misread, each of one alphabet; 0 for another word."""
+    """Return how many parts, each of one alphabet, a word has that is made to be misread; 0 for any other."""
     if word.isascii():
         return 0
     parts = _PART.findall(word)

@@ -1,23 +1,35 @@
-"""Credentials in a text: by their own shape (a table of shapes), or by the words that introduce them.
+"""Credentials in a text, found by their own shape (a table of shapes), or by the words that introduce them.
 
-What is introduced by words is judged by its value: `password = "…"` gives a secret away, `password = os.environ[…]`,
-`password: ********` and `<YOUR_PASSWORD>` do not.
+A value that words introduce is judged by itself: `password = "…"` has a secret, `password = os.environ[…]`,
+`password: ********` and `<YOUR_PASSWORD>` have none.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
+
+from holdfast.safety.credential_values import (
+    CODE,
+    ValueContext,
+    has_any,
+    is_basic,
+    is_filler,
+    is_key,
+    is_password,
+    is_phrase,
+    is_pin,
+    is_placeholder,
+    vocabulary,
+)
+from holdfast.text.tables import table_lines
 
 
 class Secret(NamedTuple):
-    """Where a secret stands and what it is."""
+    """The span of a secret and its kind."""
 
     start: int
     end: int
@@ -31,31 +43,36 @@ class _Shape(NamedTuple):
 
 # What a text must contain (in lower case) for a secret that is introduced by words.
 _HINTS = frozenset(
-    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh wach adga hesl "
-    "jels sleu kluc clav chav 2fa mfa".split()
+    "pass pwd pw pgpa losn apik cred pin cvv cvc bear basi sshp mysq phra mnem bind mdp kenn hasl sifr senh "
+    "wach adga hesl jels sleu kluc clav chav 2fa mfa".split()
 )
-# Words that begin like those, and tell nothing.
+# Words with the same start that introduce nothing.
 _COMMON = frozenset(
-    "basic basics basis basically credit credits creditor passed passes passenger passengers passing passion passions passionate "
-    "passive passage passport binds binding bearing bearable bears pink pins".split()
+    "basic basics basis basically credit credits creditor passed passes passenger passengers passing passion "
+    "passions passionate passive passage passport binds binding bearing bearable bears pink pins".split()
 )
 _INNER = tuple(
-    "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|:5432:|identified by|contrase|"
-    "palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave|cle api|mots de|mot de|wiederherst|palabras de|frase ".split(
-        "|"
-    )
+    (
+        "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|"
+        ":5432:|identified by|contrase|palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave"
+        "|cle api|"
+        "mots de|mot de|wiederherst|palabras de|frase "
+    ).split("|")
 )
 _CODES = tuple(
-    "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to |code d|codigo d|codice d".split(
-        "|"
-    )
+    (
+        "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to "
+        "|code d|"
+        "codigo d|codice d"
+    ).split("|")
 )
 _RECOVERY = ("recovery phrase", "recovery key", "recovery word")
 _KEYS = ("api key", "api-key", "api_key", "access key", "private key", "_key", "key:", "key=")
 _PASSWORDS = tuple(
-    "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang salasana heslo jelszo parool "
-    "sifre khau sandi zugangscode".split()
+    "pass pwd pw cred clave contrase mdp mots mot kennwort senha palavra parola wachtw hasl losenord adgang "
+    "salasana heslo jelszo parool sifre khau sandi zugangscode".split()
 )
+_PHRASES = tuple("phrase mnemonic word frase wort слова 助记词 palabras mots parole slowa".split())
 _FOREIGN = tuple(
     "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット トークン 비밀 암호 패스워드 "
     "키 토큰 مرور السر مفتاح عبور گذرواژه סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
@@ -63,83 +80,72 @@ _FOREIGN = tuple(
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7ff]")
 _LONG = 16  # characters of the shortest shape
 _PEM = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN SSH2 ENCRYPTED"
+    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d|---- BEGIN "
+    r"SSH2 ENCRYPTED"
 )
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|Private-MAC:\s?\w{0,80}|---- END SSH2")
 _LONGEST_KEY = 20_000  # characters
 _PEM_BODY = re.compile(rf"(?:\\[nr]|[A-Za-z0-9+/=\s:,.-]){{0,{_LONGEST_KEY}}}")
 _URL = re.compile(r"""://(?P<user>[^\s:/@"'<>`]{0,80}):(?P<v>[^\s/"'<>`]{1,200})@(?=[\w\[.$-])""")
-# The following look at a text in lower case, and behind only after a first letter, so that a search can skip to that letter.
+# The following look at a text in lower case, and behind only after a first letter, so that a search can skip
+# to that letter.
 _BEARER = re.compile(
     r"""(?:bearer|authorization['"]?\s?[:=]\s?['"]?(?:token|apikey|ssws))\s{1,4}(?P<v>[\w.~+/=:-]{16,4000})"""
 )
 _BASIC = re.compile(r"b(?<!\w.)asic\s{1,4}(?P<v>[a-z0-9+/_-]{6,400}={0,2})")
 _COMMAND = re.compile(
-    r"""(?:(?:c(?<!\w.)url|w(?<!\w.)get|h(?<!\w.)ttps?)\b[^\n]{0,200}?\s(?:-u|--user)[ =]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
-    r"""|s(?<!\w.)shpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})|m(?<!\w.)ysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
+    r"""(?:(?:c(?<!\w.)url|w(?<!\w.)get|h(?<!\w.)ttps?)\b[^\n]{0,200}?\s(?:-u|--user)[ """
+    r"""=]?["']?[^\s:"']{1,80}:(?P<a>[^\s"']{3,100})"""
+    r"""|s(?<!\w.)shpass\s+-p\s?["']?(?P<b>[^\s"']{3,100})"""
+    r"""|m(?<!\w.)ysql(?:dump)?\b[^\n]{0,100}?\s-p(?P<c>[^\s"'-][^\s"']{3,80})"""
     r"""|--(?:password|passwd|pass|token|api-key|secret)[ =]["']?(?P<d>[^\s"']{4,200})"""
-    r"""|l(?<!\w.)ogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})|i(?<!\w.)dentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
-    r"""|p(?<!\w.)assword\s+'(?P<g>[^'\n]{3,100})'|r(?<!\w.)edis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
-    r"""|(?:d(?<!\w.)ocker|h(?<!\w.)elm|p(?<!\w.)odman|a(?<!\w.)z|o(?<!\w.)c)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
+    r"""|l(?<!\w.)ogin\s\S{1,80}\s{1,4}password\s(?P<e>\S{3,100})"""
+    r"""|i(?<!\w.)dentified\s+by\s+["'](?P<f>[^"'\n]{3,100})["']"""
+    r"""|p(?<!\w.)assword\s+'(?P<g>[^'\n]{3,100})'"""
+    r"""|r(?<!\w.)edis-cli\b[^\n]{0,80}?\s-a\s?["']?(?P<h>[^\s"']{4,100})"""
+    r"""|(?:d(?<!\w.)ocker|h(?<!\w.)elm|p(?<!\w.)odman|a(?<!\w.)z"""
+    r"""|o(?<!\w.)c)\b[^\n]{0,40}?login\b[^\n]{0,100}?\s-p[ =]?["']?(?P<i>[^\s"'-][^\s"']{3,100}))"""
 )
-_COMMANDS = (
-    " -u",
-    "--user",
-    "sshpass",
-    "mysql",
-    "--pass",
-    "--token",
-    "--api-key",
-    "--secret",
-    "login",
-    "identified",
-    "password '",
-    " -a",
-    " -p",
+_COMMANDS = tuple(
+    " -u|--user|sshpass|mysql|--pass|--token|--api-key|--secret|login|identified|password '| -a| -p".split(
+        "|"
+    )
 )
-_QUOTED = """(?:"(?P<a>[^"\\n]{3,200})"|'(?P<b>[^'\\n]{3,200})'|`(?P<c>[^`\\n]{3,200})`|[“„«「『](?P<d>[^”“»」』\\n]{3,200})[”“»」』])"""
+_QUOTED = (
+    """(?:"(?P<a>[^"\\n]{3,200})"|'(?P<b>[^'\\n]{3,200})'|`(?P<c>[^`\\n]{3,200})`|"""
+    """[“„«「『](?P<d>[^”“»」』\\n]{3,200})[”“»」』])"""
+)
 _BARE = (
     """(?P<v>[!#-&(-+.-:=?-_a-~-][!#-&(-+.-:=?-_a-~-]{3,250}|[^\\W\\d_][^\\s"'`<>,，。；、“”「」]{3,60})"""
 )
 _ASSIGNED = re.compile(
-    rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db|v?\d{{1,3}})(?![a-z]))?"""
+    rf"""(?:[_-]?(?:value|prod|production|dev|staging|test|live|old|new|main|master|admin|root|db"""
+    rf"""|v?\d{{1,3}})(?![a-z]))?"""
     rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
 )
-_NO_TELLING = re.compile(
-    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir|min|max|prompt|input|check|"
-    r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
+_OTHER_NAME_AFTER = re.compile(
+    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir"
+    r"|min|max|prompt|input|check|"
+    r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget"
+    r"|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
-_PLACEHOLDER = re.compile(
-    r"""(?ix)^(?: <.* | \[.* | \$.* | \{.* | %.{0,40}% | %[({s]?.{0,40} | [*x•.#_?…-]{3,} | .{0,4}\*{3,}.{0,4} | .{0,8}\.{3}.{0,8} | .{0,8}…+.{0,8}
-    | (?:my|your|our|the|some|insert|enter|put|add|replace|a|new|old)[_\s-].* | your[a-z]+ | \w{0,20}(?:password|secret|token|key)
-    | (?:password|secret|token|pass|passwd|pwd|test)\d{0,4} | test[_-].* | ![a-z]+ | correct\ horse\ battery\ staple )$"""
-)
-_HELD = "example placeholder changeme change_me change-me dummy redacted your_ your- xxxx < ${ {{ ***".split()
-_HERE = re.compile(r"(?:[_\s-]|goes)here$")
-_CODE = re.compile(
-    r"""[(\[{}]|^[A-Za-z_$]\w*(?:\.[A-Za-z_]\w*)+$|^(?:os|process|self|this|env|config|settings|secrets|ctx|args|req|request)\b[.\[]|::|->|=>|^[A-Z][A-Z0-9_]*_[A-Z0-9_]+$|^https?://|^/|^\./|^~/|^@"""
-)
-_NOT_SECRET = re.compile(
-    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel|cancellation|sync|resume|cursor|start|end|stop|"
-    r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup|cache|type|non|input|output|prompt|"
-    r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition|Cursor))[ _-]?$"
-)
-_PATH = re.compile(
-    r"\w/\w.*\.[a-z]{1,5}(?:$|[:#])|^[a-z]+(?:[A-Z][a-z]+)+\d?$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|html)(?:$|[:#])|^\w+\+\w+://"
+_OTHER_NAME_BEFORE = re.compile(
+    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel"
+    r"|cancellation|sync|resume|cursor|start|end|stop|"
+    r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup"
+    r"|cache|type|non|input|output|prompt|"
+    r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition"
+    r"|Cursor))[ _-]?$"
 )
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
-_BEFORE, _BEYOND = 24, 640  # characters of which what a name tells depends
-_REMEMBERED = 1_000  # of what stands around names
-_SHORT_WORDS = frozenset(
-    "the a an in on of to is are was be and or it its for with that this we you i my your not at by as from must "
-    "should can will has have which when if so than then never only also".split()
-)
+_BEFORE, _BEYOND = 24, 640  # characters around a name that are read
+_CACHED = 1_000  # surroundings of names
 
 
 @cache
 def _needles() -> tuple[tuple[str, _Shape], ...]:
-    """Read the shapes, each with what a text must hold to have it: one of its needles."""
-    rows = (line.split(" | ", 2) for line in _lines("credentials.txt"))
+    """Return the shapes by needle: a text with the shape has one of its needles."""
+    rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "credentials.txt"))
     return tuple(
         (needle, _Shape(what, re.compile(pattern)))
         for what, needles, pattern in rows
@@ -147,77 +153,46 @@ def _needles() -> tuple[tuple[str, _Shape], ...]:
     )
 
 
-def _lines(name: str) -> list[str]:
-    text = (resources.files("holdfast.safety") / name).read_text("utf-8")
-    return [line for line in text.splitlines() if line.strip() and not line.startswith("# ")]
-
-
-@cache
-def _words() -> dict[str, str]:
-    """Read the vocabulary: a title in brackets, then one alternation."""
-    words: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in _lines("secret_words.txt"):
-        if line.startswith("["):
-            lines = words.setdefault(line[1:-1], [])
-        else:
-            lines.append(line)
-    return {title: "|".join(lines) for title, lines in words.items()}
-
-
-@cache
-def _list(title: str) -> frozenset[str]:
-    words = _words()[title].split()
-    return frozenset(word.rstrip("?") for word in words)
-
-
 @cache
 def _name(title: str) -> re.Pattern[str]:
-    return re.compile(_words()[title].replace("(?-i:", "(?:"))
+    return re.compile(vocabulary()[title].replace("(?-i:", "(?:"))
 
 
 @cache
-def _told() -> re.Pattern[str]:
-    """Compile what stands between "my password" and the value, in lower case: "for the router is", or next to nothing."""
-    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{_words()["is"]})(?!\w)|[:：是为為は는은이가])"""
+def _sentence_pattern() -> re.Pattern[str]:
+    """Return the pattern between "my password" and the value, such as "for the router is", in lower case."""
+    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{vocabulary()["is"]})(?!\w)|[:：是为為は는은이가])"""
     return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
 
 def find_secrets(text: str, words: AbstractSet[str]) -> list[Secret]:
-    """Find the credentials in a text, of which `words` are the words in lower case; they may overlap."""
+    """Return the credentials in a text with these `words` in lower case; they may overlap."""
     if not words:
         return []
     found: list[Secret] = []
     lower = text.lower()
-    is_told = (
+    is_introduced = (
         not _HINTS.isdisjoint([word[:4] for word in words - _COMMON])
-        or _has_any(lower, _INNER)
-        or ("cod" in lower and _has_any(lower, _CODES))
-        or ("recovery" in lower and _has_any(lower, _RECOVERY))
-        or ("key" in lower and _has_any(lower, _KEYS))
-        or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None and _has_any(lower, _FOREIGN))
+        or has_any(lower, _INNER)
+        or ("cod" in lower and has_any(lower, _CODES))
+        or ("recovery" in lower and has_any(lower, _RECOVERY))
+        or ("key" in lower and has_any(lower, _KEYS))
+        or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None and has_any(lower, _FOREIGN))
     )
     is_long = max(map(len, words)) >= _LONG or "-----" in text or ":AP" in text
     if is_long:
         found += _keys(text)
-    if is_long or is_told:
+    if is_long or is_introduced:
         found += [*_shaped(text), *_basic(text, lower)]
     if "://" in lower and "@" in lower:
         found += _urls(text)
-    if is_told:
+    if is_introduced:
         found += [*_addressed(text, lower), *_introduced(text, lower)]
     return found
 
 
-def _has_any(text: str, parts: Iterable[str]) -> bool:
-    for part in parts:  # noqa: SIM110 - on the path of every message, a generator takes twice the time
-        if part in text:
-            return True
-    return False
-
-
 def _keys(text: str) -> Iterator[Secret]:
-    """Find private keys, from their first line to their last; a key that is cut off ends where its letters end."""
+    """Yield private keys, from the first line to the last; a truncated key ends where its letters end."""
     end = 0
     ends = _PEM_END.finditer(text)
     last = next(ends, None)
@@ -238,44 +213,44 @@ def _shaped(text: str) -> Iterator[Secret]:
     for shape in dict.fromkeys(shape for needle, shape in _needles() if needle in text):
         for match in shape.pattern.finditer(text):
             group = "v" if "v" in shape.pattern.groupindex else 0
-            if not _is_filler(match[group]):
+            if not is_filler(match[group]):
                 yield Secret(*match.span(group), shape.what)
 
 
 def _urls(text: str) -> Iterator[Secret]:
     for match in _URL.finditer(text):
-        if not _is_placeholder(match["v"]) and match["v"] != match["user"]:
+        if not is_placeholder(match["v"]) and match["v"] != match["user"]:
             yield Secret(*match.span("v"), "password in a URL")
 
 
 def _addressed(text: str, lower: str) -> Iterator[Secret]:
-    """Find credentials in headers and commands."""
+    """Yield credentials in headers and commands."""
     for match in _BEARER.finditer(lower) if "bearer" in lower or "authorization" in lower else ():
         start, end = match.span("v")
-        if _is_key(text[start:end]):
+        if is_key(text[start:end]):
             yield Secret(start, end, "bearer token")
-    for match in _COMMAND.finditer(lower) if any(part in lower for part in _COMMANDS) else ():
+    for match in _COMMAND.finditer(lower) if has_any(lower, _COMMANDS) else ():
         start, end = match.span(match.lastgroup or "")
-        if not _is_placeholder(text[start:end]) and not _CODE.search(text[start:end]):
+        if not is_placeholder(text[start:end]) and not CODE.search(text[start:end]):
             yield Secret(start, end, "password in a command")
 
 
 def _basic(text: str, lower: str) -> Iterator[Secret]:
     for match in _BASIC.finditer(lower):
         start, end = match.span("v")
-        if _is_basic(text[start:end]):
+        if is_basic(text[start:end]):
             yield Secret(start, end, "basic credentials")
 
 
 def _introduced(text: str, lower: str) -> Iterator[Secret]:
-    """Find what words tell: assignments and sentences. What stands around several names alike is judged once."""
+    """Yield credentials in assignments and sentences. Equal surroundings of names are judged once."""
     for title, is_value in _judges(text, lower):
         judged: dict[str, tuple[int, int] | None] = {}
         for name in _name(title).finditer(lower):
             first = max(0, name.start() - _BEFORE)
             around = f"{name.start() - first} {name.end() - first} {text[first : name.end() + _BEYOND]}"
             if around not in judged:
-                if len(judged) == _REMEMBERED:
+                if len(judged) == _CACHED:
                     judged.clear()
                 span = _value(text, lower, name.span(), is_value)
                 judged[around] = span and (span[0] - first, span[1] - first)
@@ -285,166 +260,40 @@ def _introduced(text: str, lower: str) -> Iterator[Secret]:
 
 
 def _value(
-    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, _Told], bool]
+    text: str, lower: str, name: tuple[int, int], is_value: Callable[[str, ValueContext], bool]
 ) -> tuple[int, int] | None:
-    """Find the secret that a name introduces; all that is looked at is from `_BEFORE` before it to `_BEYOND` after it."""
+    """Return the span of the secret that a name introduces, within `_BEFORE` and `_BEYOND` of it."""
     start, end = name
-    for how in (_ASSIGNED, _told()):
-        told = how.match(lower, end)
-        if told is None:
+    for how in (_ASSIGNED, _sentence_pattern()):
+        match = how.match(lower, end)
+        if match is None:
             continue
-        group = told.lastgroup or ""
-        value = text[slice(*told.span(group))]
+        group = match.lastgroup or ""
+        value = text[slice(*match.span(group))]
         value = value if group != "v" else value.rstrip(_PUNCTUATION)
-        linked = how is not _ASSIGNED and bool(told["link"])
-        how_told = _Told(group != "v", how is _ASSIGNED, linked, text, start, told.end())
-        if is_value(value, how_told) and not _is_placeholder(value):
-            first = told.start(group)
-            return None if _tells_nothing(text, start, end) else (first, first + len(value))
+        linked = how is not _ASSIGNED and bool(match["link"])
+        context = ValueContext(group != "v", how is _ASSIGNED, linked, text, start, match.end())
+        if is_value(value, context) and not is_placeholder(value):
+            first = match.start(group)
+            return None if _is_other_name(text, start, end) else (first, first + len(value))
     return None
 
 
-def _tells_nothing(text: str, start: int, end: int) -> bool:
-    """Say whether a name is part of another one, such as "password manager" or "next token"."""
-    return bool(_NO_TELLING.match(text, end) or _NOT_SECRET.search(text[max(0, start - 16) : start]))
+def _is_other_name(text: str, start: int, end: int) -> bool:
+    """Return whether a name is part of another one, such as "password manager" or "next token"."""
+    return bool(
+        _OTHER_NAME_AFTER.match(text, end) or _OTHER_NAME_BEFORE.search(text[max(0, start - 16) : start])
+    )
 
 
-def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, _Told], bool]]]:
-    """Pick the kinds of secrets whose words a text has."""
+def _judges(text: str, lower: str) -> Iterator[tuple[str, Callable[[str, ValueContext], bool]]]:
+    """Yield the kinds of secrets whose words a text has, with the judge of their values."""
     if any(map(str.isdigit, text)):
-        if (
-            any(word in lower for word in ("key", "token", "secret", "cred", "code", "pat"))
-            or not text.isascii()
-        ):
-            yield "key", _is_key
-        if any(word in lower for word in ("pin", "cvc", "cvv", "code")) or "пин" in lower:
-            yield "pin", _is_pin
-    if any(word in lower for word in _PASSWORDS) or not text.isascii():
-        yield "password", _is_password
-    if any(
-        word in lower
-        for word in (
-            "phrase",
-            "mnemonic",
-            "word",
-            "frase",
-            "wort",
-            "слова",
-            "助记词",
-            "palabras",
-            "mots",
-            "parole",
-            "slowa",
-        )
-    ):
-        yield "phrase", _is_phrase
-
-
-class _Told(NamedTuple):
-    """How a value is told."""
-
-    quoted: bool
-    assigned: bool
-    linked: bool  # by "is" or its like
-    text: str
-    start: int  # of the name
-    end: int
-
-    @property
-    def owned(self) -> bool:
-        """Whether the name before the value says whose it is."""
-        return _OWNED.search(self.text[max(0, self.start - 24) : self.start]) is not None
-
-
-_OWNED = re.compile(
-    r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b|我的|我们的|私の|내|우리|'s|s')[^.!?\n]{0,20}$"
-)
-
-
-def _is_placeholder(value: str) -> bool:
-    lower = value.lower()
-    return (
-        lower in _list("placeholder")
-        or bool(_PLACEHOLDER.search(value))
-        or _has_any(lower, _HELD)
-        or (lower.endswith("here") and bool(_HERE.search(lower)))
-        or _is_filler(value)
-    )
-
-
-def _is_filler(value: str) -> bool:
-    """Say whether a value is made of a few characters again and again, as in "sk-xxxxxxxx"."""
-    return (
-        (len(value) >= 8 and len(set(value)) < 5)
-        or (len(value) > 16 and len(set(value[8:])) < 4)
-        or "xxxx" in value.lower()
-        or "…" in value
-        or "EXAMPLE" in value
-        or "..." in value
-    )
-
-
-def _is_key(value: str, told: _Told | None = None) -> bool:
-    """Say whether a value looks made by a machine."""
-    value = value.strip()
-    if len(value) < (12 if told else 16) or " " in value or _CODE.search(value):
-        return False
-    return any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not _PATH.search(value)
-
-
-def _is_password(value: str, told: _Told) -> bool:
-    if len(value) < 4 or value.lower() in _list("not a password") or value.isspace():
-        return False
-    if " " in value:
-        words = value.lower().split()
-        return told.quoted and len(words) >= 3 and not _SHORT_WORDS.intersection(words)
-    if _CODE.search(value) and not (told.quoted and not value.startswith(("$", "{", "/"))):
-        return False
-    if value.isdigit():
-        return (told.assigned or told.owned) and not 1900 < int(value) < 2100
-    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
-        return len(value) >= 5 and not re.fullmatch(r"\d+\w{0,3}|\d+[-–]\w+|v\d[\d.]*|[A-Z]+-\d+", value)
-    if re.search(r"[!@#$%^&*+=~|]", value.rstrip("!")) and any(map(str.isalpha, value)):
-        return len(value) >= 6 and value.isascii()
-    if told.quoted:
-        return told.assigned or told.owned
-    return _is_plain_word(value, told)
-
-
-def _is_plain_word(value: str, told: _Told) -> bool:
-    """Judge a bare word: a password where it ends the sentence and the password is somebody's."""
-    if not value.isalpha() or len(value) < 6:
-        return False
-    after = told.text[told.end - 1 : told.end + 2]
-    ends = re.search(r"[.,;!\n]|$", after) is not None and not re.match(r".?\s[a-z]", after)
-    if told.assigned:
-        return told.text[told.end - len(value) - 1 : told.end - len(value)] == "=" and value.islower()
-    return told.owned and told.linked and ends
-
-
-def _is_pin(value: str, told: _Told) -> bool:
-    value = value.rstrip("#*")
-    is_of_somebody = told.assigned or told.owned or len(value) < 7
-    return value.isdigit() and 3 <= len(value) <= 8 and len(set(value)) > 1 and is_of_somebody
-
-
-def _is_phrase(value: str, told: _Told) -> bool:
-    words = (
-        value.split()
-        if told.quoted
-        else re.split(r"[.!?\n:]", told.text[told.end - len(value) - 1 : told.end + 300])[0].split()
-    )
-    return (
-        len(words) >= 4
-        and all(word.isalpha() and word.islower() for word in words)
-        and not _SHORT_WORDS.intersection(words)
-    )
-
-
-def _is_basic(value: str) -> bool:
-    try:
-        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return False
-    _, colon, password = plain.partition(":")
-    return bool(colon and password) and plain.isprintable() and not _is_placeholder(password)
+        if has_any(lower, ("key", "token", "secret", "cred", "code", "pat")) or not text.isascii():
+            yield "key", is_key
+        if has_any(lower, ("pin", "cvc", "cvv", "code", "пин")):
+            yield "pin", is_pin
+    if has_any(lower, _PASSWORDS) or not text.isascii():
+        yield "password", is_password
+    if has_any(lower, _PHRASES):
+        yield "phrase", is_phrase

@@ -1,6 +1,7 @@
-"""Text as its reader sees it: what hides or replaces letters is undone, and every letter keeps its place.
+"""Text as a reader sees it: hidden and replaced letters are restored, and every letter keeps its place.
 
-A view is another reading of a text. Rules look at the view; `Folded.span` leads from there back to the original.
+A view is another reading of a text. Rules look at the view; `Folded.span` leads from there back to the
+original.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import re
 import unicodedata
 from bisect import bisect_left
 from functools import cache, cached_property
-from importlib import resources
 from itertools import accumulate
 from typing import NamedTuple
 
-# Accents (of all scripts that put them on letters), the points of Hebrew and Arabic, and Arabic's stretching line.
+from holdfast.text.tables import table_lines
+
+# Accents (of all scripts that put them on letters), the points of Hebrew and Arabic, and Arabic's stretching
+# line.
 _MARKED = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -42,15 +45,15 @@ class _View(NamedTuple):
 
 
 class Folded(_View):
-    """A view of a text: what it reads, and what each of its characters is made of (None: one of one)."""
+    """A view of a text, and the piece of it that each original character became (None: one each)."""
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Where in the view each character of the original ends; counted once, however many spans are asked for."""
+        """Where in the view each character of the original ends, computed once."""
         return list(accumulate(map(len, self.pieces or ())))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Lead a span of the view back to the original text.
+        """Return the span of the original text for a span of the view.
 
         >>> fold("i\u200bgnore").span(0, 2)
         (0, 3)
@@ -64,17 +67,13 @@ class Folded(_View):
 
 @cache
 def _homoglyphs() -> dict[int, str]:
-    """Read the letters that look like Latin ones."""
-    table: dict[int, str] = {}
-    for line in (resources.files("holdfast.safety") / "homoglyphs.txt").read_text("utf-8").splitlines():
-        if not line.startswith("#") and line.strip():
-            letter, _, others = line.partition(":")
-            table |= {ord(other): letter.strip() for other in others.split()}
-    return table
+    """Return the Latin letter by the code of each letter that looks like it."""
+    rows = (line.partition(":") for line in table_lines("holdfast.safety", "homoglyphs.txt"))
+    return {ord(other): letter.strip() for letter, _, others in rows for other in others.split()}
 
 
 class _Letters(dict[int, str]):
-    """What each character is without accent, width, style; made when it is first met, so that a lookup is all it costs."""
+    """Each character without accent, width and style, computed when it is first looked up."""
 
     def __missing__(self, code: int) -> str:
         letter = self[code] = _plain(chr(code))
@@ -82,7 +81,7 @@ class _Letters(dict[int, str]):
 
 
 class _Lookalikes(dict[int, str]):
-    """Like `_Letters`, with every letter replaced by the Latin one that it looks like."""
+    """As `_Letters`, with every letter replaced by the Latin one that it looks like."""
 
     def __missing__(self, code: int) -> str:
         letter = _homoglyphs().get(code)
@@ -109,7 +108,7 @@ def _plain(char: str) -> str:
 
 
 def _enclosed(char: str) -> str:
-    """Read the letters in squares, circles and flags, to which Unicode gives no decomposition."""
+    """Return the letter in a square, circle or flag, which Unicode does not decompose; else ""."""
     code = ord(char)
     for first in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6):
         if first <= code < first + 26:
@@ -118,7 +117,7 @@ def _enclosed(char: str) -> str:
 
 
 def fold(text: str) -> Folded:
-    """Read a text without accents, invisible characters, full width and mathematical letters; case stays."""
+    """Return a text without accents and invisible characters, with plain letters, in its case."""
     if text.isascii():
         return Folded(text, None)
     plain = text.translate(_LETTERS)
@@ -128,18 +127,18 @@ def fold(text: str) -> Folded:
 
 
 def has_lookalikes(text: str) -> bool:
-    """Say whether a word mixes two alphabets."""
+    """Return whether a word mixes two alphabets."""
     return _STRANGER.search(text) is not None and _MIXED.search(text) is not None
 
 
 def unmask(text: str) -> Folded:
-    """Read a text with every letter replaced by the Latin one that it looks like."""
+    """Return a text with every letter replaced by the Latin one that it looks like."""
     pieces = tuple(map(_LOOKALIKES.__getitem__, map(ord, text)))
     return Folded("".join(pieces), pieces)
 
 
 def foreign(text: str) -> Folded:
-    """Read the Latin letters in a text of another alphabet as the letters that they look like."""
+    """Return a Cyrillic text with its Latin letters replaced by the Cyrillic ones that they look like."""
     return (
         Folded(fold(text.translate(_CYRILLIC)).text, None)
         if len(fold(text).text) == len(text)
@@ -148,11 +147,11 @@ def foreign(text: str) -> Folded:
 
 
 def unleet(folded: Folded) -> Folded:
-    """Read digits and signs as the letters that they stand for, in words that have both."""
-    return folded._replace(text=_LEET_WORD.sub(_letters_for, folded.text))
+    """Return a text with digits and signs as the letters that they stand for, in words that have both."""
+    return folded._replace(text=_LEET_WORD.sub(_unleet_word, folded.text))
 
 
-def _letters_for(match: re.Match[str]) -> str:
+def _unleet_word(match: re.Match[str]) -> str:
     word = match.group()
     core = word.rstrip("!|")
     if core.isalpha() or core.isdigit():
@@ -161,7 +160,7 @@ def _letters_for(match: re.Match[str]) -> str:
 
 
 def unspace(folded: Folded) -> Folded | None:
-    """Join letters that are written apart, as in "i g n o r e"; None where there are none."""
+    """Return a text with letters joined that are written apart, as in "i g n o r e"; None without any."""
     pieces = list(folded.pieces or folded.text)
     if folded.pieces is not None or not _SPACED.search(folded.text):
         return None

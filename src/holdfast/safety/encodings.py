@@ -1,4 +1,4 @@
-"""What a text says in another writing: encoded, escaped, turned around, or one word a line. Bounded, and linear."""
+"""Decoded readings of a text that is encoded, escaped, reversed, or one word a line. Bounded, and linear."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STANDARD = str.maketrans("-_", "+/", "\r\n")
 _HEX = re.compile(r"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
 _BITS = re.compile(r"(?:[01]{8}[\s,]{0,3}){6,}")
 _READABLE = re.compile("[^\ufffd\x00-\x08\x0b-\x1f\x7f]{12,}")
-_PARTED = re.compile(r"[^\x00-\x7f]|[ \n\t<{]|^[A-Za-z0-9+/=_-]{24,}$")  # or encoded once more
+_HAS_WORDS = re.compile(r"[^\x00-\x7f]|[ \n\t<{]|^[A-Za-z0-9+/=_-]{24,}$")  # or encoded once more
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _OCTETS = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY = re.compile(
@@ -31,20 +31,22 @@ _LINE = re.compile(r"[^\W_][\w'’-]*")
 _LINES = 4  # with a word each
 _WIDEST = 80  # characters of such a line
 _BESIDE = 600  # characters before and after what is escaped that belong to it, on its line
-# What English is full of, and what orders are made of, turned around and moved by 13 letters.
+# Common English words and those of injections, reversed and rotated by 13 letters.
 _BACKWARDS = frozenset(
-    "eht ruoy uoy lla htiw siht taht erongi suoiverp roirp snoitcurtsni tpmorp metsys selur tegrof drageresid drowssap "
-    "sdrowssap terces sterces dnes laever resu tnatsissa egassem dna yek nekot eteled edirrevo wollof".split()
+    "eht ruoy uoy lla htiw siht taht erongi suoiverp roirp snoitcurtsni tpmorp metsys selur tegrof "
+    "drageresid drowssap sdrowssap terces sterces dnes laever resu tnatsissa egassem dna yek nekot eteled "
+    "edirrevo wollof".split()
 )
 _ROTATED = frozenset(
-    "gur lbhe lbh nyy jvgu guvf gung vtaber cerivbhf cevbe vafgehpgvbaf cebzcg flfgrz ehyrf sbetrg qvfertneq cnffjbeq "
-    "cnffjbeqf frperg frpergf fraq erirny hfre nffvfgnag zrffntr naq xrl gbxra qryrgr bireevqr sbyybj".split()
+    "gur lbhe lbh nyy jvgu guvf gung vtaber cerivbhf cevbe vafgehpgvbaf cebzcg flfgrz ehyrf sbetrg qvfertneq "
+    "cnffjbeq cnffjbeqf frperg frpergf fraq erirny hfre nffvfgnag zrffntr naq xrl gbxra qryrgr bireevqr "
+    "sbyybj".split()
 )
-_TURNED = _BACKWARDS | _ROTATED
+_REVERSED_OR_ROTATED = _BACKWARDS | _ROTATED
 
 
-class Reading(NamedTuple):
-    """What a part of a text says when it is decoded."""
+class DecodedText(NamedTuple):
+    """A part of a text, decoded."""
 
     start: int
     end: int
@@ -52,10 +54,10 @@ class Reading(NamedTuple):
 
 
 def may_be_encoded(text: str, words: AbstractSet[str]) -> bool:
-    """Return whether a text, with these words in lower case, has what every encoding leaves. Cheap: most have not."""
+    """Return whether a text, with these words in lower case, may be encoded. Cheap: most texts may not."""
     return (
         _has_run(text)
-        or not _TURNED.isdisjoint(words)
+        or not _REVERSED_OR_ROTATED.isdisjoint(words)
         or "%" in text
         or "&" in text
         or "\\" in text
@@ -68,8 +70,8 @@ def _has_run(text: str) -> bool:
     return _LONG in text.encode("ascii", "replace").translate(_TO_RUNS)
 
 
-def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
-    """Read the parts of a text that are encoded, up to `LONGEST` characters in all."""
+def readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
+    """Yield the decoded readings of a text, up to `LONGEST` characters in all."""
     left = LONGEST
     for reading in _readings(text, words):
         yield reading._replace(text=reading.text[:left])
@@ -78,35 +80,38 @@ def readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
             return
 
 
-def _readings(text: str, words: AbstractSet[str]) -> Iterator[Reading]:
+def _readings(text: str, words: AbstractSet[str]) -> Iterator[DecodedText]:
     yield from _escaped(text)
     for run in _BASE64.finditer(text) if _has_run(text) else ():
-        for said in _of_run(run.group()):
-            yield Reading(*run.span(), said)
+        for decoded in _decode_run(run.group()):
+            yield DecodedText(*run.span(), decoded)
     for run in _BITS.finditer(text) if "011" in text else ():
         octets = re.findall("[01]{8}", run.group())
-        yield from (Reading(*run.span(), said) for said in _said(bytes(int(octet, 2) for octet in octets)))
-    if not _TURNED.isdisjoint(words):
+        yield from (
+            DecodedText(*run.span(), decoded)
+            for decoded in _readable_pieces(bytes(int(octet, 2) for octet in octets))
+        )
+    if not _REVERSED_OR_ROTATED.isdisjoint(words):
         if len(_BACKWARDS & words) > 1:
-            yield Reading(0, len(text), text[::-1])
+            yield DecodedText(0, len(text), text[::-1])
         if len(_ROTATED & words) > 1:
-            yield Reading(0, len(text), codecs.encode(text, "rot13"))
+            yield DecodedText(0, len(text), codecs.encode(text, "rot13"))
     if text.count("\n") >= _LINES - 1:
         yield from _one_a_line(text)
 
 
-def _escaped(text: str) -> Iterator[Reading]:
-    """Read percent signs, entities and backslashes, each from the first to the last."""
+def _escaped(text: str) -> Iterator[DecodedText]:
+    """Yield the text with percent signs, entities, backslashes decoded, each from first to last."""
     if span := _span(_PERCENT, text, "%", 3):
-        yield Reading(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
+        yield DecodedText(*span, _OCTETS.sub(_decoded, text[slice(*span)].replace("+", " ")))
     if span := _span(_ENTITY, text, "&", 1):
-        yield Reading(*span, unescape(text[slice(*span)]))
+        yield DecodedText(*span, unescape(text[slice(*span)]))
     if span := _span(_ESCAPE, text, "\\", 3):
-        yield Reading(*span, _ESCAPE.sub(_char, text[slice(*span)]))
+        yield DecodedText(*span, _ESCAPE.sub(_char, text[slice(*span)]))
 
 
 def _span(pattern: re.Pattern[str], text: str, sign: str, least: int) -> tuple[int, int] | None:
-    """Find where what is escaped begins and ends, with the words around it; None where there is less than `least`."""
+    """Return the span of the escapes with the words around them; None for fewer than `least`."""
     if text.count(sign) < least:
         return None
     found = [match.span() for match in pattern.finditer(text)]
@@ -127,35 +132,35 @@ def _char(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else " "
 
 
-def _of_run(run: str) -> Iterator[str]:
-    """Decode a run of letters and digits as hexadecimal and as base64, which may begin after some other letters."""
+def _decode_run(run: str) -> Iterator[str]:
+    """Yield a run decoded as hexadecimal or as base64, which may begin after some other letters."""
     if _HEX.fullmatch(run):
-        yield from _said(bytes.fromhex(run))
+        yield from _readable_pieces(bytes.fromhex(run))
         return
     plain = run.translate(_STANDARD)
     for skipped in range(4):
         body = plain[skipped:]
-        found = list(_said(b64decode(body[: len(body) // 4 * 4] + _tail(body))))
+        found = list(_readable_pieces(b64decode(body[: len(body) // 4 * 4] + _tail(body))))
         yield from found
         if found:
             return
 
 
 def _tail(body: str) -> str:
-    """Fill up what is left over after groups of four."""
+    """Return the letters after the last group of four, padded."""
     rest = body[len(body) // 4 * 4 :]
     return f"{rest}{'=' * (4 - len(rest))}" if len(rest) > 1 else ""
 
 
-def _said(raw: bytes) -> Iterator[str]:
-    """Find what can be read in bytes; noise has nothing that long."""
+def _readable_pieces(raw: bytes) -> Iterator[str]:
+    """Yield the readable pieces of bytes; noise has none of this length."""
     for piece in _READABLE.findall(raw.decode("utf-8", "replace")):
-        if _PARTED.search(piece):
+        if _HAS_WORDS.search(piece):
             yield piece
 
 
-def _one_a_line(text: str) -> Iterator[Reading]:
-    """Join lines of one word each."""
+def _one_a_line(text: str) -> Iterator[DecodedText]:
+    """Yield lines of one word each, joined."""
     words: list[str] = []
     start = end = at = 0
     for line in (*text.split("\n"), "- - -"):
@@ -167,6 +172,6 @@ def _one_a_line(text: str) -> Iterator[Reading]:
             end = at + len(line)
         elif parts != []:  # another line, not a blank one
             if len(words) >= _LINES:
-                yield Reading(start, end, " ".join(words))
+                yield DecodedText(start, end, " ".join(words))
             words = []
         at += len(line) + 1

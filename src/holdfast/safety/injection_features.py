@@ -1,6 +1,6 @@
-"""What tells an order to the model from a text that only looks like one: named signs, from which `forest` decides.
+"""Features of a text by which the fitted trees tell an injection from a text that only looks like one.
 
-They are what the rules found, how far the words lean, which roles are filled, who is spoken to, and how the text is made.
+They are what the rules found, the scores of its words, the roles they fill, the addressee, and its form.
 """
 
 from __future__ import annotations
@@ -9,26 +9,31 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from importlib import resources
 from typing import TypeVar
 
 from holdfast.safety import injection_roles, injection_weights
 from holdfast.safety.injection_roles import Sentence
 from holdfast.safety.injection_rules import Order
-from holdfast.safety.injection_weights import Weights
+from holdfast.safety.injection_weights import InjectionWeights
+from holdfast.text.tables import table_lines
 
-Signs = dict[str, float]
+Features = dict[str, float]
 _Found = TypeVar("_Found", str, int)
 
-# How a text is made; looked for in lower case.
-_MADE = {
+# Form of a text, counted in lower case.
+_FORM_PATTERNS = {
     name: re.compile(pattern)
     for name, pattern in {
         "tag": r"</?[a-z_|!]",
         "special token": r"<\|[a-z_]+\|>|\[/?inst\]|<<sys|\[/?(?:system|admin|assistant)",
         "speaker": r"(?:^|\s)(?:system|assistant|user|human|ai|developer|tool)\s?:",
-        "addressee": r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model|bot)\b[^.\n]{0,12}[:,]",
-        "tool call": r"tool_call|function_call|\"name\"\s?:|\"arguments\"|invoke|tool_result|tool_use|tool_output",
+        "addressee": (
+            r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model"
+            r"|bot)\b[^.\n]{0,12}[:,]"
+        ),
+        "tool call": (
+            r"tool_call|function_call|\"name\"\s?:|\"arguments\"|invoke|tool_result|tool_use|tool_output"
+        ),
         "object": r"\{\s?\"",
         "url": r"https?://|www\.|\.example\b",
         "address": r"\w@\w",
@@ -57,59 +62,59 @@ _MADE = {
 }
 _CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
-_LATIN = "\u024f"  # the last letter of the scripts that count as one's own
+_LATIN = "\u024f"  # the last Latin letter
 
 
-def signs(
-    text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: Weights
-) -> Signs:
-    """Read the signs of a text, of what a reader sees of it in lower case, its sentences, and the orders in it."""
+def features(
+    text: str, lower: str, sentences: Sequence[Sentence], orders: Sequence[Order], weights: InjectionWeights
+) -> Features:
+    """Return the features of a text; `lower` is its folded form in lower case."""
     found = _orders(lower, orders)
-    found |= _leanings(sentences, weights)
+    found |= _scores(sentences, weights)
     found |= _roles(sentences)
-    found |= _addressed([word for sentence in sentences for word in sentence.words])
+    found |= _word_classes([word for sentence in sentences for word in sentence.words])
     for place, sentence in (("first", sentences[0]), ("last", sentences[-1])) if sentences else ():
         if sentence.words:
             found[f"{place} begins with: {_classes().get(sentence.words[0], '')}"] = 1
-    for name, pattern in _MADE.items():
+    for name, pattern in _FORM_PATTERNS.items():
         found[f"made: {name}"] = len(pattern.findall(lower))
-    return found | _looks(text, lower)
+    return found | _sizes(text, lower)
 
 
-def _orders(lower: str, orders: Sequence[Order]) -> Signs:
-    """Say which rules found something, how much of the text that is, and whether it is quoted."""
-    found = Signs(Counter(f"{order.severity}: {order.rule}" for order in orders))
+def _orders(lower: str, orders: Sequence[Order]) -> Features:
+    """Return the rules that matched, how much of the text that is, and whether it is quoted."""
+    found = Features(Counter(f"{order.severity}: {order.rule}" for order in orders))
     for severity in ("high", "low"):
         found[f"orders, {severity}"] = sum(order.severity == severity for order in orders)
     if orders:
         start, end = min(order.start for order in orders), max(order.end for order in orders)
         found["before the orders"] = start / len(lower)
         found["after the orders"] = 1 - end / len(lower)
-        quotes = len(_MADE["quote"].findall(lower[:start]))
+        quotes = len(_FORM_PATTERNS["quote"].findall(lower[:start]))
         found["quoted orders"] = quotes % 2
     return found
 
 
-def _leanings(sentences: Sequence[Sentence], weights: Weights) -> Signs:
-    """Say how far a text leans, as a whole, and its sentences."""
+def _scores(sentences: Sequence[Sentence], weights: InjectionWeights) -> Features:
+    """Return the injection scores of a text as a whole and of its sentences."""
     found = _spread(
         "words",
         [injection_weights.words(sentence) for sentence in sentences],
-        lambda words: injection_weights.lean_of_words(words, weights),
+        lambda words: injection_weights.word_score(words, weights),
     )
     for reading in injection_weights.READINGS:
         found |= _spread(
             reading,
             [injection_weights.buckets(reading, sentence) for sentence in sentences],
-            partial(injection_weights.lean, reading, weights=weights),
+            partial(injection_weights.bucket_score, reading, weights=weights),
         )
     return found
 
 
-def _spread(name: str, parts: list[set[_Found]], lean: Callable[[Iterable[_Found]], float]) -> Signs:
-    each = [lean(part) for part in parts] or [lean(())]
+def _spread(name: str, parts: list[set[_Found]], score: Callable[[Iterable[_Found]], float]) -> Features:
+    each = [score(part) for part in parts] or [score(())]
     return {
-        f"{name}, all": lean(set().union(*parts)) if len(parts) > 1 else each[0],
+        f"{name}, all": score(set().union(*parts)) if len(parts) > 1 else each[0],
         f"{name}, most": max(each),
         f"{name}, least": min(each),
         f"{name}, first": each[0],
@@ -117,8 +122,8 @@ def _spread(name: str, parts: list[set[_Found]], lean: Callable[[Iterable[_Found
     }
 
 
-def _roles(sentences: Sequence[Sentence]) -> Signs:
-    """Say which roles a text fills, and how many come together in a sentence."""
+def _roles(sentences: Sequence[Sentence]) -> Features:
+    """Return the roles that a text fills, and how many come together in a sentence."""
     each = [
         {role for mark in sentence.marks for role in injection_roles.roles(mark.bits)}
         for sentence in sentences
@@ -131,10 +136,10 @@ def _roles(sentences: Sequence[Sentence]) -> Signs:
     }
 
 
-def _addressed(words: Sequence[str]) -> Signs:
-    """Count the words of each class, and say how early the first one comes."""
+def _word_classes(words: Sequence[str]) -> Features:
+    """Return the count of words of each class, and the position of the first."""
     of = [_classes().get(word) for word in words]
-    found: Signs = {}
+    found: Features = {}
     for place, name in enumerate(of):
         if name is not None:
             found.setdefault(f"first {name}", 1 + place)
@@ -142,8 +147,8 @@ def _addressed(words: Sequence[str]) -> Signs:
     return found
 
 
-def _looks(text: str, lower: str) -> Signs:
-    """Measure a text."""
+def _sizes(text: str, lower: str) -> Features:
+    """Return the sizes of a text and of its parts."""
     size = max(1, len(text))
     return {
         "sentences": sum(1 for _ in injection_roles.sentences(lower)),
@@ -160,7 +165,6 @@ def _looks(text: str, lower: str) -> Signs:
 
 @cache
 def _classes() -> dict[str, str]:
-    """Read the classes of words, by word."""
-    lines = (resources.files("holdfast.safety") / "order_signs.txt").read_text("utf-8").splitlines()
-    rows = (line.partition(":") for line in lines if not line.startswith("#"))
+    """Return the classes of words, by word."""
+    rows = (line.partition(":") for line in table_lines("holdfast.safety", "order_signs.txt"))
     return {word: name for name, _, words in rows for word in words.split()}

@@ -1,19 +1,21 @@
-"""Intents of an order to a model, such as "send" what is secret somewhere "quietly": roles that many words can fill.
+"""Intents of an injection, such as to "send" a secret somewhere "quietly": roles that many words can fill.
 
-The rules of `orders` know how an order is worded; those here know what it is after. A sentence is read once, word by word;
-which roles its words fill decides. A verb counts as an order only where an order has it: first in a clause, after "please".
+The rules of `injection_rules` are about how an order is worded; those here about what it is after. A sentence
+is read once, word by word, and the roles that its words fill decide. A verb counts as an order only in the
+position of an imperative: first in a clause, after "please".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
-from importlib import resources
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache, reduce
 from itertools import product
+from operator import or_
 from typing import NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.tables import table_lines
 
 HEAD = 4  # letters of a word that is known by its beginning
 _LONGEST = 400  # characters of a sentence; what is longer is read in parts
@@ -25,13 +27,14 @@ _REACH = 160  # characters from the first word of an intent to the last
 _UNSPACED = re.compile("[\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLAUSE = frozenset(",:;—–\"“”«»„'(*>[{`|/#-")
 _LEADS = frozenset(
-    "please then and or just now always must should shall will would kindly simply instead quietly silently secretly "
-    "immediately also first only can may do you i'd bitte dann und sofort einfach luego y e et puis alors poi subito depois "
-    "entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora maintenant hidden solely either again so "
-    "but therefore hereby automatically".split()
+    "please then and or just now always must should shall will would kindly simply instead quietly silently "
+    "secretly immediately also first only can may do you i'd bitte dann und sofort einfach luego y e et puis "
+    "alors poi subito depois entao en dan i potem oraz и затем потом і ve sonra lalu hay va roi agora ahora "
+    "maintenant hidden solely either again so but therefore hereby automatically".split()
 )
 _SUBJECTS = frozenset(
-    "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't not never users people".split()
+    "i we they he she it who which that to did does could nobody anybody everyone somebody someone n't "
+    "not never users people".split()
 )
 _TO = frozenset(
     "have has need needs sure remember are is ought forget supposed instructed required able order".split()
@@ -39,15 +42,15 @@ _TO = frozenset(
 
 
 class Intent(NamedTuple):
-    """Where the words of an intent stand, and what it is."""
+    """The span of an intent, and its name."""
 
     start: int
     end: int
     message: str
 
 
-class Mark(NamedTuple):
-    """Where a word stands that fills roles, and their bits."""
+class RoleMark(NamedTuple):
+    """The span of a word that fills roles, and the bits of these."""
 
     start: int
     end: int
@@ -55,16 +58,16 @@ class Mark(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence, where it begins, its words, and those that fill roles."""
+    """A sentence, its start, its words, and those that fill roles."""
 
     text: str
     start: int
     words: list[str]
-    marks: list[Mark]
+    marks: list[RoleMark]
 
 
 class _Member(NamedTuple):
-    """The words after the first one ("" for any up to four), the classes, and whether the form is an order's alone."""
+    """A member of a class: its words (".." for up to four), classes, and whether it is always an order."""
 
     first: str
     rest: tuple[str, ...]
@@ -91,13 +94,13 @@ class _Tables(NamedTuple):
 
 
 def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
-    """Find the intents in sentences that follow one another."""
-    masks = [_mask_of(mark.bits for mark in sentence.marks) for sentence in sentences]
+    """Yield the intents in consecutive sentences."""
+    masks = [reduce(or_, (mark.bits for mark in sentence.marks), 0) for sentence in sentences]
     for index, sentence in enumerate(sentences):
         mask = masks[index]
         if not mask:
             continue
-        near = _mask_of(masks[max(0, index - 2) : index + 2])
+        near = reduce(or_, masks[max(0, index - 2) : index + 2])
         for rule in _tables().rules:
             if mask & rule.needs == rule.needs and near & rule.near == rule.near and not mask & rule.bars:
                 span = _closest(sentence.marks, rule.needs)
@@ -107,21 +110,21 @@ def find_intents(sentences: Sequence[Sentence]) -> Iterator[Intent]:
 
 
 def read(text: str) -> list[Sentence]:
-    """Read a folded text in lower case: its sentences, and what roles their words fill."""
+    """Return the sentences of a folded text in lower case, with the roles of their words."""
     text = text.replace("’", "'")
     return [_sentence(text, start, end) for start, end in sentences(text) if text[start:end].strip()]
 
 
 @lru_cache(4096)
 def roles(bits: int) -> tuple[str, ...]:
-    """Name the roles of a mark by its bits; "!" after one says that it is an order."""
+    """Return the names of the roles of a mark; "!" after one marks an order."""
     return tuple(
         f"#{name}!" if bits & bit << 1 else f"#{name}" for name, bit in _tables().names.items() if bits & bit
     )
 
 
-def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
-    """Find what fills all roles, close together."""
+def _closest(marks: list[RoleMark], needs: int) -> tuple[int, int] | None:
+    """Return the span of the first marks that fill all roles, close together; None without any."""
     for index, (start, _, bits) in enumerate(marks):
         if not bits & needs:
             continue
@@ -138,7 +141,7 @@ def _closest(marks: list[Mark], needs: int) -> tuple[int, int] | None:
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Cut a text into sentences, and those that never end into parts."""
+    """Yield the spans of sentences; a long one is cut into parts."""
     start = 0
     for end in (*[match.end() for match in _END.finditer(text)], len(text)):
         if start < end <= start + _LONGEST:
@@ -149,15 +152,8 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _mask_of(masks: Iterable[int]) -> int:
-    mask = 0
-    for bits in masks:
-        mask |= bits
-    return mask
-
-
 def _sentence(text: str, start: int, end: int) -> Sentence:
-    """Read a sentence, word by word."""
+    """Return a sentence with the roles of its words."""
     tables = _tables()
     tokens = [(match.group(), *match.span()) for match in _TOKEN.finditer(text, start, end)]
     marks = []
@@ -178,16 +174,16 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
         if loose & tables.orders and _is_order(text, tokens, index):
             sure |= loose
         if loose | sure:
-            marks.append(Mark(first, last, loose | sure | (sure & tables.orders) << 1))
-    marks += [Mark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
+            marks.append(RoleMark(first, last, loose | sure | (sure & tables.orders) << 1))
+    marks += [RoleMark(*match.span(), tables.address) for match in _ADDRESS.finditer(text, start, end)]
     for run in _UNSPACED.finditer(text, start, end) if not text.isascii() else ():
         marks += _needles(text, *run.span(), tables)
     return Sentence(text[start:end], start, [word for word, *_ in tokens], sorted(marks))
 
 
 def _matches(member: _Member, tokens: list[tuple[str, int, int]], index: int) -> int:
-    """Count the words that a member covers from an index on; none where it is another one."""
-    if not _is(tokens[index][0], member.first):
+    """Return how many words a member covers from an index on; 0 if it does not match."""
+    if not _fits(tokens[index][0], member.first):
         return 0
     at = index + 1
     steps = 1
@@ -196,7 +192,7 @@ def _matches(member: _Member, tokens: list[tuple[str, int, int]], index: int) ->
             steps = 5
             continue
         for step in range(at, min(at + steps, len(tokens))):
-            if _is(tokens[step][0], part):
+            if _fits(tokens[step][0], part):
                 at = step + 1
                 break
         else:
@@ -205,12 +201,12 @@ def _matches(member: _Member, tokens: list[tuple[str, int, int]], index: int) ->
     return at - index
 
 
-def _is(word: str, part: str) -> bool:
+def _fits(word: str, part: str) -> bool:
     return word.startswith(part[:-1]) if part.endswith("*") else word == part
 
 
 def _is_order(text: str, tokens: list[tuple[str, int, int]], index: int) -> bool:
-    """Say whether a verb stands where an order has it."""
+    """Return whether a verb is in the position of an imperative."""
     if index == 0:
         return True
     before = tokens[index - 1]
@@ -224,19 +220,13 @@ def _is_order(text: str, tokens: list[tuple[str, int, int]], index: int) -> bool
     return index == len(tokens) - 1 and not tokens[index][0].isascii()
 
 
-def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[Mark]:
+def _needles(text: str, start: int, end: int, tables: _Tables) -> Iterator[RoleMark]:
     for at in range(start, end):
         for key in (text[at : at + 2], text[at]):
             for member in tables.needles.get(key, ()):
                 if text.startswith(member.first, at, end):
                     orders = member.bits & tables.orders
-                    yield Mark(at, at + len(member.first), member.bits | orders << 1)
-
-
-def _lines(name: str) -> Iterator[str]:
-    for line in (resources.files("holdfast.safety") / name).read_text("utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            yield line
+                    yield RoleMark(at, at + len(member.first), member.bits | orders << 1)
 
 
 @cache
@@ -244,7 +234,7 @@ def _tables() -> _Tables:
     bits: dict[str, int] = {}
     orders = 0
     by: tuple[dict[str, list[_Member]], ...] = ({}, {}, {})
-    for line in _lines("intent_words.txt"):
+    for line in table_lines("holdfast.safety", "intent_words.txt"):
         name, _, entries = line.partition(":")
         if name not in bits:
             bits[name] = 1 << 2 * len(bits)
@@ -262,7 +252,7 @@ def _tables() -> _Tables:
 
 
 def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
-    for line in _lines("intents.txt"):
+    for line in table_lines("holdfast.safety", "intents.txt"):
         message, _, classes = line.partition(" | ")
         needs = near = bars = 0
         for name in classes.split():
@@ -278,7 +268,7 @@ def _rules(bits: dict[str, int]) -> Iterator[_Rule]:
 
 
 def _forms(entry: str) -> Iterator[str]:
-    """Write out the alternatives of a member: "(a/b) c" is "a c" and "b c"; "(a)? b" is "a b" and "b".
+    """Yield the alternatives of a member: "(a/b) c" is "a c" and "b c"; "(a)? b" is "a b" and "b".
 
     >>> list(_forms("(a/b) c"))
     ['a c', 'b c']

@@ -1,8 +1,8 @@
-"""Orders to the model that are hidden in a text: rules over classes of words, both kept as data.
+"""Orders to the model that a text contains: rules over classes of words, both as data.
 
-A single word proves nothing; a rule asks for several classes of words in one sentence, such as a verb of disregarding,
-"previous", and "instructions". Most texts lack the rarest word of every rule, which a look at the first letters of
-their words tells; only what remains is searched.
+A single word proves nothing; a rule asks for several classes of words in one sentence, such as a verb of
+disregarding, "previous", and "instructions". Most texts lack the rarest word of every rule, which the
+first letters of their words show; only the others are searched.
 """
 
 from __future__ import annotations
@@ -11,40 +11,46 @@ import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from typing import Literal, NamedTuple
 
 from holdfast.safety.deobfuscate import fold
+from holdfast.text.tables import table_lines
 
 _PART = re.compile(r"\([^()]*\)\??|[^ ]+")
 _STEM = re.compile(r"[^\W_]+\*?")
-# Words that are in so many texts that they tell nothing.
+# Words that are too common to be a hint.
 COMMON = frozenset(
-    "that your what this these those user users one keep step need with have has will would should must they them their there from "
-    "about summary need tell show know say ask make makes used using use note message change action answer reply all any every each "
-    "the it not and you are was were been can could for but when where which while more most some such than then time only just "
-    "also into over like want wants without never nothing everything anyone file line text order new next first last now give "
-    "found find look see let set run add good best safe every before after again other same system model agent assistant run".split()
+    "that your what this these those user users one keep step need with have has will would should must they "
+    "them their there from about summary need tell show know say ask make makes used using use note message "
+    "change action answer reply all any every each the it not and you are was were been can could for but "
+    "when where which while more most some such than then time only just also into over like want wants "
+    "without never nothing everything anyone file line text order new next first last now give found find "
+    "look see let set run add good best safe every before after again other same system model agent "
+    "assistant run".split()
 )
 _EVERYWHERE = frozenset(
-    "the that for with about this from time what your you when and not are was have has to in of on is it a".split()
+    "the that for with about this from time what your you when and not are was have has to in of on is "
+    "it a".split()
 )
 HEAD = 4  # letters of a word by which the cheap look goes
 _BREAK = re.compile(r"[.!?](?=[\s\"'”’)\]*]|$)|[。।؟]|\n\s*\n")
 _TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
 _NEGATED = re.compile(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
 _REPORTED = re.compile(
-    r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how|supposed|used|begged)"
+    r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how"
+    r"|supposed|used|begged)"
     r"\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
 )
 _DISCUSSED = re.compile(
-    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing|threat model"
-    r"|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk|blog|phrases?)\b"
+    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing"
+    r"|threat model"
+    r"|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk|blog"
+    r"|phrases?)\b"
 )
 
 
 class Order(NamedTuple):
-    """Where an order stands, how grave it is, what it is, and the rule that found it."""
+    """The span of an order, its severity, its name, and the rule that found it."""
 
     start: int
     end: int
@@ -60,14 +66,14 @@ class _Hints(NamedTuple):
 
 
 class _Class(NamedTuple):
-    """A class of words: the pattern, and what a text has that has one of them: a word, its beginning, a needle."""
+    """A class of words: its pattern, and the hints, one of which a text with such a word has."""
 
     pattern: str
     hints: _Hints
 
 
 class _Rule(NamedTuple):
-    """Ask for `others` within `reach` characters of a key, in its sentence; or, with a pattern, for that alone."""
+    """A rule: `others` within `reach` characters of a key, in its sentence; or a pattern alone."""
 
     message: str
     reach: int
@@ -78,7 +84,7 @@ class _Rule(NamedTuple):
 
 
 class _Gate(NamedTuple):
-    """Which classes a text has, as bits: by the first letters of a word, by its other needles; and what a rule needs."""
+    """The classes, as bits, by the hints that a text has; and the rules with the classes that each needs."""
 
     words: dict[str, int]
     prefixes: dict[str, int]
@@ -87,7 +93,7 @@ class _Gate(NamedTuple):
 
 
 def find_orders(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> Iterator[Order]:
-    """Find the orders in a folded text in lower case, of which `words` are the words and `heads` their beginnings."""
+    """Yield the orders in a folded text in lower case with these `words`, of which `heads` are the starts."""
     gate = _gate()
     known = 0
     for word in gate.words.keys() & words:
@@ -107,27 +113,29 @@ def find_orders(text: str, words: AbstractSet[str], heads: AbstractSet[str]) -> 
 
 def _apply(rule: _Rule, text: str) -> Iterator[Order]:
     spans = (
-        (match.span() for match in _find(rule.pattern).finditer(text)) if rule.pattern else _spans(text, rule)
+        (match.span() for match in _compiled(rule.pattern).finditer(text))
+        if rule.pattern
+        else _spans(text, rule)
     )
     for start, end in spans:
         yield judge(text, start, end, rule.message, f"{rule.message} {rule.key} {' '.join(rule.others)}")
 
 
 def judge(text: str, start: int, end: int, message: str, rule: str) -> Order:
-    """Make an order of what stands there: a light one where it is talked about rather than given."""
+    """Return an order for a span: a light one where it is mentioned rather than given."""
     return Order(start, end, "low" if _is_mention(text, start, end) else "high", message, rule)
 
 
 def _spans(text: str, rule: _Rule) -> Iterator[tuple[int, int]]:
-    """Find a key and the others beside it, in one sentence."""
+    """Yield the spans of a key with the others beside it, in one sentence."""
     done = 0
-    for key in _find(_class(rule.key).pattern).finditer(text):
+    for key in _compiled(_class(rule.key).pattern).finditer(text):
         if key.start() < done:
             continue
         first, last = _window(text, key.start(), key.end(), rule)
         start, end = key.span()
         for other in rule.others:
-            pattern = _find(_class(other).pattern)
+            pattern = _compiled(_class(other).pattern)
             found = pattern.search(text, key.end(), last) or pattern.search(text, first, key.start())
             if found is None:
                 break
@@ -149,7 +157,7 @@ def _window(text: str, start: int, end: int, rule: _Rule) -> tuple[int, int]:
 
 
 def _is_mention(text: str, start: int, end: int) -> bool:
-    """Say whether an order is talked about rather than given."""
+    """Return whether an order is mentioned rather than given."""
     sentence = re.split(r"[.!?]\s|\n", text[max(0, start - 160) : start])[-1]
     if _NEGATED.search(sentence) or _REPORTED.search(sentence):
         return True
@@ -159,9 +167,9 @@ def _is_mention(text: str, start: int, end: int) -> bool:
 
 @cache
 def _rules() -> tuple[tuple[_Rule, str], ...]:
-    """Read the rules: what it is | "after", "around" or "across", how far | key others; or what it is | find | pattern."""
+    """Return the rules with their hints: name | "after", "around" or "across", reach | key others."""
     rules = []
-    for line in _lines("order_rules.txt"):
+    for line in table_lines("holdfast.safety", "order_rules.txt"):
         message, how, what = (part.strip() for part in line.split(" | ", 2))
         if how.startswith("find"):
             rules.append((_Rule(message, 0, "", "", (), what), fold(how[5:-1]).text))
@@ -199,20 +207,16 @@ def _gate() -> _Gate:
 
 
 def _rarity(char: str) -> int:
-    """Say how rare a character is: foreign ones, then signs, then letters."""
-    return (
-        ord(char)
-        if not char.isascii()
-        else 60
-        if char in "<>|@#~[](){}`!"
-        else 40
-        if not char.isalnum() and char not in " .,"
-        else 0
-    )
+    """Return how rare a character is: foreign ones, then signs, then letters."""
+    if not char.isascii():
+        return ord(char)
+    if char in "<>|@#~[](){}`!":
+        return 60
+    return 0 if char.isalnum() or char in " .," else 40
 
 
 def _hints(hints: Iterable[str]) -> _Hints:
-    """Sort hints into whole words, beginnings (which end with "*"), and needles."""
+    """Return hints by their kind: whole words, starts (which end with "*"), and needles."""
     words, prefixes, needles = set(), set(), set()
     for hint in hints:
         stem = hint.rstrip("*")
@@ -228,20 +232,14 @@ def _hints(hints: Iterable[str]) -> _Hints:
 
 
 @cache
-def _find(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _lines(name: str) -> Iterator[str]:
-    for line in (resources.files("holdfast.safety") / name).read_text("utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            yield line
-
-
 @cache
-def _members() -> dict[str, list[str]]:
+def _class_members() -> dict[str, list[str]]:
     members: dict[str, list[str]] = {}
-    for line in _lines("order_words.txt"):
+    for line in table_lines("holdfast.safety", "order_words.txt"):
         name, _, entries = line.partition(":")
         folded = (
             entry.strip() if "re<" in entry else fold(entry).text.lower().strip()
@@ -255,7 +253,7 @@ def _members() -> dict[str, list[str]]:
 def _class(name: str) -> _Class:
     words, parts, hints = [], [], []
     needles: list[str] = []
-    for entry in _members()[name]:
+    for entry in _class_members()[name]:
         if entry.startswith("re<"):
             known, _, pattern = entry[3:].partition(">:")
             hints += [f"{hint}*" for hint in known.split(",")]
@@ -265,7 +263,7 @@ def _class(name: str) -> _Class:
             parts.append(_pattern(entry[1:]))
         else:
             words.append(entry)
-            hints += _telling(entry)
+            hints += _rarest_words(entry)
     if words:
         parts.insert(0, rf"(?<!\w)(?:{'|'.join(map(_pattern, words))})(?!\w|['’]s\b)")
     known_by = _hints(hints)
@@ -273,7 +271,7 @@ def _class(name: str) -> _Class:
 
 
 def _pattern(entry: str) -> str:
-    """Turn a member of a class into a regular expression."""
+    """Return the regular expression of a member of a class."""
     parts = []
     for part in _TOKEN.findall(entry):
         if part == " .. ":
@@ -291,14 +289,14 @@ def _pattern(entry: str) -> str:
 
 
 def _frequency(word: str) -> int:
-    """Guess how many texts have a word."""
+    """Return an estimate of how many texts have a word."""
     if word in _EVERYWHERE:
         return 60
     return 6 if word in COMMON else 4 if len(word) < HEAD and word.isascii() else 1
 
 
-def _telling(entry: str) -> list[str]:
-    """Pick the rarest part that every text with this member has: the one of the longest words."""
+def _rarest_words(entry: str) -> list[str]:
+    """Return the rarest words, one of which every text with this member has."""
     choices = []
     for part in _PART.findall(entry):
         alternatives = [_STEM.findall(words) for words in part.strip("()").split("/")]

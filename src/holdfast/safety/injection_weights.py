@@ -1,9 +1,9 @@
-"""How much a text leans towards an order to a model: weights fitted to labelled texts, which add up.
+"""Injection scores of a text: weights fitted to labelled texts, which add up.
 
-The rules of `orders` and `intents` know what they have seen. This knows less of each text, but of all of them. There are
-four readings of a text: its words; its phrases, which are pairs of words that follow each other; the roles of `intents`
-that its words fill, and the pairs of those; and its letters, which are runs of a few characters. The words have a table
-of their own and are a look at every message; the others are looked up by a hash, and only where that look stops.
+There are four readings of a text: its words; its phrases, which are pairs of words that follow each other;
+the roles (see `injection_roles`) that its words fill, and the pairs of those; and its letters, which are runs
+of a few characters. The words have a table of their own and score every message; the others are looked up by
+a hash, and only for texts whose words do not score low.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from typing import NamedTuple
 from zlib import crc32
 
 from holdfast.safety.injection_roles import Sentence, roles
+from holdfast.text.tables import table_lines
 
 LETTERS = 7  # of a word by which it is known
 BUCKETS = 1 << 16  # of the readings that are hashed
-_SHORTEST = 10  # characters of an order that is told with letters
-_QUIET = -1.1  # the sum up to which a text needs no closer look: 1 in 200 orders that are found has less
-_QUIET_ABROAD = -2.0  # the same of a text with accents or of another script, of which fewer words are known
-_QUIET_SAID = -0.3  # the sum of what is only to be flagged: 1 in 50 orders has less
-_FAR = 0.8  # the sum of three readings up to which what is only to be flagged needs no more: 1 in 200 orders has less
+_SHORTEST = 10  # characters of an order in ASCII
+_LOW = -1.1  # a text that scores less is harmless: 1 in 200 detected orders does
+_LOW_FOREIGN = -2.0  # the same of a text with accents or of another script, of which fewer words are known
+_LOW_MESSAGE = -0.3  # the same of a text that is only to be flagged: 1 in 50 orders scores less
+_LOW_OF_THREE = 0.8  # the same by the sum of three readings: 1 in 200 orders scores less
 _RUNS = (3, 4, 5)  # lengths of the runs of letters
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 
 
-class Weights(NamedTuple):
-    """What each word, and each bucket of a hashed reading, adds to a sum; and what the sum begins with, by reading."""
+class InjectionWeights(NamedTuple):
+    """The weights of words and of the buckets of hashed readings, and the bias of each reading."""
 
     words: Mapping[str, float]
     buckets: Mapping[str, Sequence[float]]
     biases: Mapping[str, float]
 
 
-def glance(text: str, words: AbstractSet[str], *, closely: bool) -> float | None:
-    """Say how far a folded text in lower case, with these words, leans by its words alone; None for a quiet one. Cheap."""
+def score_of_words(text: str, words: AbstractSet[str], *, closely: bool) -> float | None:
+    """Return the score of a folded text in lower case by its words alone; None for a harmless one. Cheap."""
     is_ascii = text.isascii()
     if is_ascii and len(text) < _SHORTEST:
         return None
@@ -49,38 +50,40 @@ def glance(text: str, words: AbstractSet[str], *, closely: bool) -> float | None
     if not is_ascii:
         known |= _pairs_of_characters(text)
     sum_of_words = _scaled([table[word] for word in known if word in table], bias)
-    quiet = _QUIET_SAID if not closely else _QUIET if is_ascii else _QUIET_ABROAD
-    return None if sum_of_words < quiet else sum_of_words
+    low = _LOW_MESSAGE if not closely else _LOW if is_ascii else _LOW_FOREIGN
+    return None if sum_of_words < low else sum_of_words
 
 
-def is_far(sentences: Sequence[Sentence]) -> bool:
-    """Say whether a text is far from an order by its words, its phrases and its roles together. A third of a close look."""
+def scores_low(sentences: Sequence[Sentence]) -> bool:
+    """Return whether words, phrases and roles of a text score low. A third of the time of all features."""
     table = weights()
-    total = lean_of_words(set().union(*map(words, sentences)), table)
+    total = word_score(set().union(*map(words, sentences)), table)
     for reading in ("phrases", "roles"):
-        total += lean(reading, set().union(*(buckets(reading, sentence) for sentence in sentences)), table)
-    return total < _FAR
+        total += bucket_score(
+            reading, set().union(*(buckets(reading, sentence) for sentence in sentences)), table
+        )
+    return total < _LOW_OF_THREE
 
 
-def lean_of_words(found: Iterable[str], weights: Weights) -> float:
-    """Add up what `words` gave of a text, or of a sentence."""
+def word_score(found: Iterable[str], weights: InjectionWeights) -> float:
+    """Return the score of the words of a text, or of a sentence."""
     table = weights.words
     return _scaled([table[word] for word in found if word in table], weights.biases["words"])
 
 
-def lean(reading: str, found: Iterable[int], weights: Weights) -> float:
-    """Add up what one of the hashed `READINGS` gave of a text, or of a sentence."""
+def bucket_score(reading: str, found: Iterable[int], weights: InjectionWeights) -> float:
+    """Return the score of one of the hashed `READINGS` of a text, or of a sentence."""
     table = weights.buckets[reading]
     return _scaled([table[bucket] for bucket in found], weights.biases[reading])
 
 
 def _scaled(parts: list[float], bias: float) -> float:
-    """Add up; a long text has more of everything."""
+    """Return the sum of weights, scaled for the length of the text."""
     return 4 * sum(parts) / sqrt(max(4, len(parts))) + bias
 
 
 def words(sentence: Sentence) -> set[str]:
-    """Give the beginnings of the words, and pairs of characters where words are not parted."""
+    """Return the starts of the words, and pairs of characters in scripts without spaces."""
     found = {word[:LETTERS] for word in sentence.words}
     return found if sentence.text.isascii() else found | _pairs_of_characters(sentence.text)
 
@@ -90,7 +93,7 @@ def _pairs_of_characters(text: str) -> set[str]:
 
 
 def _phrases(sentence: Sentence) -> Iterator[str]:
-    """Give the words, those at the beginning, and those that stand next to each other or one apart."""
+    """Yield the words, those at the beginning, and the pairs next to each other or one apart."""
     words = sentence.words
     yield from words
     yield from (f"^{' '.join(words[:count])}" for count in (1, 2))
@@ -107,7 +110,7 @@ def _letters(sentence: Sentence) -> Iterator[str]:
 
 
 def _roles(sentence: Sentence) -> Iterator[str]:
-    """Give the roles, those that follow each other, and those that are in one sentence."""
+    """Yield the roles, the pairs that follow each other, and the pairs in the sentence."""
     in_turn = [roles(mark.bits) for mark in sentence.marks]
     known = sorted({role for found in in_turn for role in found})
     yield from known
@@ -121,25 +124,23 @@ READINGS: dict[str, _Reading] = {"phrases": _phrases, "roles": _roles, "letters"
 
 
 def buckets(reading: str, sentence: Sentence) -> set[int]:
-    """Read a sentence in one of the `READINGS`, and hash what it has."""
+    """Return the hashed features of a sentence in one of the `READINGS`."""
     return {crc32(found.encode()) % BUCKETS for found in set(READINGS[reading](sentence))}
 
 
 @cache
 def _words() -> tuple[dict[str, float], float]:
-    """Read the weights of the words: on each line one, and what has it; "=" is where their sum begins."""
+    """Return the weights of the words and their bias: a line has a weight and its words; "=" is the bias."""
     table: dict[str, float] = {}
-    lines = (resources.files("holdfast.safety") / "order_weights.txt").read_text("utf-8").splitlines()
-    for line in lines:
-        if not line.startswith("# "):
-            weight, *names = line.split()
-            table.update(dict.fromkeys(names, float(weight)))
+    for line in table_lines("holdfast.safety", "order_weights.txt"):
+        weight, *names = line.split()
+        table.update(dict.fromkeys(names, float(weight)))
     return table, table.pop("=")
 
 
 @cache
-def weights() -> Weights:
-    """Read all weights."""
+def weights() -> InjectionWeights:
+    """Return all weights."""
     # Heavy, and most texts need no closer look.
     import numpy as np
 
@@ -150,4 +151,4 @@ def weights() -> Weights:
     ):
         buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
         biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
-    return Weights(words, buckets, biases | {"words": bias})
+    return InjectionWeights(words, buckets, biases | {"words": bias})

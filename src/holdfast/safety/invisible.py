@@ -1,4 +1,4 @@
-"""Characters that nobody sees: harmless where a script, an emoji or a typesetter needs them, else a hiding place."""
+"""Invisible characters: harmless where a script, an emoji or typesetting needs them, else suspicious."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _IDEOGRAPH = re.compile("[\u3001-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _LETTER = re.compile(r"[^\W\d_]")
 _MONGOLIAN = re.compile("[\u1800-\u18af]")
 
-_SYLLABLE = 3  # letters on each side of what a line may be broken at; who hides a word cuts it smaller
-_MOST = 5000  # runs that are judged one by one; no text needs as many
+_SYLLABLE = 3  # letters on each side of a line break; a hidden word is cut smaller
+_MOST = 5000  # runs that are judged one by one
 _BIDI_OVERRIDE = "\u202d\u202e"
 _BIDI = "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _RIGHTWARDS = "\u202b\u2067"
@@ -33,14 +33,14 @@ _FILLERS = "\u3164\uffa0\u115f\u1160\u17b4\u17b5\u034f\u180b\u180c\u180d\u180e\u
 
 
 class _Directions(NamedTuple):
-    """What a text as a whole says of its direction: letters that are written from right to left, controls that turn it."""
+    """The directions of a whole text: whether it has right-to-left letters, and controls that turn it."""
 
     has_rightward_letters: bool
     turns: bool
 
 
 def find_invisible(text: str) -> Iterator[Finding]:
-    """Find the runs of invisible characters, and say of each whether it hides something."""
+    """Yield a finding for each run of invisible characters that does not belong there."""
     flags = [match.span() for match in _FLAG.finditer(text)]
     starts = [first for first, _ in flags]
     hyphens = text.count("\u00ad")
@@ -60,7 +60,7 @@ def find_invisible(text: str) -> Iterator[Finding]:
 
 
 def _judge(text: str, start: int, end: int, hyphens: int, directions: _Directions) -> tuple[str, bool]:
-    """Say what a run of invisible characters is, and whether it is grave; nothing for what belongs there."""
+    """Return the name of a run of invisible characters, "" for a harmless one, and whether it is grave."""
     run = text[start:end]
     if any("\U000e0000" <= char <= "\U000e007f" for char in run):
         return "tag characters", True
@@ -92,7 +92,7 @@ def _judge_others(text: str, start: int, end: int) -> tuple[str, bool]:
 
 
 def _is_misdirected(run: str, start: int, directions: _Directions) -> bool:
-    """Say whether embeddings and isolates turn text around that has no letters to be turned."""
+    """Return whether embeddings and isolates turn text that has no right-to-left letters."""
     if directions.has_rightward_letters:
         return len(run) > 3
     return any(c in _RIGHTWARDS for c in run) or (start > 0 and directions.turns)
@@ -117,7 +117,7 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _is_inside_word(text: str, start: int, end: int) -> bool:
-    """Say whether a run parts a word of a script that needs no such thing."""
+    """Return whether a run splits a word of a script that needs no invisible characters."""
     before, after = text[max(0, start - 1) : start], text[end : end + 1]
     if not (_LETTER.match(before) and _LETTER.match(after)):
         return False
@@ -125,11 +125,11 @@ def _is_inside_word(text: str, start: int, end: int) -> bool:
 
 
 def _may_break(text: str, start: int, end: int) -> bool:
-    """Return whether one character stands where a line of a long word, or of two that belong together, may be broken."""
+    """Return whether a run is one character at which a line may be broken within a long word."""
     sides = text[max(0, start - _SYLLABLE) : start], text[end : end + _SYLLABLE]
     return end - start == 1 and all(len(side) == _SYLLABLE and side.isalpha() for side in sides)
 
 
 def _is_shredded(text: str, start: int) -> bool:
-    """Say whether soft hyphens part single letters, where no syllable ends."""
+    """Return whether soft hyphens separate single letters, where no syllable ends."""
     return len(re.findall("\u00ad[^\\W\\d_](?=\u00ad)", text[max(0, start - 12) : start + 12])) >= 2

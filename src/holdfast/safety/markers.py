@@ -1,7 +1,8 @@
-"""Markers of turns, calls and results of tools, as the formats have them that models are asked in: syntax, found by rule.
+"""Markers of turns, tool calls and tool results in the prompt formats of models: syntax, found by rule.
 
-What is said between them does not matter: who can write one can speak as the system or as a tool. A marker that is
-named rather than used, in quotes, beside words about templates, or in a template itself, is a light finding.
+The text between them does not matter: whoever writes a marker can speak as the system or as a tool. A marker
+that is mentioned rather than used, in quotes, beside words about templates, or in a template itself, is a
+light finding.
 """
 
 from __future__ import annotations
@@ -10,51 +11,32 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
 from holdfast.safety.injection_rules import Order
+from holdfast.text.tables import table_lines
 
 _SIGNS = ("<", "[", "{", "#", "`", "]~")
 _WORDS = frozenset(
-    (
-        "human",
-        "assistant",
-        "instructions",
-        "action",
-        "functions",
-        "gpt4",
-        "instruction",
-        "curious",
-        "tool",
-        "function",
-    )
+    "human assistant instructions action functions gpt4 instruction curious tool function".split()
 )
 _ANY = re.compile(r"<\|?/?[\w▁.:/-]{1,60}\|?>|\[/?[\w|]{2,30}\]|<</?sys>>")
 _ROLE = re.compile(r"(?:system|user|assistant|tool|developer|function|ipython|model|human|observation)\b")
 _PLACEHOLDER = re.compile(r"\{\{|\{%|\$\{|\{\w+\}|%s|\{\w+\[|…|\.\.\.")
 _IN_CODE = re.compile(r"[=(,]\s?[\[{(]|\breturn\b|\.append\(")
 _WORD = re.compile(r"[^\W_]{2,}")
-_QUOTES = {
-    '"': '"',
-    "'": "'",
-    "`": "`",
-    "“": "”",
-    "„": "“",
-    "«": "»",
-    "»": "«",
-    "‘": "’",
-    "「": "」",
-    "(": ")",
-}
-# Words beside which a marker is one that is talked about.
+_QUOTES = dict(zip("\"'`“„«»‘「(", "\"'`”“»«’」)", strict=True))  # the closing one by the opening one
+# Words beside which a marker is mentioned rather than used.
 _NAMED = re.compile(
-    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek|gpt-?\d|prompt formats?"
-    r"|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*|stop sequences?|delimiter\w*"
-    r"|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?|documentation|fields?|column|wraps?|decod\w+"
+    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek"
+    r"|gpt-?\d|prompt formats?"
+    r"|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*|stop sequences?"
+    r"|delimiter\w*"
+    r"|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?|documentation|fields?|column"
+    r"|wraps?|decod\w+"
     r"|encod\w+|fine-?tun\w*|jinja|red team|test(?:s|ed|ing)?|bug|emits?|sanitiz\w+|headings?)\b"
 )
-_NEAR = 160  # characters before and after a marker that say whether it is talked about
+_NEAR = 160  # characters before and after a marker that show whether it is mentioned
 _MOST = 200  # markers of a text that are looked at one by one
 
 
@@ -65,17 +47,18 @@ class _Form(NamedTuple):
 
 
 def may_have_markers(lower: str, words: AbstractSet[str]) -> bool:
-    """Return whether a folded text in lower case, with these words, holds what every marker has. Cheap: most do not."""
+    """Return whether a folded text in lower case, with these words, may have a marker. Cheap."""
     if not _WORDS.isdisjoint(words):
         return True
-    for sign in _SIGNS:  # noqa: SIM110 - a generator takes twice as long
+    # A generator takes twice as long.
+    for sign in _SIGNS:  # noqa: SIM110
         if sign in lower:
             return True
     return False
 
 
 def find_markers(lower: str) -> Iterator[Order]:
-    """Find the markers in a folded text in lower case."""
+    """Yield the markers in a folded text in lower case."""
     done = -1
     spans = sorted(
         (match.start(), match.end(), form.message)
@@ -95,7 +78,7 @@ def _some(matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
 
 
 def _is_named(lower: str, start: int, end: int) -> bool:
-    """Return whether a marker is talked about rather than used."""
+    """Return whether a marker is mentioned rather than used."""
     line_start = max(lower.rfind("\n", 0, start) + 1, start - _NEAR)
     stop = lower.find("\n", end)
     line_end = min(len(lower) if stop < 0 else stop, end + _NEAR)
@@ -140,10 +123,9 @@ def _opens_turn(lower: str, end: int, line_end: int) -> bool:
 
 @cache
 def _forms() -> tuple[_Form, ...]:
-    """Read the table."""
+    """Return the markers of the table."""
     forms = []
-    for line in (resources.files("holdfast.safety") / "markers.txt").read_text("utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            message, needle, pattern = line.split(" | ", 2)
-            forms.append(_Form(message, needle.replace("\\n", "\n"), re.compile(pattern)))
+    for line in table_lines("holdfast.safety", "markers.txt"):
+        message, needle, pattern = line.split(" | ", 2)
+        forms.append(_Form(message, needle.replace("\\n", "\n"), re.compile(pattern)))
     return tuple(forms)

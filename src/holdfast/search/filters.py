@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.errors import InvalidInput
+from holdfast.errors import InvalidInput, shown
 from holdfast.store.message_rows import to_micros
 from holdfast.store.records import NOW, Moment
-from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_time, check_count, check_name
 
 

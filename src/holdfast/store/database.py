@@ -14,8 +14,7 @@ from contextlib import AbstractContextManager, suppress
 from functools import cache, wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from holdfast.errors import Closed, InvalidInput, NewerSchema, Unavailable
-from holdfast.text.shorten import shown
+from holdfast.errors import Closed, InvalidInput, NewerSchema, Unavailable, shown
 
 Durability = Literal["full", "normal"]
 Row = tuple[Any, ...]

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Conflict, Damaged
-from holdfast.safety.masking import FLAG, mask
+from holdfast.safety.guard import FLAG, mask
 from holdfast.store import prompt_receipts
 from holdfast.store.checksums import resealed, seal, sealer
 from holdfast.store.database import repeated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.safety.masking import check_name_is_open
+from holdfast.safety.guard import check_name_is_open
 from holdfast.store.database import repeated
 from holdfast.store.records import NOW, Wanted, read, writing
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Damaged, InvalidInput
-from holdfast.safety.masking import check_name_is_open, mask
+from holdfast.errors import Damaged, InvalidInput, shown
+from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealed
 from holdfast.store.database import repeated
 from holdfast.store.message_rows import dump, from_micros, to_micros
-from holdfast.text.shorten import shorten_line, shown
+from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name, scope_of
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """From text to search terms: normalise, split, stem. The same function reads messages and questions.
 
-A term is a 64-bit hash, so that a segment of the index is nothing but arrays. Changing anything here changes what the
-stored index means: raise `VERSION`, and every index is made anew from the log.
+A term is a 64-bit hash, so that a segment of the index is nothing but arrays. Changing anything here changes
+what the stored index means: raise `VERSION`, and every index is made anew from the log.
 """
 
 from __future__ import annotations
@@ -11,35 +11,36 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from hashlib import blake2b
-from importlib import resources
 from typing import NamedTuple
 
 import Stemmer
 
 from holdfast.text.clean import normalized
+from holdfast.text.tables import table_lines
 
 VERSION = 2
 
 STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with i you he she we me him her us my your his our its from has have had do does did been were am so "
-    "just what which who whom when where why how".split()
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
+    "they this to was will with i you he she we me him her us my your his our its from has have had do does "
+    "did been were am so just what which who whom when where why how".split()
 )
-# What an apostrophe leaves behind: she's, don't, I'm, they'd, we'll, you're, I've.
+# What follows an apostrophe: she's, don't, I'm, they'd, we'll, you're, I've.
 _TAILS = {"s", "t", "m", "d", "ll", "re", "ve"}
 _TIME_WORDS = frozenset(
-    "yesterday today tomorrow tonight ago last next week weekend month year day morning afternoon evening night "
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december spring summer autumn fall winter recently soon since until weeks months "
-    "years days hours hour minutes".split()
+    "yesterday today tomorrow tonight ago last next week weekend month year day morning afternoon evening "
+    "night monday tuesday wednesday thursday friday saturday sunday january february march april may june "
+    "july august september october november december spring summer autumn fall winter recently soon since "
+    "until weeks months years days hours hour minutes".split()
 )
-_CACHED_WORDS = 65_536  # about 20 MB; a larger vocabulary is analysed anew, never wrongly
+_CACHED_WORDS = 65_536  # about 20 MB; words beyond that are analysed each time
 _CACHED_LENGTH = 40  # characters of a word or an identifier; longer ones rarely come again
 _CACHED_LENGTH_UNICODE = 12  # where a token may be a whole sentence, with two terms per character
 
 _JOIN = r"[_.\-/:@'’]+"
 _ASCII_TOKEN = re.compile(rf"[A-Za-z0-9]+(?:{_JOIN}[A-Za-z0-9]+)*")
-# Accents, vowel signs and points: no word characters to `re`, yet a part of words in the scripts up to Mongolian.
+# Accents, vowel signs and points: no word characters to `re`, yet a part of words in the scripts up to
+# Mongolian.
 _MARKS = (
     "".join(filter(lambda c: unicodedata.category(c) in ("Mn", "Mc"), map(chr, range(0x300, 0x1900))))
     + "\u3099\u309a"
@@ -49,23 +50,25 @@ _TOKEN = re.compile(rf"{_LETTERS}(?:{_JOIN}{_LETTERS})*")
 _JOINTS = re.compile(_JOIN)
 _APOSTROPHE = re.compile(r"['’]")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
-# Accents, the vowel points of Hebrew and Arabic, and Arabic's stretching line; not its hamza, which makes another letter.
+# Accents, the vowel points of Hebrew and Arabic, and Arabic's stretching line; not its hamza, which
+# makes another letter.
 _UNWRITTEN = re.compile(
     r"[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u0652\u0656-\u065f\u0670]"
 )
-# Letters that are an accented one to their readers, although Unicode has no accent for them.
+# Letters that readers take for accented ones, although Unicode does not decompose them.
 _PLAIN = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 # Scripts that are written without spaces, and Hangul, whose particles are written to the word.
 _UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
-    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af]+"
+    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
+    r"\U0001b000-\U0001b16f\U00020000-\U000323af]+"
 )
 
 
 class Token(NamedTuple):
-    """What one token of a text contributes: the hashes of its terms, how many words it counts for, whether it tells time."""
+    """A token of a text as terms: their hashes, the words it counts for, and whether it names a time."""
 
     terms: tuple[int, ...]
     words: int
@@ -73,14 +76,14 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[str]:
-    """Split text into tokens as they stand, in NFC: words, identifiers, paths, numbers."""
+    """Return the tokens of a text in NFC: words, identifiers, paths, numbers."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
     return _TOKEN.findall(normalized("NFC", text))
 
 
 def analyze(token: str) -> Token:
-    """Turn a token of a message into terms: its words, and itself when it is made of several."""
+    """Return the terms of a token: its words, and the token itself when it has several."""
     longest = _CACHED_LENGTH if token.isascii() else _CACHED_LENGTH_UNICODE
     return _analyze_cached(token) if len(token) <= longest else _analyze(token)
 
@@ -147,7 +150,7 @@ def _split_unicode(folded: str) -> Iterator[str]:
 
 
 def fold(text: str) -> str:
-    """Bring text to the form in which it is compared: NFKC, case-folded, without accents and vowel points.
+    """Return text in the form for comparisons: NFKC, case-folded, without accents and vowel points.
 
     >>> fold("Łódź"), fold("STRASSE") == fold("Straße")
     ('lodz', True)
@@ -158,7 +161,7 @@ def fold(text: str) -> str:
 
 
 def whole_term(token: str) -> str | None:
-    """Give the term of a compound token as it stands, such as `parse_http_header` or `ERR_4312`; None for a plain word.
+    """Return the term of a whole compound token, such as `parse_http_header`; None for a plain word.
 
     That of `YouTube` is the one of the plain word `youtube`.
     """
@@ -171,7 +174,7 @@ def whole_term(token: str) -> str | None:
 
 
 def normal(word: str) -> str:
-    """Bring a word to the form that stands for all its forms: went → go, running → run.
+    """Return the normal form of a word: went → go, running → run.
 
     >>> normal("running"), normal("went"), normal("4312")
     ('run', 'go', '4312')
@@ -189,13 +192,12 @@ def _stemmer() -> Stemmer.Stemmer:
 @cache
 def _irregular() -> dict[str, str]:
     table = {}
-    for line in (resources.files("holdfast.text") / "irregular.txt").read_text("utf-8").splitlines():
-        if not line.startswith("#"):
-            base, *forms = line.split()
-            table.update(dict.fromkeys(forms, base))
+    for line in table_lines("holdfast.text", "irregular.txt"):
+        base, *forms = line.split()
+        table.update(dict.fromkeys(forms, base))
     return table
 
 
 def hash_term(term: str) -> int:
-    """Hash a term to 64 bits, the same in every process and on every machine."""
+    """Return the 64-bit hash of a term, the same in every process and on every machine."""
     return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")

@@ -1,6 +1,6 @@
-"""A decision that was fitted to labelled examples: boosted trees over named features, read from a file and added up.
+"""Boosted trees over named features, fitted to labelled examples and read from a file.
 
-`scripts/` has what fits them; to decide takes numpy and some tens of microseconds.
+`scripts/` has the programs that fit them. A prediction takes numpy and some tens of microseconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Trees as arrays over all their nodes; a leaf is its own child."""
+    """Boosted trees as arrays over all their nodes; a leaf is its own child."""
 
     columns: dict[str, int]  # of the features, by name
     classes: tuple[str, ...]
@@ -29,7 +29,7 @@ class Forest:
 
     @classmethod
     def load(cls, package: str, name: str) -> Forest:
-        """Read the forest that is kept in a package under a name."""
+        """Return the forest that is a file of a package."""
         with (
             resources.as_file(resources.files(package) / name) as path,
             np.load(path, allow_pickle=False) as packed,
@@ -47,9 +47,9 @@ class Forest:
             )
 
     def judge(self, examples: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
-        """Give how likely each class is for each example, shape (examples, classes).
+        """Return the probability of each class for each example, shape (examples, classes).
 
-        A feature that an example lacks is 0; one that the forest does not know is left aside.
+        A feature that an example lacks is 0; one that the forest does not know is ignored.
         """
         rows = np.zeros((len(examples), len(self.columns)), np.float32)
         for row, example in zip(rows, examples, strict=True):
@@ -63,7 +63,7 @@ class Forest:
         return likely
 
     def _leaves(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Follow every tree for every row; gives the values of the leaves, shape (rows, trees)."""
+        """Return the values of the leaves that the rows reach, shape (rows, trees)."""
         values, children = rows.ravel(), self.children.ravel()
         first = np.arange(len(rows), dtype=np.int32)[:, None] * rows.shape[1]
         here = np.repeat(self.roots[None], len(rows), axis=0)

@@ -1,4 +1,4 @@
-"""What text must lose before it can be stored the same way in every database."""
+"""Replacement of what databases cannot store, and Unicode normal forms in linear time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _HALF_WIDTH = str.maketrans("\uff9e\uff9f", "\u3099\u309a")
 
 
 def clean(text: str) -> str:
-    r"""Replace NUL and lone surrogates by U+FFFD, and join surrogate pairs into the character that they encode.
+    r"""Return text with NUL and lone surrogates replaced by U+FFFD, and surrogate pairs joined.
 
-    PostgreSQL stores neither; SQLite would, and the two would answer differently. Linear; the usual text is returned
-    as it is.
+    PostgreSQL stores neither; SQLite would, and the two would differ. Linear.
 
     >>> clean("a\x00b")
     'a\ufffdb'
@@ -33,7 +32,7 @@ def clean(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Join surrogate pairs into the character that they encode, and leave all else as it is."""
+    """Return text with surrogate pairs joined into the character that they encode."""
     return (
         text
         if text.isascii()
@@ -42,7 +41,7 @@ def whole(text: str) -> str:
 
 
 def each_text(value: object, change: Callable[[str], str]) -> object:
-    r"""Change every text in a JSON value, the keys included.
+    r"""Return a JSON value with every text changed, including the keys.
 
     >>> each_text({"path": ["a\x00", 1]}, clean)
     {'path': ['a\ufffd', 1]}
@@ -57,10 +56,10 @@ def each_text(value: object, change: Callable[[str], str]) -> object:
 
 
 def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """Bring text to a normal form of Unicode, in linear time.
+    """Return text in a normal form of Unicode, in linear time.
 
-    `unicodedata` sorts the accents on a letter in quadratic time: with 100,000 of them it takes minutes. So long runs
-    are brought into their order before, which changes nothing of the result.
+    `unicodedata` sorts the accents on a letter in quadratic time: 100,000 of them take
+    minutes. Long runs are sorted before, which does not change the result.
     """
     if "K" in form and ("\uff9e" in text or "\uff9f" in text):
         text = text.translate(_HALF_WIDTH)
@@ -68,7 +67,7 @@ def normalized(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 
 
 def _in_order(run: str) -> Iterator[str]:
-    """Decompose a run, and sort the accents between two characters that are none."""
+    """Yield the characters of a run, decomposed, with the accents between others sorted."""
     accents: list[str] = []
     for char in "".join([unicodedata.normalize("NFD", char) for char in run]):
         if unicodedata.combining(char):

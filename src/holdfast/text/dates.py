@@ -1,4 +1,4 @@
-"""Dates that a question names, such as "in July 2022", "on 9 November" or "2023-10-04"."""
+"""Dates in a query, such as "in July 2022", "on 9 November" or "2023-10-04"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 _WRITTEN = re.compile(
-    rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19|20)\d\d)\b)?"
+    rf"\b(?:{_DAY}\s+(?:of\s+)?)?({_MONTH})\b\.?(?(1)|(?:\s+{_DAY}\b(?!\d))?)(?:,?\s*(?:of\s+)?((?:19"
+    rf"|20)\d\d)\b)?"
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 # "may" is mostly a verb: it is a month after one of these, or beside a day or a year.
@@ -38,7 +39,7 @@ class PartialDate(NamedTuple):
 
 
 def find_dates(text: str) -> list[PartialDate]:
-    """Find the dates in a question: ISO 8601, months in English with or without day and year, and bare years.
+    """Return the dates in a query: ISO 8601, months in English with or without day and year, and bare years.
 
     >>> find_dates("Where did she travel in July 2022?")
     [PartialDate(year=2022, month=7, day=None)]
@@ -61,7 +62,7 @@ def find_dates(text: str) -> list[PartialDate]:
 
 
 def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
-    """Make a date; None for one that no calendar has, such as 31 February."""
+    """Return a date; None for one that does not exist, such as 31 February."""
     date = PartialDate(int(year) if year else None, month, int(day) if day else None)
     if not 1 <= month <= 12:
         return None
@@ -70,7 +71,7 @@ def _date(year: str | None, month: int, day: str | None) -> PartialDate | None:
 
 
 def month_start(year: int, month: int) -> int:
-    """Give the first moment of a month in microseconds since the epoch; months beyond 12 count on into later years."""
+    """Return the start of a month in microseconds since the epoch; month 13 is in the next year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     if year > MAXYEAR:
         return _END_OF_TIME
@@ -78,9 +79,10 @@ def month_start(year: int, month: int) -> int:
 
 
 def spans(date: PartialDate, first_year: int, last_year: int) -> list[tuple[int, int, float]]:
-    """Say which times a date speaks of, as (from, before, how well they fit from 0 to 1), for the years given.
+    """Return the spans of a date within some years, as (from, before, weight from 0 to 1).
 
-    With a day: that day 1, three days around it 0.7, the rest of the month 0.4; people date things roughly.
+    With a day: that day 1, three days around it 0.7, the rest of the month 0.4, since people date things
+    roughly.
     """
     found: list[tuple[int, int, float]] = []
     years = [date.year] if date.year is not None else range(first_year, last_year + 1)

@@ -1,4 +1,4 @@
-"""What a turn says in one line: made by rules and without a model, so that the same text always gives the same line."""
+"""The gist of a text in one line, by rules and without a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TICKS = re.compile("`+")
 _EMPHASIS = re.compile(r"\*+|_+|~+")
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]++)>")
 
-_MASK = "\ufdd0"  # stands for inline code while markers are taken away; no character, and in no text
+_MASK = "\ufdd0"  # replaces inline code while markers are removed; not a character
 _TARGET = rf"\((?:[^(){_MASK}]++|\([^(){_MASK}]*+\))*+\)"
 _IMAGE = re.compile(rf"!\[((?:[^\[\]]++|\[[^\[\]]*+\])*+)\]{_TARGET}")
 # Not behind a letter: `handlers[name](event)` is code that nobody has marked as such.
@@ -37,16 +37,26 @@ _LINK = re.compile(rf"(?<![A-Za-z0-9_\])])\[((?:[^\[\]]++|\[[^\[\]]*+\])*+)\]{_T
 
 _FILLERS = (
     r"(?:yeah,? )?sure(?: thing)?|of course|certainly|absolutely|definitely|no problem",
-    r"(?:that(?:['’]s| is) )?(?:a )?(?:great|good|excellent) (?:question|point|idea)|great|perfect|excellent|awesome",
-    r"ok(?:ay)?(?:,? (?:so|then|well|now))?|al(?:l )?right(?:,? (?:so|then|well|now))?|got it|understood|sounds good",
+    (
+        r"(?:that(?:['’]s| is) )?(?:a )?(?:great|good|excellent) (?:question|point|idea)|great|perfect"
+        r"|excellent|awesome"
+    ),
+    (
+        r"ok(?:ay)?(?:,? (?:so|then|well|now))?|al(?:l )?right(?:,? (?:so|then|well|now))?|got it|understood"
+        r"|sounds good"
+    ),
     r"thanks(?: a lot| so much)?|thank you(?: very much| so much)?|well|so",
     r"(?:i(?:['’]d be|['’]m|['’]ll be| would be) )?(?:happy|glad) to help(?: you)?(?: with (?:that|this))?",
     r"(?!hello, world)(?:hi|hey|hello)(?: there| again| all| everyone)?",
-    r"klar|natürlich|gerne?|selbstverständlich|bien sûr|d['’]accord|claro(?: que sí)?|por supuesto|certo|конечно|хорошо",
+    (
+        r"klar|natürlich|gerne?|selbstverständlich|bien sûr|d['’]accord|claro(?: que sí)?|por supuesto|certo"
+        r"|конечно|хорошо"
+    ),
     r"好的|好|当然|當然|もちろん(?:です)?|承知しました|かしこまりました|물론(?:입니다|이죠)?|알겠습니다",
 )
 _FILLER = re.compile(
-    rf"(?:ok(?:ay)?|al(?:l )?right),? (?:so|then|well|now)\s|(?:{'|'.join(_FILLERS)})(?:\s?[,.!:;…–—-]{{1,3}}\s|[，。！、]\s?)",
+    rf"(?:ok(?:ay)?|al(?:l )?right),? (?:so|then|well|now)\s"
+    rf"|(?:{'|'.join(_FILLERS)})(?:\s?[,.!:;…–—-]{{1,3}}\s|[，。！、]\s?)",
     re.IGNORECASE,
 )
 _LONGEST_FILLER = 80
@@ -56,8 +66,9 @@ _END = re.compile(
     rf"(?:(?P<narrow>[.!?؟۔።։।॥။។]+)|[。！？｡]+)[{re.escape(_CLOSERS)}]*"
 )  # the wide ones need no space behind them
 _ABBREVIATIONS = frozenset(
-    "dr mr mrs ms prof st jr sr inc ltd co corp dept est approx etc vs cf al fig figs eq vol pp ed eds ca bzw usw bspw evtl "
-    "ggf inkl nr str mio mrd resp incl excl min max avg jan feb mar apr jun jul aug sep sept oct nov dec p.s ph.d".split()
+    "dr mr mrs ms prof st jr sr inc ltd co corp dept est approx etc vs cf al fig figs eq vol pp ed eds ca "
+    "bzw usw bspw evtl ggf inkl nr str mio mrd resp incl excl min max avg jan feb mar apr jun jul aug sep "
+    "sept oct nov dec p.s ph.d".split()
 )
 _INITIALS = re.compile(r"(?:\w\.)*\w|\d\d")  # "e.g", "J", the "12" of a list
 _SPOKEN_END = ".,;:!?…。！？：；，、"
@@ -66,18 +77,18 @@ _Kind = Literal["text", "heading", "item", "row"]
 
 
 class _Block(NamedTuple):
-    """A part of a text that is a line of its own when it is read: a paragraph, or what has a marker before it."""
+    """A part of a text that renders as a line of its own: a paragraph, or a part behind a marker."""
 
     kind: _Kind
     text: str
 
 
 def gist(text: str, longest: int = LONGEST) -> str:
-    """Say in one line of at most `longest` characters what a turn says, in its own words.
+    """Return the gist of a text in one line of at most `longest` characters, in its own words.
 
-    Code in fences goes, and is "[code]" where there is nothing else; so do the markers of Markdown, and one filler
-    before what matters ("Sure, …"). What is too long ends with a sentence if that keeps more than half of the line, else
-    with a word and "…". Empty only for a text that shows nothing. Linear.
+    Code in fences goes, and is "[code]" where there is nothing else; so do the markers of Markdown, and one
+    filler before what matters ("Sure, …"). What is too long ends with a sentence if that keeps more than half
+    of the line, else with a word and "…". Empty only for a text that shows nothing. Linear.
 
     >>> gist("Sure! I renamed `a` to **b**.")
     'I renamed a to b.'
@@ -90,17 +101,17 @@ def gist(text: str, longest: int = LONGEST) -> str:
 
 
 def shows(text: str) -> bool:
-    """Say whether there is anything in a text but white space and control characters."""
+    """Return whether a text has anything but white space and control characters."""
     return _SHOWN.search(text) is not None
 
 
 def flat(text: str) -> str:
-    """Replace what breaks a line, and all control characters, by one space each."""
+    """Return text with line breaks and control characters replaced by one space each."""
     return clean(_CONTROL.sub(" ", text))
 
 
 def cut(line: str, longest: int) -> str:
-    """Cut a line at the end of a sentence, else at a word, else where no visible character is split."""
+    """Return a line cut at the end of a sentence, else at a word, else between visible characters."""
     if len(line) <= longest:
         return line
     if longest < 1:
@@ -115,7 +126,7 @@ def cut(line: str, longest: int) -> str:
 
 
 def _one_line(text: str, enough: int) -> str:
-    """Join the blocks of a text until there is enough of it, with the punctuation that their markers stood for."""
+    """Return the blocks of a text on one line, with punctuation in place of their markers, up to `enough`."""
     parts: list[str] = []
     size = 0
     last: _Block | None = None
@@ -140,7 +151,7 @@ def _glue(before: _Block, after: _Block) -> str:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Cut a text into blocks; a line without a marker goes on with the paragraph or the item before it."""
+    """Yield the blocks of a text; a line without a marker continues the paragraph or item before it."""
     kind: _Kind = "text"
     lines: list[str] = []
     is_list = False
@@ -158,7 +169,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _unfenced(text: str) -> Iterator[str]:
-    """Give the lines of a text without its fenced code; where some was, a blank line."""
+    """Yield the lines of a text with fenced code replaced by a blank line."""
     fence = ""
     for line in map(_without_quote, text.splitlines()):
         if fence:
@@ -180,7 +191,7 @@ def _without_quote(line: str) -> str:
 
 
 def _fence(line: str) -> re.Match[str] | None:
-    """Find what opens fenced code, behind the marker of a list or behind some prose."""
+    """Return what opens fenced code, behind the marker of a list or behind some prose."""
     first = line.find("```")
     if first < 0 and "~~~" not in line:
         return None
@@ -189,7 +200,7 @@ def _fence(line: str) -> re.Match[str] | None:
 
 
 def _marker(line: str, *, is_list: bool) -> int:
-    """Measure the markers of lists that begin a line; a number begins a list with 1 only: "3. May" is none."""
+    """Return the length of the list markers at the start of a line; a list starts with 1."""
     end = 0
     while found := _BULLET.match(line, end) or _NUMBER.match(line, end):
         if found.lastindex and not is_list and int(found[1]) > 1:
@@ -200,7 +211,7 @@ def _marker(line: str, *, is_list: bool) -> int:
 
 
 def _classify(line: str, *, is_list: bool) -> tuple[_Kind, str]:
-    """Say what a line is, and give it without the marker that says so; "" for a mere rule."""
+    """Return the kind of a line, and the line without its marker; "" for a horizontal rule."""
     bare = line.replace(" ", "")
     if len(bare) >= 3 and not bare.strip("-=*_|:+") and bare.strip("|:+"):
         return "text", ""
@@ -226,7 +237,7 @@ def _inline(block: _Block) -> str:
 
 
 def _mask(text: str) -> tuple[str, list[str]]:
-    """Put a mask in place of each inline code, which has no markers; three backticks are a fence in one line."""
+    """Replace each inline code by a mask; three backticks are a fence in one line."""
     runs = list(_TICKS.finditer(text))
     closing: dict[int, int] = {}
     partner: dict[int, int] = {}
@@ -249,7 +260,7 @@ def _mask(text: str) -> tuple[str, list[str]]:
 
 
 def _without_emphasis(text: str) -> str:
-    """Take away the markers of bold, italic and struck text that come in pairs; a lone one is a star or a name."""
+    """Remove pairs of markers of bold, italic and struck text; a single one is a star or part of a name."""
     gone: Counter[int] = Counter()
     opened: dict[tuple[str, int], tuple[int, int]] = {}
     runs = [run.span() for run in _EMPHASIS.finditer(text)]
@@ -293,12 +304,12 @@ def _closes(char: str, size: int, before: str, after: str) -> bool:
 
 
 def _is_letter(char: str) -> bool:
-    """Say whether a character is part of a word of a script that has spaces between them."""
+    """Return whether a character is part of a word of a script with spaces between words."""
     return char.isascii() and (char.isalnum() or char == "_")
 
 
 def _is_dunder(text: str, inner: int, start: int, end: int) -> bool:
-    """Say whether two pairs of underscores make a name, such as that of `__init__`; bold text is seldom one small word."""
+    """Return whether two pairs of underscores are part of a name such as `__init__`, not bold."""
     if text[start] != "_" or end - start != 2 or start - inner > 30:
         return False
     return text[inner:start].isidentifier() and text[inner:start].islower()
@@ -311,7 +322,7 @@ def _without_filler(line: str) -> str:
 
 
 def _sentence_end(line: str, longest: int) -> int:
-    """Find the last end of a sentence in the second half of what fits; 0 if there is none."""
+    """Return the last end of a sentence in the second half of the line; 0 if there is none."""
     best = 0
     for found in _END.finditer(line, longest // 2, longest):
         end = found.end()
@@ -336,7 +347,7 @@ def _ends_sentence(line: str, found: re.Match[str], end: int) -> bool:
 
 
 def _between_characters(line: str, at: int) -> int:
-    """Go back to where a visible character begins; not to the start, where one is longer than all that fits."""
+    """Return the start of the visible character at a place; the place itself, if that start is 0."""
     place = at
     while place > 0 and _is_inside(line, place):
         place -= 1
@@ -344,7 +355,7 @@ def _between_characters(line: str, at: int) -> int:
 
 
 def _is_inside(line: str, at: int) -> bool:
-    """Say whether what is at a place belongs to the visible character before it."""
+    """Return whether the character at a place belongs to the visible character before it."""
     char, before = line[at], line[at - 1]
     return (
         unicodedata.category(char).startswith("M")

@@ -1,6 +1,6 @@
-"""Regular expressions in linear time: an automaton that is made as it is needed, and never goes back in the text.
+"""Regular expressions in linear time: an automaton, built as it is needed, that never goes back in the text.
 
-`re` tries one way after the other, which takes longer than anyone waits for `(a+)+b`. Here all ways are followed at once: a
+`re` backtracks, which may take exponential time, as for `(a+)+b`. Here all ways are followed at once: a
 character costs at most as many steps as the pattern has parts, and mostly one look into a dict.
 """
 
@@ -10,22 +10,24 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from holdfast.errors import InvalidInput
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
 
 LONGEST = 1_000  # characters of a pattern
 PARTS = 1_000  # of a pattern, with those in braces repeated as often as they say
-_KEPT = 20_000  # steps that are remembered
+_MAX_CACHED = 20_000  # transitions
 _FLAGS = re.compile(r"\(\?([ims]+)\)")
-_GROUP = re.compile(r"\((\?:|\?P<\w+>|(?!\?))")
-_CODE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[dDwWsStnrfva0])")
-_COUNTS = re.compile(r"\{(\d*)(,?)(\d*)\}")
-_PLACES = {"^": "line", "$": "line end", r"\A": "text", r"\Z": "text end", r"\b": "word", r"\B": "no word"}
-_OTHER, _WORD, _LINE, _BEGIN = range(4)  # what stands before a place
+# The tokens of a pattern; what none of them matches is refused.
+_TOKEN = re.compile(
+    r"(?P<choice>\|)|(?P<group>\((?:\?:|\?P<\w+>|(?!\?)))|(?P<end>\))|(?P<place>\^|\$|\\[AZbB])"
+    r"|(?P<times>[*+?]|\{(?!,?\})(?P<low>\d*)(?P<comma>,?)(?P<high>\d*)\})(?P<lazy>\??)"
+    r"|(?P<set>\[\^?(?:\\.|[^\\])(?:\\.|[^\]\\])*\])"
+    r"|(?P<one>\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[dDwWsStnrfva0]|[^a-zA-Z0-9])|[^\\(\[])",
+    re.DOTALL,
+)
+_OTHER, _WORD, _LINE, _BEGIN = range(4)  # the kinds of characters before a place
 
-Build = Callable[
-    [int], int
-]  # makes the steps of a part before the one that follows it, and returns the first
+# Adds the steps of a part before the step that follows it, and returns the first of them.
+Build = Callable[[int], int]
 
 
 class _Step(NamedTuple):
@@ -37,7 +39,7 @@ class _Step(NamedTuple):
 
 
 class _State(dict[str, "_State"]):
-    """All the steps that the automaton may be at, and where the characters lead from there that came so far."""
+    """The steps at which the automaton may be, and the states after the characters read there so far."""
 
     def __init__(self, steps: frozenset[int], before: int) -> None:
         super().__init__()
@@ -49,38 +51,37 @@ _FOUND = _State(frozenset(), _OTHER)
 
 
 class Pattern:
-    r"""Look for a regular expression in texts, in time that is linear in their length.
+    r"""A regular expression that searches in time linear in the length of a text.
 
-    Written as for `re`, with `^` and `$` at each line, and what must look around or back left out: lookarounds,
-    backreferences, atomic groups and possessive quantifiers.
+    Written as for `re`, with `^` and `$` at each line, and without lookarounds, backreferences, atomic
+    groups and possessive quantifiers.
 
     >>> Pattern(r"ORA-\d{5}\b").find("failed with ORA-00942 at noon")
     21
 
     Raises:
-        InvalidInput: it is no such expression, or a long one.
+        InvalidInput: it is not such an expression, or too long.
 
     """
 
     def __init__(self, pattern: str) -> None:
         if len(pattern) > LONGEST:
-            raise InvalidInput(
-                f"The pattern has {len(pattern):,} characters.", f"Use at most {LONGEST:,} of them."
-            )
+            raise InvalidInput(f"The pattern has {len(pattern):,} characters.", f"Use at most {LONGEST:,}.")
         flags = _FLAGS.match(pattern)
         self._flags = re.DOTALL if flags and "s" in flags[1] else re.NOFLAG
         self._flags |= re.IGNORECASE if flags and "i" in flags[1] else re.NOFLAG
         self._pattern, self._at, self._size = pattern, flags.end() if flags else 0, 0
-        self._steps = [_Step(None, "", ())]  # the first stands for a match
+        # The first step stands for a match.
+        self._steps = [_Step(None, "", ())]
         try:
-            build = self._any_of()
+            build = self._choice()
             if self._at < len(pattern):
-                raise self._refusal("a parenthesis is closed that was not opened")
+                raise self._refusal("unbalanced parenthesis")
             self._first = build(0)
         except RecursionError as error:
-            raise self._refusal("its parentheses are nested too deeply") from error
+            raise self._refusal("parentheses nested too deeply") from error
         self._states: dict[tuple[frozenset[int], int], _State] = {}
-        self._kept = 0
+        self._cached = 0
 
     def find(self, text: str) -> int | None:
         """Return where the first match to be complete ends; None for no match."""
@@ -98,21 +99,30 @@ class Pattern:
 
     def _refusal(self, why: str) -> InvalidInput:
         return InvalidInput(
-            f"{shown(self._pattern)} is no pattern that can be looked for: {why}.",
-            "Write a regular expression without lookarounds and backreferences; a backslash makes a sign a plain one.",
+            f"Unsupported pattern {shown(self._pattern)}: {why}.",
+            "Use no lookarounds and backreferences; a backslash makes a sign a plain one.",
         )
 
-    def _any_of(self) -> Build:
+    def _token(self, *kinds: str) -> re.Match[str] | None:
+        """Return the next token and step past it, if it is of one of these kinds."""
+        token = _TOKEN.match(self._pattern, self._at)
+        if token is None or not any(token[kind] for kind in kinds):
+            return None
+        self._at = token.end()
+        return token
+
+    def _choice(self) -> Build:
         choices = [self._sequence()]
-        while self._pattern[self._at : self._at + 1] == "|":
-            self._at += 1
+        while self._token("choice"):
             choices.append(self._sequence())
         return choices[0] if len(choices) == 1 else lambda after: self._fork(*(one(after) for one in choices))
 
     def _sequence(self) -> Build:
         parts: list[Build] = []
-        while self._pattern[self._at : self._at + 1] not in ("", "|", ")"):
-            parts.append(self._repeated())
+        while part := self._part():
+            parts.append(part)
+        if self._pattern[self._at : self._at + 1] not in ("", "|", ")"):
+            raise self._refusal(f"{self._pattern[self._at : self._at + 4]!r} is not supported")
 
         def build(after: int) -> int:
             for part in reversed(parts):
@@ -121,20 +131,56 @@ class Pattern:
 
         return build
 
-    def _repeated(self) -> Build:
-        part, repeatable = self._part()
-        times = self._times()
+    def _part(self) -> Build | None:
+        """Read a part with its repetition; None where there is none."""
+        if token := self._token("place"):
+            place = token["place"]
+            return lambda after: self._add(_Step(None, place, (after,)))
+        if self._token("group"):
+            part = self._choice()
+            if not self._token("end"):
+                raise self._refusal("unbalanced parenthesis")
+        elif token := self._token("set", "one"):
+            part = self._character(token)
+        else:
+            return None
+        times = self._token("times")
         if times is None:
             return part
-        if not repeatable:
-            raise self._refusal("there is nothing to repeat")
-        low, high = times
-        self._at += (
-            self._pattern[self._at : self._at + 1] == "?"
-        )  # the shortest: whether it matches is the same
-        if self._pattern[self._at : self._at + 1] == "+" or self._times() is not None:
-            raise self._refusal("a repetition is repeated")
+        return self._repeated(part, *self._bounds(times))
 
+    def _character(self, token: re.Match[str]) -> Build:
+        written = token["one"] or self._plain_set(token["set"])
+        try:
+            fits = re.compile(
+                written if len(written) > 1 or written == "." else re.escape(written), self._flags
+            )
+        except (re.error, OverflowError) as error:
+            raise self._refusal(str(error)) from error
+        return lambda after: self._add(_Step(fits, "", (after,)))
+
+    def _plain_set(self, written: str) -> str:
+        """Return a set with the signs escaped that `re` may read otherwise one day."""
+        start = 2 if written.startswith("[^") else 1
+        if "--" in re.sub(r"\\.", "", written):
+            raise self._refusal("two hyphens in a set")
+        body = re.sub(
+            r"\\.|[\[\]&~|]", lambda sign: sign[0] if len(sign[0]) > 1 else f"\\{sign[0]}", written[start:-1]
+        )
+        return f"{written[:start]}{body}]"
+
+    def _bounds(self, times: re.Match[str]) -> tuple[int, int | None]:
+        if times["times"] in ("*", "+", "?"):
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[times["times"]]
+        low = int(times["low"] or 0)
+        high = (int(times["high"]) if times["high"] else None) if times["comma"] else low
+        if max(low, high or 0) > PARTS or (high is not None and high < low):
+            raise self._refusal("too many repetitions, or bounds out of order")
+        return low, high
+
+    # Building the automaton
+
+    def _repeated(self, part: Build, low: int, high: int | None) -> Build:
         def build(after: int) -> int:
             first = after
             if high is None:
@@ -150,90 +196,11 @@ class Pattern:
 
         return build
 
-    def _times(self) -> tuple[int, int | None] | None:
-        sign = self._pattern[self._at : self._at + 1]
-        if sign in ("*", "+", "?") and sign:
-            self._at += 1
-            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[sign]
-        counts = _COUNTS.match(self._pattern, self._at)
-        if counts is None or counts[0] in ("{}", "{,}"):
-            return None
-        self._at = counts.end()
-        low = int(counts[1] or 0)
-        high = (int(counts[3]) if counts[3] else None) if counts[2] else low
-        if max(low, high or 0) > PARTS or (high is not None and high < low):
-            raise self._refusal("it counts to too many, or down")
-        return low, high
-
-    def _part(self) -> tuple[Build, bool]:
-        """Read one part; say whether it can be repeated."""
-        sign = self._pattern[self._at]
-        if sign == "(":
-            group = _GROUP.match(self._pattern, self._at)
-            if group is None:
-                raise self._refusal(
-                    f"{self._pattern[self._at : self._at + 4]!r} is not to be had in linear time"
-                )
-            self._at = group.end()
-            inner = self._any_of()
-            if self._pattern[self._at : self._at + 1] != ")":
-                raise self._refusal("a parenthesis is not closed")
-            self._at += 1
-            return inner, True
-        if sign in ("*", "+", "?"):
-            raise self._refusal("there is nothing to repeat")
-        if (place := _PLACES.get(sign) or _PLACES.get(self._pattern[self._at : self._at + 2])) is not None:
-            self._at += 1 if sign in _PLACES else 2
-            return lambda after: self._add(_Step(None, place, (after,))), False
-        one = self._class() if sign == "[" else self._sign()
-        try:
-            fits = re.compile(one, self._flags)
-        except (re.error, OverflowError) as error:
-            raise self._refusal(f"{one} is no class of characters ({error})") from error
-        return lambda after: self._add(_Step(fits, "", (after,))), True
-
-    def _sign(self) -> str:
-        """Read what one character has to be, and return it as `re` takes it."""
-        start = self._at
-        sign = self._pattern[start]
-        if sign != "\\":
-            self._at += 1
-            return "." if sign == "." else re.escape(sign)
-        if code := _CODE.match(self._pattern, start):
-            self._at = code.end()
-            return code[0]
-        following = self._pattern[start + 1 : start + 2]
-        if not following or following.isalnum():
-            raise self._refusal(f"there is no {self._pattern[start : start + 2]!r}")
-        self._at += 2
-        return re.escape(following)
-
-    def _class(self) -> str:
-        """Read a class of characters, and return it with what `re` may once read otherwise as plain signs."""
-        at, read = self._at + 1, "["
-        if self._pattern[at : at + 1] == "^":
-            at, read = at + 1, "[^"
-        first = at
-        while self._pattern[at : at + 1] != "]" or at == first:
-            sign = self._pattern[at : at + 1]
-            if sign == "\\":
-                sign = self._pattern[at : at + 2]
-            if not sign or self._pattern[at : at + 2] == "--":
-                raise self._refusal(
-                    "a class is not closed" if not sign else "a class has two hyphens side by side"
-                )
-            read += f"\\{sign}" if sign in "[]&~|" else sign
-            at += len(sign)
-        self._at = at + 1
-        return f"{read}]"
-
-    # Making the automaton
-
     def _count(self) -> None:
         self._size += 1
         if self._size > PARTS:
             raise InvalidInput(
-                f"The pattern has more than {PARTS:,} parts, with what it repeats.", "Make it shorter."
+                f"The pattern has more than {PARTS:,} parts, repetitions included.", "Make it shorter."
             )
 
     def _add(self, step: _Step) -> int:
@@ -250,8 +217,8 @@ class Pattern:
         return self._states.setdefault((steps, before), _State(steps, before))
 
     def _follow(self, state: _State, character: str) -> _State:
-        """Find where a character leads, "" for the end of the text, and remember it."""
-        kind = _kind(character)
+        """Return the state after a character, "" for the end of the text, and cache it."""
+        kind = _LINE if character == "\n" else _WORD if character == "_" or character.isalnum() else _OTHER
         reached: set[int] = set()
         left = [self._first, *state.steps]
         while left:
@@ -266,30 +233,24 @@ class Pattern:
         if 0 not in reached:
             fitting = (self._steps[one] for one in reached if character)
             after = frozenset(one.next[0] for one in fitting if one.fits and one.fits.fullmatch(character))
-            if self._kept > _KEPT:
+            if self._cached > _MAX_CACHED:
                 self._states.clear()
-                self._kept = 0
+                self._cached = 0
             following = self._state(after, kind)
         state[character] = following
-        self._kept += 1 + len(state.steps)
+        self._cached += 1 + len(state.steps)
         return following
 
 
-def _kind(character: str) -> int:
-    if character == "\n":
-        return _LINE
-    return _WORD if character == "_" or character.isalnum() else _OTHER
-
-
 def _is_at(place: str, before: int, after: int, following: str) -> bool:
-    """Say whether a place is between what stands before it and the character that follows."""
+    """Return whether a place is between two kinds of characters; `following` is "" at the end."""
     match place:
-        case "line":
+        case "^":
             return before in (_BEGIN, _LINE)
-        case "line end":
+        case "$":
             return following in ("", "\n")
-        case "text":
+        case r"\A":
             return before == _BEGIN
-        case "text end":
+        case r"\Z":
             return not following
-    return ((before == _WORD) != (after == _WORD)) == (place == "word")
+    return ((before == _WORD) != (after == _WORD)) == (place == r"\b")

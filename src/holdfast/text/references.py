@@ -1,4 +1,4 @@
-"""How messages are referred to, wherever a person, a program or a model reads it: `chat#seq`, or `chat#first-last`."""
+"""References to messages in text: `chat#seq`, or `chat#first-last`."""
 
 import re
 from typing import NamedTuple
@@ -9,7 +9,7 @@ _NUMBERS = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
 
 
 class Reference(NamedTuple):
-    """Some messages of a chat, from the first `seq` to the last. `chat` is "" where only numbers were written."""
+    """Messages of a chat from the first `seq` to the last; `chat` is "" where only numbers were written."""
 
     chat: str
     first: int
@@ -17,7 +17,7 @@ class Reference(NamedTuple):
 
 
 def write_reference(chat: str, first: int, last: int | None = None) -> str:
-    """Write which message of a chat is meant, or which messages.
+    """Return the reference to one message of a chat, or to a range of them.
 
     >>> write_reference("monday", 3), write_reference("monday", 3, 7)
     ('monday#3', 'monday#3-7')
@@ -26,7 +26,7 @@ def write_reference(chat: str, first: int, last: int | None = None) -> str:
 
 
 def read_reference(text: str) -> Reference | None:
-    """Read which messages are meant; None if the text is no reference. A chat may have a # in its own name.
+    """Return a reference as it was written; None for other text. A chat may have a # in its name.
 
     >>> read_reference("team#2#3-7"), read_reference("3"), read_reference("monday")
     (Reference(chat='team#2', first=3, last=7), Reference(chat='', first=3, last=3), None)

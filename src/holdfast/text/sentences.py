@@ -1,4 +1,4 @@
-"""Sentences: where they end, in prose, lists, code and scripts without spaces, and what can be left off their front."""
+"""Sentences of prose, lists, code and scripts without spaces, and the filler at their start."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ LONGEST = (
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _ITEM = re.compile(r"[ \t]{0,40}(?:(?:[-*+•‣◦–—>|#]{1,6}|\(?\d{1,3}[.)]|\[[ xX]\])[ \t]{1,20})+")
-_SAYS_SOMETHING = re.compile(r"[^\W_]")
+_HAS_LETTER = re.compile(r"[^\W_]")
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+"
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g|i\.e|cf|al|no|nos|"
-    r"vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|bzw|ca|z\.b|d\.h|usw|nr)\.$",
+    r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g"
+    r"|i\.e|cf|al|no|nos|"
+    r"vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|bzw|ca"
+    r"|z\.b|d\.h|usw|nr)\.$",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[;,:]\s+|[；，、]\s*|\s[-–—]+\s|\s")
@@ -25,9 +27,12 @@ _QUOTED = re.compile(r"`[^`]*`")
 _CALL = re.compile(r"calls [\w.:/-]{1,80}\(.*\)")
 _FILLER = re.compile(
     r"(?:(?:oh|wow|yeah|yep|yes|yup|hey|hi|hello|well|so|and|but|ok|okay|sure|right|great|good|cool|nice|"
-    r"awesome|amazing|perfect|absolutely|definitely|totally|exactly|indeed|actually|anyway|haha|lol|hmm|ah|aww|man|"
-    r"thanks|thank you|thx|glad to hear it|of course|no problem|got it|i see|you're right|by the way|also|plus)"
-    r"(?: (?:so much|a lot|a bunch|again|guys|too))?(?:,? [A-Z][a-z]{1,11})?\s?(?:,|!|\.\.\.|…|\s[-–—]\s)\s*)+"
+    r"awesome|amazing|perfect|absolutely|definitely|totally|exactly|indeed|actually|anyway|haha|lol|hmm"
+    r"|ah|aww|man|"
+    r"thanks|thank you|thx|glad to hear it|of course|no problem|got it|i see|you're right|by the way"
+    r"|also|plus)"
+    r"(?: (?:so much|a lot|a bunch|again|guys|too))?(?:,? [A-Z][a-z]{1,11})?\s?(?:,|!|\.\.\.|…"
+    r"|\s[-–—]\s)\s*)+"
     r"(?=\S)",
     re.IGNORECASE,
 )
@@ -36,23 +41,23 @@ _JOINABLE = 40  # characters of a line that may have been broken by its width
 
 
 def one_line(text: str) -> str:
-    """Bring text to one line, without control characters."""
+    """Return text on one line, without control characters."""
     line = " ".join(text.split())
     return line if line.isprintable() else " ".join(_CONTROL.sub(" ", line).split())
 
 
 def sentences(text: str) -> list[str]:
-    r"""Split text into sentences, each on one line.
+    r"""Return the sentences of a text, each on one line.
 
-    Lines end sentences, but for one that goes on in lower case; what stands between backticks on a line of its own,
-    and a tool call, is one sentence.
+    Lines end sentences, but for one that goes on in lower case; what stands between backticks on a line of
+    its own, and a tool call, is one sentence.
 
     >>> sentences("We met Dr. Lee. She uses v1.2 now!\n- buy milk")
     ['We met Dr. Lee.', 'She uses v1.2 now!', 'buy milk']
     """
     found: list[str] = []
     for line in _lines(text):
-        if not _SAYS_SOMETHING.search(line):
+        if not _HAS_LETTER.search(line):
             continue
         if line[0] in "`c" and (_QUOTED.fullmatch(line) or _CALL.fullmatch(line)):
             found.append(line)
@@ -104,7 +109,7 @@ def _split(line: str) -> Iterator[str]:
 
 
 def _goes_on(line: str, start: int, match: re.Match[str]) -> bool:
-    """Say whether a full stop ends an abbreviation or an initial, and not the sentence."""
+    """Return whether a full stop ends an abbreviation or an initial, and not the sentence."""
     following = line[match.end()]
     if following.islower():
         return True
@@ -117,7 +122,7 @@ def _goes_on(line: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _pieces(sentence: str) -> Iterator[str]:
-    """Cut what is too long for a sentence at the last clause that fits, and mark the cuts."""
+    """Yield the pieces of a long sentence, cut at the last clause that fits, with the cuts marked."""
     start = 0
     while len(sentence) - start > LONGEST:
         end = 0
@@ -131,7 +136,7 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def without_filler(sentence: str) -> str:
-    """Leave off how a sentence begins when it says nothing.
+    """Return a sentence without the filler at its start.
 
     >>> without_filler("Wow, Anna, I moved to Porto last week."), without_filler("Yeah, sure!")
     ('I moved to Porto last week.', 'Yeah, sure!')

@@ -1,4 +1,4 @@
-"""Where the words that one looked for stand in a text, and the part of a long text around them."""
+"""Matches of words in a text, and the part of a long text around them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from holdfast.text.clean import normalized
 from holdfast.text.synonyms import related
 
 _LEAD = 100  # characters of a snippet before the first word that matched
-_READ = 200_000  # characters of a text that are looked at closely; more would be felt
+_MAX_ANALYZED = 200_000  # characters of a text that are analysed for matches
 
 
 def snippet(text: str, words: Iterable[str], width: int) -> str:
-    """Cut a long text to the part in which most of the words that matched occur first, or else to its head.
+    """Return the part of a text with most of the words that matched, or else its head.
 
-    That part has `width` characters at most, and an ellipsis where it was cut.
+    It has `width` characters at most, with an ellipsis at each cut.
     """
     if len(text) <= width:
         return text
     words = list(words)
     lowered = text.lower()
-    same = len(lowered) == len(text)  # else positions in the one are none in the other
+    same = len(lowered) == len(text)  # else the positions differ
     places = [place for place in (lowered.find(word.lower()) for word in words) if place >= 0] if same else []
     if not places:
         text = normalized("NFC", text)
-        places = [first for first, _ in find(text[:_READ], words)]
+        places = [first for first, _ in find(text[:_MAX_ANALYZED], words)]
     lead = min(_LEAD, width // 5)
     places.sort()
     starts = [max(0, place - lead) for place in places] or [0]
@@ -38,7 +38,7 @@ def snippet(text: str, words: Iterable[str], width: int) -> str:
 
 
 def around(text: str, start: int, width: int) -> str:
-    """Cut a long text to `width` characters from a place on, or a little before it at its end, with ellipses."""
+    """Return `width` characters of a text from a place on, or up to its end, with an ellipsis at each cut."""
     if len(text) <= width:
         return text
     start = max(0, min(start, len(text) - width))
@@ -47,25 +47,25 @@ def around(text: str, start: int, width: int) -> str:
 
 
 def find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Find where words stand in a text in NFC, in any of their forms: first and last position of each, in order.
+    """Return the spans of words in a text in NFC, in any of their forms, in order.
 
     >>> find("She runs, he RAN", ["running"])
     [(4, 8), (13, 16)]
     """
-    wanted = _terms(words)
-    known: dict[str, list[tuple[int, int]]] = {}
+    terms = _terms(words)
+    spans: dict[str, list[tuple[int, int]]] = {}
     marks, at = [], 0
     for token in analyze.tokens(text):
         start = text.index(token, at)
         at = start + len(token)
-        if token not in known:
-            known[token] = _within(token, wanted)
-        marks += [(start + first, start + last) for first, last in known[token]]
+        if token not in spans:
+            spans[token] = _within(token, terms)
+        marks += [(start + first, start + last) for first, last in spans[token]]
     return marks
 
 
 def _terms(words: Iterable[str]) -> set[str]:
-    """Bring the words of a reason to the terms that search compares; "like X" stands for the words related to X."""
+    """Return the search terms of the words of a `Why`; "like X" means the words related to X."""
     terms: set[str] = set()
     for word in words:
         is_like = word.startswith("like ")
@@ -79,21 +79,21 @@ def _terms(words: Iterable[str]) -> set[str]:
     return terms
 
 
-def _within(token: str, wanted: set[str]) -> list[tuple[int, int]]:
-    """Find the parts of a token that are wanted; the whole where they cannot be told apart."""
-    if analyze.whole_term(token) in wanted:
+def _within(token: str, terms: set[str]) -> list[tuple[int, int]]:
+    """Return the spans of the terms in a token; the whole token where its parts cannot be located."""
+    if analyze.whole_term(token) in terms:
         return [(0, len(token))]
     lower = token.lower()
     marks: list[tuple[int, int]] = []
     for piece in analyze.split(token):
-        if analyze.normal(piece) in wanted:
+        if analyze.normal(piece) in terms:
             places = [match.span() for match in re.finditer(re.escape(piece), lower)]
             marks += places if places and len(lower) == len(token) else [(0, len(token))]
     return merge(marks)
 
 
 def merge(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join positions that overlap or touch."""
+    """Return spans, sorted, with those joined that overlap or touch."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(marks):
         if merged and first <= merged[-1][1]:

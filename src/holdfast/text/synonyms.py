@@ -1,15 +1,15 @@
-"""Words that answers use where questions say another: a small thesaurus, directed from the question to the answer."""
+"""A small thesaurus, directed from the words of questions to those of answers."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 
 from holdfast.text import analyze
+from holdfast.text.tables import table_lines
 
 
 def related(word: str) -> tuple[str, ...]:
-    """Give the normal forms of the words related to one in its normal form; none for most.
+    """Return the normal forms of the words related to one in its normal form; none for most.
 
     >>> related("sibl")
     ('brother', 'sister', 'twin')
@@ -20,8 +20,7 @@ def related(word: str) -> tuple[str, ...]:
 @cache
 def _table() -> dict[str, tuple[str, ...]]:
     table = {}
-    for line in (resources.files("holdfast.text") / "synonyms.txt").read_text("utf-8").splitlines():
-        if not line.startswith("#") and line.strip():
-            head, _, words = line.partition(":")
-            table[analyze.normal(head.strip())] = tuple(analyze.normal(word) for word in words.split())
+    for line in table_lines("holdfast.text", "synonyms.txt"):
+        head, _, words = line.partition(":")
+        table[analyze.normal(head.strip())] = tuple(analyze.normal(word) for word in words.split())
     return table

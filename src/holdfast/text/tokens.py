@@ -1,41 +1,36 @@
-"""What a text costs a model: an estimate that is made once, when a message is written."""
+"""The tokens of a text: an estimate, or the count of a tokenizer."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput, MissingExtra, Unavailable
-from holdfast.messages.media import has_media, media_tokens
-from holdfast.text.shorten import shown
-
-if TYPE_CHECKING:
-    from holdfast.types import Message
+from holdfast.errors import InvalidInput, MissingExtra, Unavailable, shown
 
 CountTokens = Callable[[str], int]
-"""Count the tokens of a text; give your model's tokenizer to `Memory(count_tokens=…)` to replace the estimate."""
+"""A function from text to tokens; pass your model's tokenizer as `Memory(count_tokens=…)`."""
 CountBy = CountTokens | str
-"""What counts the tokens of a text, or its name: "openai:gpt-5-mini" or "tiktoken:o200k_base"."""
+"""A `CountTokens`, or the name of one: "openai:gpt-5-mini" or "tiktoken:o200k_base"."""
 
 _NAMES = "a name such as 'openai:gpt-5-mini' or 'tiktoken:o200k_base'"
-# Characters that are counted at once: on a run of a million spaces tiktoken panics, on one of letters it was quadratic once.
-# Two pieces count one token more than the whole at most.
+# Characters that are counted at once: on a run of a million spaces tiktoken panics, on one of letters it was
+# quadratic once. Two pieces count one token more than the whole at most.
 _PIECE = 10_000
 MESSAGE_OVERHEAD = 4  # role, delimiters and, where there is one, the name
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _CJK = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]"
+    "[\u1100-\u11ff\u2e80-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
+    "\ufe30-\ufe4f\uff00-\uffef]"
 )
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of `text`, rounded up.
+    """Return an estimate of the tokens of `text`, rounded up.
 
-    0.25 for an ASCII character, 1.5 for a CJK one, 2 above U+FFFF (the weights of lossless-claw, which a byte or
-    UTF-16 rule undercounts up to six times), 0.5 for all others, such as Cyrillic or accented letters. Linear.
+    0.25 for an ASCII character, 1.5 for a CJK one, 2 above U+FFFF (the weights of lossless-claw, which a byte
+    or UTF-16 rule undercounts up to six times), 0.5 for all others, such as Cyrillic or accented letters.
+    Linear.
     """
     if text.isascii():
         return math.ceil(len(text) * 0.25)
@@ -46,15 +41,15 @@ def estimate_tokens(text: str) -> int:
 
 
 def counter(count: CountBy) -> CountTokens:
-    """Return what counts the tokens of a text: a function itself, or the tokenizer that a name means.
+    """Return the function that counts tokens: `count` itself, or the tokenizer of that name.
 
-    A tokenizer has a table. tiktoken reads it from the folder that $TIKTOKEN_CACHE_DIR names, or the one for temporary
-    files; a table that is not there is downloaded, here and never later.
+    A tokenizer has a table. tiktoken reads it from the folder that $TIKTOKEN_CACHE_DIR names, or the one for
+    temporary files; a table that is not there is downloaded, here and never later.
 
     Raises:
-        InvalidInput: it is no function, or its name is not known.
+        InvalidInput: `count` is not a function, or an unknown name.
         MissingExtra: a name was passed, and tiktoken is not installed.
-        Unavailable: the table is not there, and cannot be downloaded.
+        Unavailable: the table is missing, and cannot be downloaded.
 
     """
     if not isinstance(count, str):
@@ -63,9 +58,14 @@ def counter(count: CountBy) -> CountTokens:
                 f"`count_tokens` is {shown(count)}.", f"Pass a function from text to a number, or {_NAMES}."
             )
         return count
+    encode = _tiktoken_encoder(count)
+    return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
+
+
+def _tiktoken_encoder(count: str) -> Callable[[str], list[int]]:
     by, _, name = count.partition(":")
     if by not in ("openai", "tiktoken") or not name:
-        raise InvalidInput(f"{shown(count)} names no tokenizer.", f"Pass {_NAMES}, or a function.")
+        raise InvalidInput(f"Unknown tokenizer {shown(count)}.", f"Pass {_NAMES}, or a function.")
     try:
         # An extra, loaded when it is used.
         import tiktoken
@@ -83,26 +83,11 @@ def counter(count: CountBy) -> CountTokens:
     if name not in known:
         raise InvalidInput(f"tiktoken knows no encoding {shown(name)}.", f"Use one of {', '.join(known)}.")
     try:
-        encode = tiktoken.get_encoding(
-            name
-        ).encode_ordinary  # to whom what looks like a special token is text
+        # Reads as text what looks like a special token.
+        return tiktoken.get_encoding(name).encode_ordinary
     except (OSError, ValueError) as error:  # of requests as well
         raise Unavailable(
-            f"The table of the encoding {shown(name)} is not there, and cannot be downloaded.",
-            "Connect to the network once, or copy the file of another machine into the folder that $TIKTOKEN_CACHE_DIR names.",
+            f"The table of the encoding {shown(name)} is missing, and cannot be downloaded.",
+            "Connect to the network once, or copy the file of another machine into the folder that "
+            "$TIKTOKEN_CACHE_DIR names.",
         ) from error
-    return lambda text: sum(len(encode(text[at : at + _PIECE])) for at in range(0, len(text), _PIECE))
-
-
-def message_tokens(message: Message, count: CountTokens = estimate_tokens, *, images: bool = True) -> int:
-    """Count a message as a model is billed for it: its text, its tool calls with their arguments, and an overhead.
-
-    Images, files and sound are estimated (see `holdfast.messages.media`), unless they are left out.
-    """
-    total = MESSAGE_OVERHEAD + count(message.content)
-    if images and has_media(message.raw):
-        total += media_tokens(message.raw, count)
-    for call in message.calls:
-        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-        total += MESSAGE_OVERHEAD + count(call.name) + count(arguments)
-    return total

@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
-from holdfast.safety.masking import mask_name
-from holdfast.text.shorten import shown as shown_in_error
+from holdfast.errors import shown as shown_in_error
+from holdfast.safety.guard import mask_name
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.tools import paging, render
 from holdfast.tools.json_schema import Range

@@ -11,7 +11,7 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from holdfast.errors import InvalidInput
 from holdfast.kinds import LONGEST
-from holdfast.safety.masking import mask_name
+from holdfast.safety.guard import mask_name
 from holdfast.types import is_whole
 
 MOST = 1_000_000  # characters of arguments as JSON

@@ -9,8 +9,7 @@ from functools import cache
 from typing import Literal, get_args
 
 from holdfast.contract import Capability, Provider
-from holdfast.errors import InvalidInput
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
 from holdfast.tools.json_schema import Parameter, parameters
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.errors import InvalidInput
-from holdfast.safety.masking import mask
+from holdfast.safety.guard import mask
 from holdfast.text.references import Reference, read_reference
 from holdfast.tools import paging, render
 from holdfast.tools.action_base import (

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from holdfast.errors import InvalidInput
+from holdfast.prompt.entry_marks import WITHHELD, harmless_value
 from holdfast.prompt.knowledge_block import RELEASED
-from holdfast.safety.masking import mask, mask_name, masked_message
+from holdfast.safety.guard import mask, mask_name, masked_message
 from holdfast.store import sessions
-from holdfast.text.entry_marks import WITHHELD, harmless_value
 from holdfast.text.references import write_reference
 from holdfast.tools.results import Changed, Item
 

@@ -14,9 +14,8 @@ from functools import partial
 from typing import Literal, get_args
 
 from holdfast.contract import Provider, Session
-from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput
+from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
 from holdfast.text.clean import clean
-from holdfast.text.shorten import shown
 from holdfast.text.tokens import CountBy
 from holdfast.tools.action_base import REFUSALS, Confirm
 from holdfast.tools.actions import Actions

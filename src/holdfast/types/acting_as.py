@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from holdfast.errors import InvalidInput
-from holdfast.safety.masking import check_name_is_open
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, shown
+from holdfast.safety.guard import check_name_is_open
 from holdfast.types import WRITERS, Scope, Writer, check_name
 
 

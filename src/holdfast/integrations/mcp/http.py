@@ -12,8 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from holdfast.errors import InvalidInput, MissingExtra, Unavailable
-from holdfast.text.shorten import shown
+from holdfast.errors import InvalidInput, MissingExtra, Unavailable, shown
 
 try:
     import uvicorn

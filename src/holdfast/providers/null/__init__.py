@@ -20,6 +20,7 @@ from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.memory import Memory
+from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
 from holdfast.prompt.window import Lossless, at_budget, own_budget
@@ -27,7 +28,6 @@ from holdfast.records.view import At, View
 from holdfast.run import Run
 from holdfast.runtime import THREADS
 from holdfast.scratchpad import Pad
-from holdfast.text.tokens import message_tokens
 from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, to_time
 from holdfast.types.acting_as import current
 

@@ -1,0 +1,52 @@
+"""How the lines of an extractive summary are written, and how they are read back as passages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from holdfast.messages.passages import EXPAND, LONGEST_NAME, Passage
+
+UNDATED = "Undated"
+BARE = "- "  # begins a line without a speaker
+MONTHS = "January February March April May June July August September October November December".split()
+
+_DAY_LINE = re.compile(rf"(\d{{1,2}}) ({'|'.join(MONTHS)}) (\d{{1,4}})")
+_SPEAKER_LINE = re.compile(rf"([^:\n]{{1,{LONGEST_NAME}}}): (\S.*)")
+
+
+def from_summary(text: str) -> list[Passage]:
+    """Return the passages of a summary that `extract` wrote; of any other text, its lines without a speaker.
+
+    The line that says what to expand for is dropped: a new summary makes its own.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(EXPAND.strip())]
+    if not lines:
+        return []
+    ours = lines[0] == UNDATED or _DAY_LINE.fullmatch(lines[0]) is not None
+    return list(_read_back(lines)) if ours else [Passage(line.removeprefix(BARE)) for line in lines]
+
+
+def _read_back(lines: Sequence[str]) -> Iterator[Passage]:
+    at: datetime | None = None
+    speaker = ""
+    for line in lines:
+        if line == UNDATED or _DAY_LINE.fullmatch(line):
+            at, speaker = _day(line), ""
+        elif not line.startswith(BARE) and (match := _SPEAKER_LINE.fullmatch(line)):
+            speaker = match[1]
+            yield Passage(match[2], speaker, at, speaker)
+        else:
+            yield Passage(line.removeprefix(BARE), speaker, at, speaker)
+
+
+def _day(line: str) -> datetime | None:
+    match = _DAY_LINE.fullmatch(line)
+    if match is None:
+        return None
+    try:
+        return datetime(int(match[3]), MONTHS.index(match[2]) + 1, int(match[1]), tzinfo=UTC)
+    except ValueError:
+        return None

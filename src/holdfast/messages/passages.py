@@ -1,0 +1,111 @@
+"""Messages as passages of plain text, without reasoning, payloads and injections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from holdfast.safety.guard import FLAG, mask, mask_name, masked_call, scan
+from holdfast.text.message_text import PREVIEW, preview, prose, without_payloads, without_reasoning
+from holdfast.text.sentences import one_line, sentences
+from holdfast.types import Message, ToolCall
+
+EXPAND = "Expand for: "  # begins the last line of a summary
+LONGEST_NAME = 40
+_NAME_MARKS = str.maketrans(":[]|", "    ")  # the characters around a name in a line
+_FLAGS = frozenset(("instruction", "disguise", "invisible", "secret"))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A message as text, with its speaker, time and role; "" for a speaker or a role that is unknown."""
+
+    text: str
+    speaker: str = ""
+    at: datetime | None = None
+    role: str = ""
+
+
+def passages(messages: Sequence[Message]) -> list[Passage]:
+    """Return the passages of messages, one for each that has any text.
+
+    Calls and results of tools are previewed. Reasoning and binary payloads are left out, and so are the
+    harmful sentences of messages that the guard flagged.
+    """
+    made = []
+    # Masked before anything is cut: half a credential is not recognised.
+    for message in map(_masked, messages):
+        text = _tool_result(message) if message.role == "tool" else _said(message)
+        if text and not _FLAGS.isdisjoint(message.flags):
+            text = harmless(text)
+        if text:
+            made.append(Passage(text, _name(message.actor), message.at, message.role))
+    return made
+
+
+def _masked(message: Message) -> Message:
+    """Mask the credentials of a message that were found when it was stored, and those in its calls."""
+    calls = tuple(map(masked_call, message.calls))
+    content = mask(message.content) if FLAG in message.flags else message.content
+    if (content, calls) == (message.content, message.calls):
+        return message
+    return replace(message, content=content, calls=calls)
+
+
+def _name(actor: str) -> str:
+    """Return a name that cannot be taken for anything else in a line of a summary."""
+    name = one_line(mask_name(actor).translate(_NAME_MARKS))[:LONGEST_NAME].strip(" -") or "unnamed"
+    return f"_{name}" if f"{name}: " == EXPAND else name
+
+
+def _said(message: Message) -> str:
+    parts = [prose(message.content)] if message.content else []
+    parts.extend(_call(call) for call in message.calls)
+    return "\n".join(part for part in parts if part)
+
+
+def _tool_result(message: Message) -> str:
+    return preview(without_reasoning(message.content)) if message.content.strip() else ""
+
+
+def _call(call: ToolCall) -> str:
+    if isinstance(call.arguments, Mapping):
+        arguments = ", ".join(f"{name}={_argument(value)}" for name, value in call.arguments.items())
+    else:
+        arguments = _argument(call.arguments)
+    line = one_line(arguments)
+    return f"calls {one_line(call.name)}({line if len(line) <= PREVIEW else line[:PREVIEW] + '…'})"
+
+
+def _argument(value: object) -> str:
+    if not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return without_payloads(value[: 4 * PREVIEW])
+
+
+def harmless(text: str) -> str:
+    """Drop the sentences of a text that the guard finds harmful, among the others or alone."""
+    alone = [sentence for sentence in _harmless_together(sentences(text)) if not grave(sentence)]
+    # Without a sentence between them, two may form an order that neither is.
+    return "\n".join(_harmless_together(alone))
+
+
+def _harmless_together(kept: Sequence[str]) -> Sequence[str]:
+    """Drop sentences until the guard finds nothing harmful in the rest as one text."""
+    while spans := grave("\n".join(kept)):
+        bad, start = set(), 0
+        for number, sentence in enumerate(kept):
+            if any(first <= start + len(sentence) and start <= last for first, last in spans):
+                bad.add(number)
+            start += len(sentence) + 1
+        if not bad:
+            return []
+        kept = [sentence for number, sentence in enumerate(kept) if number not in bad]
+    return kept
+
+
+def grave(text: str) -> list[tuple[int, int]]:
+    """Return the start and the end of each part of a text that the guard finds harmful."""
+    return [(found.start, found.end) for found in scan(text) if found.severity == "high"]

@@ -1,0 +1,46 @@
+"""What is known of a chat as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ChatStats:
+    """Counts of a chat.
+
+    `stored_tokens` are those of all its messages, `context_tokens` those of what stands for them in a window.
+    `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest,
+    have summaries that stand for them.
+    """
+
+    messages: int = 0
+    stored_tokens: int = 0
+    context_tokens: int = 0
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    erased: int = 0
+    summarised: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatInfo:
+    """A chat in a list; `oldest` and `newest` are the times of its messages.
+
+    `created` is when its first message was stored, None for chats from before that was recorded.
+    """
+
+    id: str
+    title: str
+    agent: str
+    user: str
+    archived: bool
+    messages: int
+    tokens: int
+    oldest: datetime
+    newest: datetime
+    created: datetime | None = None
+    channel: str = ""
+    meta: Mapping[str, object] = field(default_factory=dict, hash=False)

@@ -1,0 +1,96 @@
+"""What search returns, and what the guard finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from holdfast.types.messages import speaker
+
+Source = Literal["message", "summary", "record"]
+SOURCES: tuple[Source, ...] = ("message", "summary", "record")
+
+
+class Why(Mapping[str, float]):
+    """The reasons for a hit: the share of each signal in its score, and the words that matched.
+
+    The shares add up to 1. Reads as a mapping and prints as a phrase: `words 61% (berlin, marathon), session
+    39%`.
+    """
+
+    __slots__ = ("_shares", "words")
+
+    def __init__(self, shares: Mapping[str, float], words: tuple[str, ...] = ()) -> None:
+        self._shares = dict(sorted(shares.items(), key=lambda item: -item[1]))
+        self.words = words
+
+    def __getitem__(self, signal: str) -> float:
+        return self._shares[signal]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shares)
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+    def __str__(self) -> str:
+        listed = f" ({', '.join(self.words)})" if self.words else ""
+        return ", ".join(
+            f"{name} {share:.0%}{listed if name == 'words' else ''}" for name, share in self._shares.items()
+        )
+
+    def __repr__(self) -> str:
+        return f"Why({self})"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message, summary or record that recall found, with its score from 0 to 1 and the reasons for it.
+
+    The score is the share of the highest possible score of the query: comparable within one result, which is
+    in the order of its scores. `source` is "message", "summary" or "record". Of a record, `kind` is its kind,
+    `role` its writer, `at` when it was said, and `chat` and `seq` to `last` where it was learned ("" and 0 if
+    that is unknown). Of a summary, `seq` to `last` are its messages, which `Chat.expand` returns. `flags`
+    name what the guard found in the text, and "released" a record that was released from quarantine.
+    `wordings` are other words in which a record was said, and by which it is found as well. Credentials in
+    the text and the name are masked, unless the recall asked to show them; `Chat.history` has the words as
+    they were said.
+    """
+
+    source: Source
+    text: str
+    score: float
+    id: str = field(kw_only=True)
+    chat: str = field(kw_only=True)
+    seq: int = field(kw_only=True)
+    role: str = field(kw_only=True)
+    name: str | None = field(kw_only=True)
+    at: datetime = field(kw_only=True)
+    why: Why = field(kw_only=True, hash=False)
+    last: int = field(default=0, kw_only=True)
+    kind: str = field(default="", kw_only=True)
+    flags: tuple[str, ...] = field(default=(), kw_only=True)
+    wordings: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def actor(self) -> str:
+        """The speaker or writer, named as by `Message.actor`."""
+        return speaker(self.role, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A part of a text that may do harm: `text[start:end]`, its kind and severity.
+
+    `kind` is "invisible", "disguise", "instruction" or "secret". A "high" finding is acted upon when the text
+    is to be remembered: a secret is redacted, the other kinds put the text into quarantine; a "low" one is
+    only noted. `message` says in a few words what was found, and quotes nothing of the text.
+    """
+
+    kind: Literal["invisible", "disguise", "instruction", "secret"]
+    start: int
+    end: int
+    severity: Literal["low", "high"]
+    message: str

@@ -1,0 +1,101 @@
+"""Records, their wordings, and the changes that made their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+Writer = Literal["user", "agent", "tool", "reflect", "system", "import"]
+WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "import")
+Trust = Literal["trusted", "quarantined", "released"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Other words for a record: their writer, and the messages (first and last `seq`) of their chat."""
+
+    text: str
+    by: Writer = field(default="agent", kw_only=True)
+    chat: str = field(default="", kw_only=True)
+    messages: tuple[int, int] | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One version of a record.
+
+    `id` is the same in all versions; `version` is the number of the change that made this one, within its
+    space. `target` is what a fact is about ("user", "env") or the compartment of a note ("run", "session",
+    "plan"). `agent` is the agent that it belongs to, "" for a record of all agents of the user. `by` is the
+    writer of the text, `source` says where it came from, `chat` and `messages` (first and last `seq`) where
+    it was learned. `at` is when it was said: the time of the last of these messages, or of storing where
+    there are none. `created` is when this version was stored; `since` and `until` are when it is true in the
+    world. `evidence` counts how often it was said, `sources` names who else said it, and `wordings` are the
+    words in which it was said again, the newest last. `uses` and `used` are how often and when last a note
+    was asked for. `flags` name what the guard found in the text. `action` is what made this version ("add",
+    "replace", "duplicate", "update", "retract", …) and `why` says more.
+    """
+
+    id: str
+    kind: str
+    text: str
+    version: int = field(default=0, kw_only=True)
+    target: str = field(default="", kw_only=True)
+    category: str = field(default="", kw_only=True)
+    tags: tuple[str, ...] = field(default=(), kw_only=True)
+    meta: Mapping[str, object] = field(default_factory=dict, kw_only=True, hash=False)
+    priority: int = field(default=5, kw_only=True)
+    agent: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    sources: tuple[str, ...] = field(default=(), kw_only=True)
+    evidence: int = field(default=1, kw_only=True)
+    wordings: tuple[Wording, ...] = field(default=(), kw_only=True)
+    by: Writer = field(default="agent", kw_only=True)
+    run: str = field(default="", kw_only=True)
+    chat: str = field(default="", kw_only=True)
+    messages: tuple[int, int] | None = field(default=None, kw_only=True)
+    at: datetime | None = field(default=None, kw_only=True)
+    created: datetime | None = field(default=None, kw_only=True)
+    since: datetime | None = field(default=None, kw_only=True)
+    until: datetime | None = field(default=None, kw_only=True)
+    trust: Trust = field(default="trusted", kw_only=True)
+    flags: tuple[str, ...] = field(default=(), kw_only=True)
+    replaces: str = field(default="", kw_only=True)
+    retracted: bool = field(default=False, kw_only=True)
+    action: str = field(default="add", kw_only=True)
+    why: str = field(default="", kw_only=True)
+    uses: int = field(default=0, kw_only=True)
+    used: datetime | None = field(default=None, kw_only=True)
+
+    def valid(self, at: datetime) -> bool:
+        """Return whether it is true in the world at a time: from `since` on, and before `until`."""
+        return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One version of a space: a change of a record, its writer, its time, the text before and after.
+
+    `agent` is the agent that the record belongs to, "" for one of all agents. A compaction (the action
+    "compact", of the kind "summary", one for each summary that it wrote, with its `id`) and an erasure (the
+    action "erase", of the kind "erasure", with the `id` of its receipt) are not versions: their `version` is
+    0, they have no texts, and `why` describes them. `before` and `after` are None where there was, or is, no
+    such record. `batch` is the first version of the call that made this change; `undo` takes back all changes
+    of a call. `said` are the words of a duplicate, "" of any other change.
+    """
+
+    version: int
+    action: str
+    kind: str
+    id: str
+    before: str | None
+    after: str | None
+    by: Writer
+    chat: str
+    at: datetime
+    why: str
+    batch: int = 0
+    said: str = ""
+    agent: str = field(default="", kw_only=True)
