@@ -9,7 +9,7 @@ import pytest
 from holdfast import InvalidInput, Memory, Message
 from holdfast.messages.formats import parse, to_openai
 from holdfast.messages.media import IMAGE_TOKENS, LOW_DETAIL_TOKENS, PAGE_TOKENS
-from holdfast.store.database import open_database
+from holdfast.store.connect import open_database
 from holdfast.text.tokens import MESSAGE_OVERHEAD, message_tokens
 
 DATA = "iVBORw0KGgo" * 40_000
