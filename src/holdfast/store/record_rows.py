@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.errors import Damaged
 from holdfast.store.message_rows import check_time, dump, from_micros
@@ -26,7 +26,6 @@ _USES = ", ".join(
 # The beginning of a query whose rows `to_record` converts.
 SELECT = f"SELECT {', '.join(f'r.{name}' for name in COLUMNS.split(', '))}, {_USES}"
 FROM = "FROM records r WHERE r.space = :space"
-_FIELDS = (*COLUMNS.split(", "), "uses", "used")
 # The columns that have the value of the field of the same name.
 _SAME = (
     "version id kind agent target run chat category priority source evidence trust replaces action why text"
@@ -40,32 +39,60 @@ def to_record(row: Row) -> Record:
         Damaged: a column of the row cannot be decoded.
 
     """
-    values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
-    first, last = values.pop("first"), values.pop("last")
-    values["messages"] = (first, last) if first else None
-    values["by"] = values.pop("author")
-    values["retracted"] = bool(values["retracted"])
-    values["uses"] = values["uses"] or 0
     try:
-        for name in ("tags", "sources", "flags"):
-            values[name] = tuple(json.loads(values[name])) if values[name] else ()
-        for name in ("at", "created", "since", "until", "used"):
-            values[name] = None if values[name] is None else from_micros(values[name])
-        values["meta"] = json.loads(values["meta"]) if values["meta"] else {}
-        values["wordings"] = to_wordings(values["wordings"])
-        return Record(**values)
+        return _decode(row)
     except (ValueError, TypeError, OverflowError) as error:
         what = f"Version {row[0]} of the records cannot be read ({error})."
         raise Damaged(what, "Restore a backup of the database.") from error
 
 
+def _decode(row: Row) -> Record:
+    (
+        version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source,
+        sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text,
+        wordings, created, uses, used,
+    ) = row  # fmt: skip
+    return Record(
+        identity,
+        kind,
+        text,
+        version=version,
+        target=target,
+        category=category,
+        tags=tuple(json.loads(tags)) if tags else (),
+        meta=json.loads(meta) if meta else {},
+        priority=priority,
+        agent=agent,
+        source=source,
+        sources=tuple(json.loads(sources)) if sources else (),
+        evidence=evidence,
+        wordings=to_wordings(wordings),
+        by=author,
+        run=run,
+        chat=chat,
+        messages=(first, last) if first else None,
+        at=from_micros(at),
+        created=from_micros(created),
+        since=None if since is None else from_micros(since),
+        until=None if until is None else from_micros(until),
+        trust=trust,
+        flags=tuple(json.loads(flags)) if flags else (),
+        replaces=replaces,
+        retracted=bool(retracted),
+        action=action,
+        why=why,
+        uses=uses or 0,
+        used=None if used is None else from_micros(used),
+    )
+
+
 def to_wordings(text: str | None) -> tuple[Wording, ...]:
     """Return the wordings that a column holds as JSON."""
+    if not text:
+        return ()
     return tuple(
-        [
-            Wording(text, by=by, chat=chat, messages=(first, last) if first else None)
-            for text, by, chat, first, last in json.loads(text or "[]")
-        ]
+        Wording(text, by=by, chat=chat, messages=(first, last) if first else None)
+        for text, by, chat, first, last in json.loads(text)
     )
 
 
