@@ -9,10 +9,18 @@ from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
-from sqlite_files import CALLS
+from sqlite_files import CALLS, fill
 
 from holdfast import Closed, Memory
 from programs import run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A closed database of 60 messages."""
+    fill(tmp_path / "memory.db", 60)
+    return tmp_path / "memory.db"
+
 
 # Memories that are closed
 

@@ -24,6 +24,13 @@ def fingerprint(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A closed database of 60 messages."""
+    fill(tmp_path / "memory.db", 60)
+    return tmp_path / "memory.db"
+
+
 # What is no place for a database
 
 
