@@ -167,20 +167,20 @@ class Database(ABC):
             NewerSchema: the database was written by a newer Holdfast.
 
         """
-        known = migrations()
+        steps = migrations()
         if self._schema_version() == 0:
-            self._make(len(known))
-        while (version := self._schema_version()) < len(known):
+            self._make(len(steps))
+        while (version := self._schema_version()) < len(steps):
             with self.writing() as tx:
                 tx.all(CREATE_VERSIONS)
                 if not tx.all(_TAKE_VERSION, version=version + 1):
                     # Another process was faster; this one waited for it here.
                     continue
-                for statement in known[version]:
+                for statement in steps[version]:
                     tx.all(self.dialect(statement))
-        if version > len(known):
+        if version > len(steps):
             raise NewerSchema(
-                f"The database has schema version {version}; this Holdfast knows those up to {len(known)}.",
+                f"The database has schema version {version}; Holdfast supports those up to {len(steps)}.",
                 "Upgrade the package: pip install . in a newer checkout.",
             )
 

@@ -102,17 +102,17 @@ def append(
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
     keys: dict[str, Value] = {"space": scope.space, "chat": chat}
-    given = any(row["id"] for row in rows)
+    has_ids = any(row["id"] for row in rows)
     with db.writing() as tx:
         # With the space locked by every writer, document numbers are taken in the order of the commits,
         # without gaps.
         tx.lock(scope.space)
-        fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
+        fresh, present = _leave_out_present(tx, keys, rows) if has_ids else (rows, {})
         if fresh:
             _insert(tx, keys, scope.agent, fresh, asked, now)
         if label:
             write_label(tx, scope.space, chat, label)
-    if not given:
+    if not has_ids:
         return [as_stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}
     for message, row in zip(messages, rows, strict=True):
@@ -129,8 +129,8 @@ def _leave_out_present(
     fresh: list[dict[str, Any]] = []
     first: dict[str, dict[str, Any]] = {}
     for row in rows:
-        known = present.get(row["id"])
-        twin = to_row(known, 0, 0) if known else first.setdefault(row["id"], row) if row["id"] else row
+        stored = present.get(row["id"])
+        twin = to_row(stored, 0, 0) if stored else first.setdefault(row["id"], row) if row["id"] else row
         if twin is not row and rows_differ(twin, row):
             raise Conflict(
                 f"Chat {keys['chat']!r} has another message with the id {row['id']!r}.",
@@ -147,10 +147,10 @@ def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dic
     Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
     """
-    ours = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
+    generated = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
     found = [
         *_rows_in(tx, "id", ids, "AND chat = :chat AND given = 1", **keys),
-        *_rows_in(tx, "doc", ours, "AND chat = :chat AND given = 0", **keys),
+        *_rows_in(tx, "doc", generated, "AND chat = :chat AND given = 0", **keys),
     ]
     wanted = set(ids)
     messages = to_messages((row[2:] for row in found), (row[1] for row in found))
@@ -213,8 +213,8 @@ def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> 
         tx.many(ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
     elif row["answers"]:
         claimed = json.loads(row["answers"])
-        known = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
-        row["answers"] = json.dumps(known) if known else None
+        present = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
+        row["answers"] = json.dumps(present) if present else None
 
 
 def call_key(call: str) -> str:

@@ -262,18 +262,18 @@ def _read_url(url: str) -> tuple[str, bool]:
     """
     address, _, query = url.partition("?")
     parts = [part for part in query.split("&") if part]
-    ours = [part for part in parts if part.startswith("pooled")]
-    if set(ours) - {"pooled=true"}:
+    own = [part for part in parts if part.startswith("pooled")]
+    if set(own) - {"pooled=true"}:
         raise InvalidInput(
             "`pooled` in the URL has another value than true.", "Write pooled=true, or omit it."
         )
-    url = "?".join([address, "&".join(part for part in parts if part not in ours)]).removesuffix("?")
+    url = "?".join([address, "&".join(part for part in parts if part not in own)]).removesuffix("?")
     server, _, name = address.partition("://")[2].partition("/")
     # The message of the driver has parts of the URL in it.
     with suppress(psycopg.ProgrammingError):
         ports = psycopg.conninfo.conninfo_to_dict(url).get("port") or ""
         if server.count("@") <= 1 and "@" not in name and re.fullmatch(r"[\d,]*", str(ports)):
-            return url, bool(ours)
+            return url, bool(own)
     raise Unavailable(
         "The URL of the PostgreSQL server cannot be read.",
         "Check the URL, postgresql://user:password@host:port/database: characters other than letters, digits "

@@ -123,11 +123,11 @@ class RecordEraser:
         """
         least = 0 if (first, last) == (1, MAX_COUNT) else first
         for version, wordings in self._tx.all(_WORDINGS, space=self._space):
-            said = json.loads(wordings)
-            left = [one for one in said if one[2] != chat or one[3] > last or one[4] < least]
-            if left != said:
+            before = json.loads(wordings)
+            left = [one for one in before if one[2] != chat or one[3] > last or one[4] < least]
+            if left != before:
                 self._account.digest([(version, wordings)])
-                self._account.count("wordings", said[len(left) :])
+                self._account.count("wordings", before[len(left) :])
                 self._update(_SET_WORDINGS, version, left=json.dumps(left) if left else None)
 
     def remove_source(self, chat: str) -> None:

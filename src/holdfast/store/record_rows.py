@@ -48,9 +48,9 @@ def to_record(row: Row) -> Record:
 
 def _decode(row: Row) -> Record:
     (
-        version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source,
-        sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text,
-        wordings, created, uses, used,
+        version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority,
+        source, sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why,
+        text, wordings, created, uses, used,
     ) = row  # fmt: skip
     return Record(
         identity,

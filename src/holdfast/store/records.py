@@ -213,10 +213,10 @@ def former_versions(db: Reader, space: str, like: Record) -> list[Record]:
     """
     first, last = like.messages or (0, MAX_COUNT)
     sql = f"""{SELECT} {FROM} AND r.version IN ({_OF_CHAT})
-        AND (:chat = '' OR (r.first <= :last AND r.last >= :first)) AND (:chat <> '' OR r.source = :said_in)
+        AND (:chat = '' OR (r.first <= :last AND r.last >= :first)) AND (:chat <> '' OR r.source = :source)
         AND (r.ended < :open OR r.retracted = 1 OR r.trust = 'quarantined') ORDER BY r.version"""
     values: dict[str, Value] = {"chat": like.chat, "kind": like.kind, "first": first, "last": last}
-    rows = db.all(sql, space=space, said_in=like.source, open=MAX_COUNT, **values)
+    rows = db.all(sql, space=space, source=like.source, open=MAX_COUNT, **values)
     return [to_record(row) for row in rows]
 
 

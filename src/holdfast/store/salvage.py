@@ -53,7 +53,7 @@ def salvage(damaged: Path, new: Path) -> SalvageReport:
     """Write every row that can be read into a new database, and list what cannot be read.
 
     The damaged file is only read. Rows in doubt keep their checksums, so that `verify` names them. Killed in
-    the middle, it leaves nothing of the new name, and begins anew the next time.
+    the middle, it leaves nothing of the new name, and starts again the next time.
 
     Raises:
         InvalidInput: the path of the new one exists.
@@ -126,9 +126,9 @@ class _Salvage:
         erased = self._of("erasures", space)
         docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *self._docs(space)))
         docs = _without(docs, erased, "docs")
-        known = [row["version"] for row in self._of("records", space)]
-        newest = self._newest(space, "version", *known)
-        versions = _without(_gaps(known, newest), erased, "versions")
+        found = [row["version"] for row in self._of("records", space)]
+        newest = self._newest(space, "version", *found)
+        versions = _without(_gaps(found, newest), erased, "versions")
         if (gone := _size(docs)) > missing:
             self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
@@ -170,7 +170,7 @@ class _Salvage:
             names = _listed(gone, partial(write_reference, chat))
             of_them = f", {erased} of which were erased" if erased else ""
             self.lost.append(f"{_whose(space)}: the messages {names}{of_them}")
-        known = session or {
+        unchanged = session or {
             **_UNKNOWN,
             "born": messages[0]["doc"] if messages else 1,
             "oldest": 0,
@@ -181,10 +181,10 @@ class _Salvage:
             "chat": chat,
             "length": length,
             "erased": erased + lost,
-            **{name: known[name] for name in (*_UNKNOWN, "born")},
+            **{name: unchanged[name] for name in (*_UNKNOWN, "born")},
             "tokens": sum(row["tokens"] for row in messages),
-            "oldest": min((row["at"] for row in messages), default=known["oldest"]),
-            "newest": max((row["at"] for row in messages), default=known["newest"]),
+            "oldest": min((row["at"] for row in messages), default=unchanged["oldest"]),
+            "newest": max((row["at"] for row in messages), default=unchanged["newest"]),
         }
         if session is None:
             row["checksum"] = seal("sessions", row, tx.key)
@@ -200,7 +200,7 @@ class _Salvage:
         if not _is_whole(alive, messages):
             tx.all("DELETE FROM summaries WHERE space = :space AND chat = :chat", space=space, chat=chat)
             self.saved["summaries"] -= len(nodes)
-            what = f"{len(nodes)} summaries, which do not fit any more; compact it anew"
+            what = f"{len(nodes)} summaries, which do not fit any more; compact it again"
             self.lost.append(f"{_whose(space)}, chat {chat!r}: {what}")
             alive = []
         frontier = [row for row in alive if not row["parent"]]
