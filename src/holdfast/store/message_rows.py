@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.messages.formats import cleaned
+from holdfast.text.json_text import dump, same_json
 from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
 
@@ -28,8 +29,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXACT = 2**52
 _from_timestamp = datetime.fromtimestamp
 _MICROSECOND = timedelta(microseconds=1)
-# Levels of JSON: what can be stored can be read, however little is left of Python's stack.
-_MAX_DEPTH = 200
 
 
 def to_micros(at: datetime) -> int:
@@ -158,49 +157,6 @@ def check_time(at: datetime) -> int:
     return micros
 
 
-def dump(value: object, what: str) -> str:
-    """Return a value as JSON that reads back equal.
-
-    Raises:
-        InvalidInput: it is not JSON, too deep, or would change (tuples, numbers as keys, …).
-
-    """
-    try:
-        text = json.dumps(value, separators=(",", ":"))
-        back = json.loads(text)
-        equal = back == value or ("NaN" in text and _same(back, value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"{what} is not JSON ({error}).", "Use dicts, lists, text, numbers, booleans and None."
-        ) from error
-    if not equal:
-        raise InvalidInput(
-            f"{what} would change when it is stored as JSON.",
-            "Use lists for tuples, text for keys, and whole characters for pairs of surrogates.",
-        )
-    if text.count("[") + text.count("{") > _MAX_DEPTH and _too_deep(back):
-        raise InvalidInput(f"{what} is nested more than {_MAX_DEPTH} levels deep.", "Make it flatter.")
-    return text
-
-
-def _same(one: object, other: object) -> bool:
-    """Compare JSON values in which NaN equals NaN."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    # Only NaN differs from itself.
-    return one == other or (one != one and other != other)  # noqa: PLR0124
-
-
-def _too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        holders = [part for part in level if isinstance(part, dict | list)]
-        level = [part for one in holders for part in (one.values() if isinstance(one, dict) else one)]
-    return any(isinstance(part, dict | list) for part in level)
-
-
 def rows_differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return whether two rows with the same id are different messages, times and tokens aside."""
     columns, json_columns = ("role", "name", "content", "call_id"), ("calls", "raw", "meta")
@@ -211,4 +167,4 @@ def rows_differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def _json_differs(one: str | None, other: str | None) -> bool:
     """Return whether two JSON texts differ, the order of keys aside."""
-    return one != other and (not one or not other or not _same(json.loads(one), json.loads(other)))
+    return one != other and (not one or not other or not same_json(json.loads(one), json.loads(other)))

@@ -22,6 +22,10 @@ _REMOVE = """
     RETURNING name"""
 
 
+# The beginning of names that are kept in memory only.
+TEMPORARY = "temp:"
+
+
 class ScratchpadKey(NamedTuple):
     """Whose scratchpad it is: that of a run, else of a chat, else of the user."""
 

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Damaged
-from holdfast.store.message_rows import check_time, dump, from_micros
+from holdfast.store.message_rows import check_time, from_micros
+from holdfast.text.json_text import dump
 from holdfast.types import Record, Wording
 
 if TYPE_CHECKING:
