@@ -53,4 +53,4 @@ def end(db: Database, space: str, run: str, now: int) -> None:
 def check_run(tx: Connection, space: str, run: str) -> None:
     """Raise InvalidInput if a run has ended or never began; "" stands for none."""
     if run and not any(ended is None for _, ended in tx.all(_READ, space=space, run=run)):
-        raise InvalidInput("The run has ended, and its notes are gone.", "Begin another one.")
+        raise InvalidInput("The run has ended, and its notes are gone.", "Begin another one: chat.run().")
