@@ -10,9 +10,9 @@ from holdfast.errors import Damaged
 from holdfast.search import segment as segments
 from holdfast.search.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
 from holdfast.search.segment import BadSegment, Segment
-from holdfast.store import checksums, erasure, erasure_receipts, log, records, sessions, summaries, watermarks
+from holdfast.store import checksums, erasure_receipts, log, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
-from holdfast.store.database import open_database
+from holdfast.store.connect import open_database
 from holdfast.store.message_rows import EPOCH, to_micros
 from holdfast.store.space_rows import spaces
 from holdfast.text.references import write_reference
@@ -38,8 +38,8 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     }
     checked |= dict.fromkeys(("index segments", *indexes), 0)
     problems = list(db.check())
-    docs, versions = erasure_receipts.gaps(db, space)
-    if left := erasure_receipts.unfinished(db, space):
+    docs, versions = erasure_receipts.erased_numbers(db, space)
+    if left := erasure_receipts.count_unfinished(db, space):
         problems.append(
             f"{left} erasures were interrupted or hindered: the files may hold remains until the next erasure"
         )
@@ -55,7 +55,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     problems += _check_records(db, space, checked, versions)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
-    for version, chat in erasure.learned_from_nowhere(db, space):
+    for version, chat in records.learned_from_missing_chats(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"
         )
@@ -129,7 +129,7 @@ def _check_watermarks(
 
 
 def _check_session(
-    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+    db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
     """Read a session from its first message to its last, and compare it with what its row says."""
     seq, tokens, missing = 0, 0, 0
@@ -171,13 +171,13 @@ def _check_session(
 
 
 def _check_tree(
-    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+    db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
     """Check that the summaries of a session are trees over its messages, side by side from the first to `covered`."""
     name = f"chat {session.chat!r}"
     try:
-        nodes = summaries.all_of(db, space, session.chat)
-        said = {n.id: summaries.covered(db, space, session.chat, n.first, n.last) for n in nodes}
+        nodes = summaries.read_all(db, space, session.chat)
+        said = {n.id: summaries.message_totals(db, space, session.chat, n.first, n.last) for n in nodes}
     except Damaged as error:
         yield f"{name}: {error.what}"
         return
@@ -221,7 +221,7 @@ def _check_numbers(
     db: Database, space: str, messages: int, erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
     """Check that the document numbers are 1 … n, each once, but for those that a receipt says are gone."""
-    newest = stored.state(db, space).message
+    newest = stored.index_state(db, space).message
     count, missing = stored.missing(db, space)
     if count != messages:
         yield f"the space counts {count} messages, its sessions have {messages}"
@@ -242,9 +242,9 @@ def _check_records(
     db: Database, space: str, checked: dict[str, int], erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
     """Check that versions are 1 … n, each once, and that those of a record follow each other."""
-    newest, before = stored.state(db, space).record, 0
+    newest, before = stored.index_state(db, space).record, 0
     last: dict[str, tuple[int, int]] = {}
-    for version, identity, ended in records.numbers(db, space):
+    for version, identity, ended in records.version_numbers(db, space):
         checked["versions"] += 1
         if version != before + 1 and not _covered(before + 1, version - 1, erased):
             yield f"the versions from {before + 1} to {version - 1} of what is known are missing"

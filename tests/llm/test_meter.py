@@ -14,7 +14,8 @@ from holdfast.llm.llm_request import Question
 from holdfast.llm.meter import Meter
 from holdfast.llm.model import resolve
 from holdfast.store import llm_calls
-from holdfast.store.database import Database, open_database
+from holdfast.store.connect import open_database
+from holdfast.store.database import Database
 from holdfast.types import Scope
 
 ASKED = Question("observe", "What is worth knowing?", None, "observe v1", 500)

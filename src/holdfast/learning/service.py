@@ -14,7 +14,7 @@ from holdfast.errors import Damaged, InvalidInput, shown
 from holdfast.logs import logged
 from holdfast.records.standing import Standing
 from holdfast.store import jobs, llm_calls
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import to_micros
 from holdfast.types import (
     Job,
@@ -275,7 +275,7 @@ class Learner(Standing):
             done.answer_tokens,
         )
 
-    @repeated
+    @retry_transaction
     def _leave(
         self,
         kind: str,

@@ -12,7 +12,7 @@ from holdfast.events import Call, Event
 from holdfast.logs import debug
 from holdfast.settings import ALL, Limit
 from holdfast.store import llm_calls
-from holdfast.store.llm_calls import Asked, Bound
+from holdfast.store.llm_calls import CallLimit, PlannedCall
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -32,7 +32,7 @@ class Open(NamedTuple):
     """A call that was noted and has not ended."""
 
     id: str
-    asked: Asked
+    asked: PlannedCall
     began: float
 
 
@@ -80,11 +80,11 @@ class Meter:
             ModelFailed: a limit does not allow it (its reason is "limit"); nothing was noted.
 
         """
-        asked = Asked(purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens)
+        asked = PlannedCall(purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens)
         now = self.now()
         self._check_size(asked, self._bounds(purpose, now))
-        noted = llm_calls.ask(self.database, self.scope.space, now, asked, self._bounds(purpose, now))
-        if isinstance(noted, Bound):
+        noted = llm_calls.reserve(self.database, self.scope.space, now, asked, self._bounds(purpose, now))
+        if isinstance(noted, CallLimit):
             raise self._refused(noted)
         return Open(noted, asked, time.monotonic())
 
@@ -111,7 +111,7 @@ class Meter:
             outcome = result.reason if isinstance(result, ModelFailed) else _INTERRUPTED
             answer_tokens = asked.answer_tokens if outcome in _MAY_BE_PAID else 0
         try:
-            llm_calls.answer(
+            llm_calls.settle(
                 self.database,
                 self.scope.space,
                 call.id,
@@ -142,7 +142,7 @@ class Meter:
         self.events.tell(Event("spent", self.scope, call=told, chat=asked.chat))
 
     @staticmethod
-    def _check_size(asked: Asked, bounds: Sequence[Bound]) -> None:
+    def _check_size(asked: PlannedCall, bounds: Sequence[CallLimit]) -> None:
         """Raise ModelFailed if a call alone takes more than is allowed in an hour: waiting would not help it."""
         wanted = asked.prompt_tokens + asked.answer_tokens
         for bound in bounds:
@@ -154,14 +154,14 @@ class Meter:
                     reason="limit",
                 )
 
-    def _bounds(self, purpose: str, now: int) -> list[Bound]:
+    def _bounds(self, purpose: str, now: int) -> list[CallLimit]:
         return [
-            Bound(name, now - HOUR, limit.calls, limit.tokens)
+            CallLimit(name, now - HOUR, limit.calls, limit.tokens)
             for name, limit in self.limits.items()
             if name in (ALL, purpose)
         ]
 
-    def _refused(self, bound: Bound) -> ModelFailed:
+    def _refused(self, bound: CallLimit) -> ModelFailed:
         allowed = " and ".join(
             f"{number:,} {what}"
             for number, what in (

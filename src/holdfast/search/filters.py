@@ -8,7 +8,7 @@ from datetime import datetime
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW, Moment
+from holdfast.store.records import NOW, AsOf
 from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_time, check_count, check_name
 
 
@@ -35,9 +35,9 @@ class Wanted:
     limit: int = 10
     looked: int = MAX_COUNT  # records that are read at most to find as many
     min_score: float = 0.0
-    moments: Mapping[str, Moment] = field(default_factory=dict)
+    moments: Mapping[str, AsOf] = field(default_factory=dict)
 
-    def moment(self, space: str) -> Moment:
+    def moment(self, space: str) -> AsOf:
         """Give the moment as of which a space is to answer."""
         return self.moments.get(space, NOW)
 
@@ -54,7 +54,7 @@ def check(
     valid_at: Time | None = None,
     limit: int = 10,
     min_score: float = 0.0,
-    moments: Mapping[str, Moment] | None = None,
+    moments: Mapping[str, AsOf] | None = None,
 ) -> Wanted:
     """Check the filters of a recall. Roles are those of messages, kinds and tags those of records.
 

@@ -119,12 +119,12 @@ class Index(Generic[_Columns]):
         """Find some terms, given by their hashes, everywhere at once."""
         return Postings(terms, self.parts, self._tail)
 
-    def is_near(self, state: stored.State) -> bool:
+    def is_near(self, state: stored.IndexState) -> bool:
         """Say whether `refresh` has nothing to do but to add a few documents to the tail: no index to make or to store."""
         missing = self._newest(state) - self.covered
         return state.epoch == self._epoch and 0 <= missing < FREEZE - len(self._tail.documents)
 
-    def refresh(self, state: stored.State) -> None:
+    def refresh(self, state: stored.IndexState) -> None:
         """Bring the index up to the newest document that is stored."""
         try:
             self._catch_up(state)
@@ -134,7 +134,7 @@ class Index(Generic[_Columns]):
             self._reset(self._epoch)
             raise
 
-    def _catch_up(self, state: stored.State) -> None:
+    def _catch_up(self, state: stored.IndexState) -> None:
         newest = self._newest(state)
         if state.epoch != self._epoch or newest < self.covered:
             self._reset(state.epoch)
@@ -144,7 +144,7 @@ class Index(Generic[_Columns]):
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self._indexed.documents(self._database, self._space, after, until))
 
-    def _newest(self, state: stored.State) -> int:
+    def _newest(self, state: stored.IndexState) -> int:
         return {"message": state.message, "summary": state.summary, "record": state.record}[self.source]
 
     def _load(self) -> None:
@@ -159,21 +159,21 @@ class Index(Generic[_Columns]):
             rows = self._rows(BEFORE_ALL)
         if self._tail.documents or self._unstored:
             return
-        newest = self._newest(stored.state(self._database, self._space))
+        newest = self._newest(stored.index_state(self._database, self._space))
         for row in rows:
             segment = self._read(row, newest)
             if segment is None:
                 stored.clear(self._database, self._space, segments.VERSION)
-                self._reset(stored.state(self._database, self._space).epoch)
+                self._reset(stored.index_state(self._database, self._space).epoch)
                 return
             self._segments.append(segment)
             self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
-    def _rows(self, after: int) -> list[stored.Stored]:
+    def _rows(self, after: int) -> list[stored.StoredSegment]:
         return stored.load(self._database, self._space, segments.VERSION, after, self.source)
 
-    def _read(self, row: stored.Stored, newest: int) -> Segment | None:
+    def _read(self, row: stored.StoredSegment, newest: int) -> Segment | None:
         try:
             if row.first != self.covered + 1:
                 raise BadSegment(f"the one before it ends at {self.covered}")
@@ -214,7 +214,7 @@ class Index(Generic[_Columns]):
         while kept and kept[-1].count <= 2 * frozen.count and kept[-1].count + frozen.count <= LARGEST:
             frozen = segments.merge([kept.pop(), frozen])
         body = frozen.encode()
-        row = stored.Stored(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
+        row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
             done = stored.replace(self._database, self._space, self.source, self._stored, self._epoch, row)
         except Unavailable as error:  # a read needs no writable database: the next one tries again
@@ -224,7 +224,7 @@ class Index(Generic[_Columns]):
             self._segments, self._unstored = [*kept, frozen], None
             self._stored = [(part.first, part.last) for part in self._segments]
         else:  # another process stored other segments, or erased what some of these are made of: start from its own
-            self._reset(stored.state(self._database, self._space).epoch)
+            self._reset(stored.index_state(self._database, self._space).epoch)
             self._load()
 
 

@@ -14,14 +14,14 @@ from holdfast.search.index import Index
 from holdfast.search.postings import Kept, Lists, Sought
 from holdfast.search.query import Question
 from holdfast.store.message_rows import from_micros
-from holdfast.store.records import Moment
+from holdfast.store.records import AsOf
 from holdfast.text.dates import spans
 from holdfast.types import MAX_COUNT
 
 _MAX_YEARS = 50  # that a date without a year is looked for in
 
 
-def look_up(index: Index[Turns], terms: Sequence[int], moment: Moment) -> tuple[Lists, int]:
+def look_up(index: Index[Turns], terms: Sequence[int], moment: AsOf) -> tuple[Lists, int]:
     """Look up terms in the messages of a space as of a moment, and count those messages."""
     lists: Lists = index.look_up(terms)
     if moment.doc >= index.covered and moment.until == MAX_COUNT:
@@ -44,7 +44,7 @@ def best(
     named: frozenset[int],
     agent: str,
     wanted: Wanted,
-    moment: Moment,
+    moment: AsOf,
     weights: rank.Weights,
 ) -> tuple[rank.Scores, list[int]]:
     """Score the messages of a space, and give the places of the best in the scores."""
@@ -78,7 +78,7 @@ def _spans(columns: Turns, asked: Question) -> list[tuple[int, int, float]]:
 
 
 def _mask(
-    columns: Turns, docs: rank.Numbers, agent: str, wanted: Wanted, moment: Moment
+    columns: Turns, docs: rank.Numbers, agent: str, wanted: Wanted, moment: AsOf
 ) -> NDArray[np.bool_] | None:
     """Say which of some documents pass a filter; None if all do."""
     masks: list[NDArray[np.bool_]] = []

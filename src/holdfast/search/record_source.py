@@ -41,7 +41,7 @@ def ranked(db: Database, space: str, columns: Versions, scores: rank.Scores, wan
         allowed = np.array([kind in wanted.kinds for kind, _ in columns.actors], bool)
         shares *= allowed.take(columns.actor.take(scores.docs))
     if wanted.tags is not None:
-        shares *= np.isin(scores.docs, records.tagged(db, space, sorted(wanted.tags)))
+        shares *= np.isin(scores.docs, records.versions_with_tags(db, space, sorted(wanted.tags)))
     if wanted.since is not None:
         shares *= at >= wanted.since
     if wanted.until is not None:

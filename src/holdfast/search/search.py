@@ -117,12 +117,12 @@ class Search:
                     with (
                         index.lock
                     ):  # what is computed here may take long: nothing but this index waits for it
-                        self._refresh(space, index, segments.state(self._database, space))
+                        self._refresh(space, index, segments.index_state(self._database, space))
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
     def _take_in(self, indexes: Mapping[str, Sequence[Index[Any]]]) -> bool:
         """Bring indexes up to what one read shows, and say whether that was done: not where it would take long."""
-        states = {space: segments.state(self._database, space) for space, some in indexes.items() if some}
+        states = {space: segments.index_state(self._database, space) for space, some in indexes.items() if some}
         if not all(index.is_near(states[space]) for space, some in indexes.items() for index in some):
             return False
         for space, some in indexes.items():
@@ -136,7 +136,7 @@ class Search:
         messages, condensations = self._index(space, MESSAGES), self._index(space, SUMMARIES)
         records = self._index(space, RECORDS)
         with messages.lock, condensations.lock, records.lock:
-            state = segments.state(self._database, space)
+            state = segments.index_state(self._database, space)
             messages.refresh(state)
             condensations.refresh(state)
             records.refresh(state)
@@ -163,7 +163,7 @@ class Search:
                 oldest, _ = self._indexes.popitem(last=False)
                 self._total -= self._sizes.pop(oldest, 0)
 
-    def _refresh(self, space: str, index: Index[C], state: segments.State) -> None:
+    def _refresh(self, space: str, index: Index[C], state: segments.IndexState) -> None:
         before = index.covered
         index.refresh(state)
         if index.covered != before or (space, index.source) not in self._sizes:
@@ -269,7 +269,7 @@ class OneRead:
         said = [hit for hit in found if not hit.record and not hit.summary]
         for space in {hit.space for hit in said}:
             docs = [hit.doc for hit in said if hit.space == space]
-            for doc, chat, message in log.by_doc(self._database, space, docs):
+            for doc, chat, message in log.by_docs(self._database, space, docs):
                 messages[space, doc] = (chat, message)
         hits = []
         for one in found:
