@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
 from holdfast.search import segment as segments
-from holdfast.search.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
+from holdfast.search.index import BEFORE_ALL
+from holdfast.search.message_source import MESSAGES
+from holdfast.search.record_source import RECORDS
 from holdfast.search.segment import BadSegment, Segment
+from holdfast.search.source import SearchSource
+from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import checksums, erasure, erasure_receipts, log, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
 from holdfast.store.database import open_database
@@ -31,7 +35,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
         ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
         0,
     )
-    indexes: dict[str, Indexed[Any]] = {
+    indexes: dict[str, SearchSource[Any]] = {
         "indexed messages": MESSAGES,
         "indexed summaries": SUMMARIES,
         "indexed versions": RECORDS,
@@ -262,13 +266,13 @@ def _check_records(
 
 
 def _check_index(
-    db: Database, space: str, indexed: Indexed[Any], checked: dict[str, int], count: str
+    db: Database, space: str, indexed: SearchSource[Any], checked: dict[str, int], count: str
 ) -> Iterator[str]:
     """Make each stored segment of this version anew from the log or the records, and compare the two."""
     covered = 0
-    for row in stored.load(db, space, segments.VERSION, BEFORE_ALL, indexed.source):
+    for row in stored.load(db, space, segments.VERSION, BEFORE_ALL, indexed.name):
         checked["index segments"] += 1
-        things = "summaries" if indexed.source == "summary" else f"{indexed.source}s"
+        things = "summaries" if indexed.name == "summary" else f"{indexed.name}s"
         name = f"the index segment of {things} {row.first} to {row.last}"
         if row.first != covered + 1:
             yield f"the index has no segment for the {things} from {covered + 1}"
@@ -285,7 +289,7 @@ def _check_index(
             yield f"{name} covers other documents than it says"
             continue
         documents = indexed.documents(db, space, row.first - 1, row.last)
-        if not segment.same_as(segments.build(documents)):
-            made_from = "log" if indexed.source == "message" else things
+        if segment != segments.build(documents):
+            made_from = "log" if indexed.name == "message" else things
             yield f"{name} says something else than the {made_from}: run `rebuild`"
         checked[count] += sum(bool(one.role) for one in documents)

@@ -344,7 +344,8 @@ class Digest:
     ) -> list[Hit]:
         """Find what a regular expression stands in, reading the session until there is enough."""
         # numpy is loaded by the first search.
-        from holdfast.search.search import message_hit, summary_hit
+        from holdfast.search.message_source import message_hit
+        from holdfast.search.summary_source import summary_hit
 
         # Only for those who search with one.
         from holdfast.text.pattern import Pattern
