@@ -59,7 +59,6 @@ errors -> holdfast.types.Erasure
 events -> holdfast.text.shorten.shown
 learning/service -> holdfast.logs.logged
 llm/meter -> holdfast.logs.debug
-messages/normalize -> holdfast.store.message_rows.dump
 prompt/transcript -> holdfast.compaction.summarize.transcript
 prompt/window -> holdfast.compaction.plan.Compaction
 prompt/window -> holdfast.compaction.plan.DEFAULTS

@@ -10,14 +10,14 @@ import pytest
 from holdfast import Closed, ModelFailed
 from holdfast.errors import Reason
 from holdfast.events import Events
-from holdfast.llm.llm_request import Question
+from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.meter import Meter
 from holdfast.llm.model import resolve
 from holdfast.store import llm_calls
 from holdfast.store.database import Database, open_database
 from holdfast.types import Scope
 
-ASKED = Question("observe", "What is worth knowing?", None, "observe v1", 500)
+ASKED = LLMRequest("observe", "What is worth knowing?", None, "observe v1", 500)
 PROMPT = len(ASKED.prompt)
 
 

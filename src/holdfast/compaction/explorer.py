@@ -33,7 +33,7 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.compaction.tree import Mode, Session, Span, Steps
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
     from holdfast.memory import Memory
@@ -418,12 +418,12 @@ def _position(hit: Hit) -> int:
     return max(hit.seq, hit.last)
 
 
-def asking(prompt: str) -> Question:
+def asking(prompt: str) -> LLMRequest:
     """Ask for a summary, as the meter wants it."""
     # Only for those who have a model.
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
 
-    return Question("compact", prompt, None, "", answer_tokens=DEFAULTS.leaf_target)
+    return LLMRequest("compact", prompt, None, "", answer_tokens=DEFAULTS.leaf_target)
 
 
 def resolved(llm: LLM | Model | None) -> Model | None:

@@ -14,7 +14,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LLMRequest:
     """Ask a model for something.
 
     `purpose` is the kind of job that it is asked for, `schema` the JSON schema of the answer, which providers that can
@@ -28,7 +28,7 @@ class Question:
     version: str
     answer_tokens: int = 1_000
 
-    def again(self, answer: str, why: Unreadable) -> Question:
+    def again(self, answer: str, why: Unreadable) -> LLMRequest:
         """Ask once more, with the answer that could not be read and the reason.
 
         The answer is escaped, and each of its lines is indented: what was written into it cannot leave its frame.

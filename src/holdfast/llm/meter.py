@@ -16,7 +16,7 @@ from holdfast.store.llm_calls import Asked, Bound
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.model import Answer, Model
     from holdfast.store.database import Database
     from holdfast.text.tokens import CountTokens
@@ -49,7 +49,7 @@ class Meter:
     calls: list[Call] = field(default_factory=list)  # those that have ended
 
     def ask(
-        self, model: Model, question: Question, patience: float | None, *, chat: str = "", job: str = ""
+        self, model: Model, question: LLMRequest, patience: float | None, *, chat: str = "", job: str = ""
     ) -> Answer:
         """Ask a model and wait for its answer.
 

@@ -17,7 +17,7 @@ _OURS = re.compile(r"v[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptTemplate:
     """Hold a prompt: `$name` in its text is the place of a part, `$$` a dollar sign.
 
     `version` is "v1", "v2" … for one of the package, and the stem of the file for one of the user's own.
@@ -59,7 +59,7 @@ class Prompt:
         return Template(self.text).substitute(parts)
 
 
-def load(name: str, version: str | None = None) -> Prompt:
+def load(name: str, version: str | None = None) -> PromptTemplate:
     """Load a prompt of the package: the newest one, or that of a version such as "v1".
 
     Any other version is the path of a file (with ".md" or a separator in it) that holds a prompt of the user's own,
@@ -81,14 +81,14 @@ def load(name: str, version: str | None = None) -> Prompt:
     newest = next(reversed(texts))
     if version is None or version in texts:
         chosen = version or newest
-        return Prompt(name, chosen, texts[chosen])
+        return PromptTemplate(name, chosen, texts[chosen])
     file = Path(version)
     if not (".md" in version or any(mark in version for mark in "/\\")) or not _is_file(file):
         raise InvalidInput(
             f"The prompt {name!r} has no version {version!r}.",
             f"Use one of {', '.join(texts)}, or the path of a file with a prompt of your own.",
         )
-    return _own(name, file, Prompt(name, newest, texts[newest]).places)
+    return _own(name, file, PromptTemplate(name, newest, texts[newest]).places)
 
 
 def versions(name: str) -> list[str]:
@@ -96,7 +96,7 @@ def versions(name: str) -> list[str]:
     return list(_packaged().get(name, ()))
 
 
-def _own(name: str, file: Path, places: frozenset[str]) -> Prompt:
+def _own(name: str, file: Path, places: frozenset[str]) -> PromptTemplate:
     if _OURS.fullmatch(file.stem):
         raise InvalidInput(
             f"The file {file.name!r} is named like a version of the package.",
@@ -108,7 +108,7 @@ def _own(name: str, file: Path, places: frozenset[str]) -> Prompt:
         raise InvalidInput(
             f"The prompt in {file.name!r} cannot be read.", "Pass a text file in UTF-8 that you may read."
         ) from error
-    prompt = Prompt(name, check_name(file.stem, "The name of a prompt's file"), text)
+    prompt = PromptTemplate(name, check_name(file.stem, "The name of a prompt's file"), text)
     if prompt.places != places:
         raise _misplaced(prompt.label, prompt.places, places)
     return prompt

@@ -8,8 +8,8 @@ from dataclasses import replace
 from holdfast.errors import InvalidInput
 from holdfast.messages import formats
 from holdfast.safety.masking import FLAG, holds_secret
-from holdfast.store.message_rows import dump
 from holdfast.text.clean import clean
+from holdfast.text.json_text import dump
 from holdfast.text.shorten import shown
 from holdfast.types import AnyMessage, Message, ToolCall, check_name
 

@@ -12,8 +12,8 @@ from holdfast.records.draft import LONGEST_NAME, allow, check_tags, policy
 from holdfast.records.view import View, place, selection
 from holdfast.safety.masking import check_name_is_open, mask, mask_name
 from holdfast.store import erasure, erasure_receipts, records, sessions
-from holdfast.store.message_rows import dump
 from holdfast.store.records import NOW, UNSAID, Wanted
+from holdfast.text.json_text import dump
 from holdfast.text.shorten import shown
 from holdfast.types import (
     Erasure,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import Damaged, InvalidInput
 from holdfast.messages.formats import cleaned
+from holdfast.text.json_text import dump, same_json
 from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
 
@@ -28,7 +29,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXACT = 2**52
 _from_timestamp = datetime.fromtimestamp
 _MICROSECOND = timedelta(microseconds=1)
-_DEEPEST = 200  # levels of JSON: what can be stored can be read, however little is left of Python's stack
 
 
 def to_micros(at: datetime) -> int:
@@ -178,48 +178,6 @@ def _dump_calls(calls: Sequence[ToolCall]) -> str:
     return dump([[call.id, call.name, call.arguments] for call in calls], "The tool calls of a message")
 
 
-def dump(value: object, what: str) -> str:
-    """Write JSON that reads back equal.
-
-    Raises:
-        InvalidInput: `value` is not JSON, too deep, or would come back as something else (tuples, numbers as keys, …).
-
-    """
-    try:
-        text = json.dumps(value, separators=(",", ":"))
-        back = json.loads(text)
-        equal = back == value or ("NaN" in text and _same(back, value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            f"{what} is not JSON ({error}).", "Use dicts, lists, text, numbers, booleans and None."
-        ) from error
-    if not equal:
-        raise InvalidInput(
-            f"{what} would change when it is stored as JSON.",
-            "Use lists for tuples, text for keys, and whole characters for pairs of surrogates.",
-        )
-    if text.count("[") + text.count("{") > _DEEPEST and _too_deep(back):
-        raise InvalidInput(f"{what} is nested more than {_DEEPEST} levels deep.", "Make it flatter.")
-    return text
-
-
-def _same(one: object, other: object) -> bool:
-    """Compare JSON values in which NaN equals NaN."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return one == other or (one != one and other != other)  # noqa: PLR0124 - only NaN differs from itself
-
-
-def _too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_DEEPEST):
-        holders = [part for part in level if isinstance(part, dict | list)]
-        level = [part for one in holders for part in (one.values() if isinstance(one, dict) else one)]
-    return any(isinstance(part, dict | list) for part in level)
-
-
 def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Say whether two rows with the same id are different messages; their times and tokens do not count."""
     return any(one[part] != other[part] for part in ("role", "name", "content", "call_id")) or any(
@@ -229,4 +187,4 @@ def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def _differ(one: str | None, other: str | None) -> bool:
     """Compare stored JSON; the order of keys says nothing."""
-    return one != other and (not one or not other or not _same(json.loads(one), json.loads(other)))
+    return one != other and (not one or not other or not same_json(json.loads(one), json.loads(other)))

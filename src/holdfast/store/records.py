@@ -15,7 +15,8 @@ from holdfast.kinds import nearest
 from holdfast.store.checksums import seal
 from holdfast.store.database import repeated
 from holdfast.store.log import NEWEST_DOC
-from holdfast.store.message_rows import check_time, dump, from_micros
+from holdfast.store.message_rows import check_time, from_micros
+from holdfast.text.json_text import dump
 from holdfast.types import MAX_COUNT, Change, Record, Wording
 
 if TYPE_CHECKING:

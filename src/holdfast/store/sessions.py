@@ -11,7 +11,8 @@ from holdfast.errors import Damaged, InvalidInput
 from holdfast.safety.masking import check_name_is_open, mask
 from holdfast.store.checksums import resealed
 from holdfast.store.database import repeated
-from holdfast.store.message_rows import dump, from_micros, to_micros
+from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.text.json_text import dump
 from holdfast.text.shorten import shorten_line, shown
 from holdfast.types import MAX_COUNT, MAX_NAME, ChatInfo, ChatStats, check_name, scope_of
 

@@ -1,0 +1,53 @@
+"""JSON text: written so that it reads back equal."""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.errors import InvalidInput
+
+# Levels of JSON, so that what is stored can be read, however little is left of Python's stack.
+_DEEPEST = 200
+
+
+def dump(value: object, what: str) -> str:
+    """Return a value as JSON text that reads back equal.
+
+    Raises:
+        InvalidInput: `value` is not JSON, too deep, or would come back as something else (tuples, numbers as keys, …).
+
+    """
+    try:
+        text = json.dumps(value, separators=(",", ":"))
+        back = json.loads(text)
+        equal = back == value or ("NaN" in text and same_json(back, value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"{what} is not JSON ({error}).", "Use dicts, lists, text, numbers, booleans and None."
+        ) from error
+    if not equal:
+        raise InvalidInput(
+            f"{what} would change when it is stored as JSON.",
+            "Use lists for tuples, text for keys, and whole characters for pairs of surrogates.",
+        )
+    if text.count("[") + text.count("{") > _DEEPEST and _too_deep(back):
+        raise InvalidInput(f"{what} is nested more than {_DEEPEST} levels deep.", "Make it flatter.")
+    return text
+
+
+def same_json(one: object, other: object) -> bool:
+    """Return whether two JSON values are equal, where NaN equals NaN."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    # Only NaN differs from itself.
+    return one == other or (one != one and other != other)  # noqa: PLR0124
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        holders = [part for part in level if isinstance(part, dict | list)]
+        level = [part for one in holders for part in (one.values() if isinstance(one, dict) else one)]
+    return any(isinstance(part, dict | list) for part in level)
