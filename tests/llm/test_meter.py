@@ -10,9 +10,9 @@ import pytest
 from holdfast import Closed, ModelFailed
 from holdfast.errors import Reason
 from holdfast.events import Events
+from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.meter import Meter
-from holdfast.llm.model import resolve
 from holdfast.store import llm_calls
 from holdfast.store.database import Database, open_database
 from holdfast.types import Scope
@@ -104,7 +104,7 @@ def test_the_error_of_a_model_is_raised_also_where_it_cannot_be_noted(
     raised = caught.value
     assert raised is error or raised.__cause__ is error
     assert isinstance(raised.__context__, Closed)
-    assert "could not be noted" in raised.__notes__[0]
+    assert "could not be recorded" in raised.__notes__[0]
     assert used.calls == []
 
 

@@ -35,7 +35,7 @@ def test_the_instructions_are_short() -> None:
 
 def test_an_unknown_name_has_no_versions() -> None:
     assert versions("nonsense") == []
-    with pytest.raises(InvalidInput, match=r"'nonsense' is not a prompt\. Use one of .*observe"):
+    with pytest.raises(InvalidInput, match=r"Unknown prompt 'nonsense'\. Use one of .*observe"):
         load("nonsense")
 
 

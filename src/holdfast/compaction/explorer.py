@@ -431,7 +431,7 @@ def resolved(llm: LLM | Model | None) -> Model | None:
     if llm is None:
         return None
     # Only for those who have a model.
-    from holdfast.llm.model import resolve
+    from holdfast.llm.adapters import resolve
 
     return resolve(llm)
 

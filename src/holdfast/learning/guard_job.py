@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import Mark, Outcome, Unit
 from holdfast.learning.scheduler import GUARD
+from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
-from holdfast.llm.model import Model, resolve
+from holdfast.llm.model import Model
 from holdfast.records.draft import UNTRUSTED
 from holdfast.records.revision import set_free
 from holdfast.store import log, records, sessions, verdicts, watermarks

@@ -1,4 +1,4 @@
-"""Prompts: texts with a name, a version, and places for what differs from one call to the next."""
+"""Prompt templates: texts with a name, a version, and places for what differs from call to call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OURS = re.compile(r"v[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """Hold a prompt: `$name` in its text is the place of a part, `$$` a dollar sign.
+    """A prompt with places: `$name` in its text is the place of a part, `$$` a dollar sign.
 
     `version` is "v1", "v2" … for one of the package, and the stem of the file for one of the user's own.
 
@@ -48,7 +48,7 @@ class PromptTemplate:
         return frozenset(Template(self.text).get_identifiers())
 
     def fill(self, **parts: str) -> str:
-        """Put each part into its places, as it is: a dollar sign in a part is nothing but that.
+        """Return the text with each part in its places; a dollar sign in a part is left alone.
 
         Raises:
             InvalidInput: a place has no part, or a part no place.
@@ -60,24 +60,24 @@ class PromptTemplate:
 
 
 def load(name: str, version: str | None = None) -> PromptTemplate:
-    """Load a prompt of the package: the newest one, or that of a version such as "v1".
+    """Return a prompt of the package: the newest one, or that of a version such as "v1".
 
-    Any other version is the path of a file (with ".md" or a separator in it) that holds a prompt of the user's own,
-    with the same places.
+    Any other version is the path of a file (with ".md" or a separator in it) that holds a prompt of the
+    user's own, with the same places.
 
     Raises:
-        InvalidInput: there is no such prompt, version or file, the file cannot be read, is named like a version of the
+        InvalidInput: there is no such prompt, version or file, the file cannot be read, is named like a
+        version of the
             package, or has other places.
 
     """
     texts = _packaged().get(name)
-    given: object = version  # by somebody who has no type checker
-    if given is not None and not isinstance(given, str):
-        raise InvalidInput(
-            f"{shown(given)} is no version of a prompt.", "Pass a version, or a path, as text."
-        )
+    # Not every caller has a type checker.
+    value: object = version
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"Invalid prompt version {shown(value)}.", "Pass a version, or a path, as text.")
     if texts is None:
-        raise InvalidInput(f"{name!r} is not a prompt.", f"Use one of {', '.join(_packaged())}.")
+        raise InvalidInput(f"Unknown prompt {name!r}.", f"Use one of {', '.join(_packaged())}.")
     newest = next(reversed(texts))
     if version is None or version in texts:
         chosen = version or newest
@@ -92,7 +92,7 @@ def load(name: str, version: str | None = None) -> PromptTemplate:
 
 
 def versions(name: str) -> list[str]:
-    """List the versions of a prompt that the package has, the oldest first; none for an unknown name."""
+    """Return the versions of a prompt of the package, oldest first; none for an unknown name."""
     return list(_packaged().get(name, ()))
 
 
@@ -117,7 +117,8 @@ def _own(name: str, file: Path, places: frozenset[str]) -> PromptTemplate:
 def _is_file(file: Path) -> bool:
     try:
         return file.is_file()
-    except (OSError, ValueError):  # a name that is too long, or no name at all
+    except (OSError, ValueError):
+        # A name that is too long, or no name at all.
         return False
 
 
@@ -134,8 +135,7 @@ def _listed(names: frozenset[str]) -> str:
 
 @cache
 def _packaged() -> dict[str, dict[str, str]]:
-    """Read the prompts of the package: by name, then by version, the oldest first."""
-    # Only those who ask a model need it.
+    """Return the prompts of the package by name, then by version, the oldest first."""
     from importlib import resources
 
     files = (resources.files("holdfast.llm") / "prompts").iterdir()
