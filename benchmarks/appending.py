@@ -13,7 +13,7 @@ from benchmarks.clock import Cost, middle, timed
 from benchmarks.measurement import Measurement, SpeedLab, at_least, at_most, measured
 from holdfast.memory import Memory
 from holdfast.store.checksums import sealer
-from holdfast.store.tables import tables
+from holdfast.store.schema import tables
 from holdfast.text.tokens import estimate_tokens
 
 _BARS = {"full": 0.5, "normal": 0.25}

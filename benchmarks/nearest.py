@@ -19,8 +19,8 @@ from holdfast.dedup import merge
 from holdfast.kinds import table
 from holdfast.memory import Memory
 from holdfast.records.intake import NEAREST
-from holdfast.store import records
-from holdfast.store.database import open_database
+from holdfast.store import record_changes
+from holdfast.store.connect import open_database
 from holdfast.types import Record, Scope
 
 SIZES = (100, 2_000, 20_000)  # facts
@@ -65,7 +65,7 @@ def _store(path: Path, texts: Iterable[str]) -> None:
     """Store facts in one transaction: one call for each is what is measured later."""
     database = open_database(path, "normal")
     try:
-        with records.writing(database, Scope(user=_USER).space, time.time_ns() // 1000) as changes:
+        with record_changes.writing(database, Scope(user=_USER).space, time.time_ns() // 1000) as changes:
             for text in texts:
                 changes.put(Record("", _KIND.name, text, target="user"), None, by="agent", action="add")
     finally:

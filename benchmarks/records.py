@@ -24,8 +24,8 @@ from benchmarks.sentences import Sentences
 from benchmarks.words import Words
 from holdfast.kinds import KINDS
 from holdfast.memory import Memory
-from holdfast.store import records
-from holdfast.store.database import open_database
+from holdfast.store import record_changes
+from holdfast.store.connect import open_database
 from holdfast.types import Record, Scope
 
 _USER = "ada"
@@ -254,7 +254,7 @@ def _change(path: Path, replaced: Mapping[Record, str], retracted: Iterable[Reco
     """Replace and retract in one transaction: a call for each takes time in proportion to all records."""
     database = open_database(path, "normal")
     try:
-        with records.writing(database, Scope(user=_USER).space, time.time_ns() // 1000) as changes:
+        with record_changes.writing(database, Scope(user=_USER).space, time.time_ns() // 1000) as changes:
             for one in retracted:
                 changes.put(replace(one, retracted=True), one, by="agent", action="retract")
             return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,6 +177,31 @@ HOMES = {
 def test_a_library_is_imported_only_where_it_belongs(file: Path) -> None:
     heads = {target.split(".")[0] for target in targets(file)}
     assert [head for head in heads if part_of(file) not in HOMES.get(head, {part_of(file)})] == []
+
+
+SQL = re.compile(
+    r"\bSELECT\b.+\bFROM\b|\bINSERT\s+INTO\b|\bUPDATE\s+\w+\s+SET\b|\bDELETE\s+FROM\b|"
+    r"\bCREATE\s+(?:UNIQUE\s+)?(?:TABLE|INDEX|SCHEMA)\b|\bPRAGMA\s",
+    re.DOTALL,
+)
+
+
+def strings(tree: ast.AST) -> Iterator[str]:
+    """Yield the strings of a module that are not documentation, with … for what is put into them."""
+    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    first = [part.body[0] for part in parts if part.body]
+    documentation = [node.value for node in first if isinstance(node, ast.Expr)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in documentation:
+            yield node.value
+
+
+@pytest.mark.parametrize("file", [one for one in FILES if not str(one.id).startswith("store/")])
+def test_there_is_no_sql_outside_of_the_store(file: Path) -> None:
+    tree = ast.parse(file.read_text("utf-8"))
+    assert [text for text in strings(tree) if SQL.search(text)] == []
 
 
 # What is exported

@@ -34,10 +34,10 @@ from holdfast.run import Run, current_run
 from holdfast.safety.masking import Secrets, is_masked, masked_hit
 from holdfast.scratchpad import Pad
 from holdfast.store import jobs, log, prompt_receipts, records, sessions, snapshots, summaries
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.pads import Place
-from holdfast.store.records import Moment, Outline, Wanted
+from holdfast.store.pads import ScratchpadKey
+from holdfast.store.records import AsOf, RecordFilter, RecordOutline
 from holdfast.store.snapshots import Snapshot
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shown
@@ -82,7 +82,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 class Chat(Digest):
     """Append to a session and read it back. Made by `Memory.chat`; holds no state but what it was given there."""
 
-    def __init__(self, memory: Memory, id: str, label: sessions.Label | None = None) -> None:
+    def __init__(self, memory: Memory, id: str, label: sessions.ChatLabel | None = None) -> None:
         self._memory = memory
         self._id = check_name(id, "The id of a chat")
         self._given = label  # until the next message is stored
@@ -484,7 +484,7 @@ class Chat(Digest):
         from holdfast.search.query import parse
 
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
-        moments = {scope.shared.space: Moment(snapshot.shared), scope.space: Moment(snapshot.version)}
+        moments = {scope.shared.space: AsOf(snapshot.shared), scope.space: AsOf(snapshot.version)}
         at = from_micros(snapshot.at)
         wanted = check(sources=("message", "record"), limit=limit, valid_at=at, as_of=moments)
         whole = {kind.name for kind in opened.kinds.values() if kind.heading and not kind.prompt_budget}
@@ -582,7 +582,7 @@ class Chat(Digest):
     @property
     def pad(self) -> Pad:
         """The scratchpad of this chat: a dict of texts that is kept."""
-        return Pad(self._memory._open, Place(self._memory.scope.space, self._id))  # noqa: SLF001 - as above
+        return Pad(self._memory._open, ScratchpadKey(self._memory.scope.space, self._id))  # noqa: SLF001 - as above
 
     def run(self, id: str | None = None) -> Run:
         """Begin a run of this chat, for `with chat.run() as run`; or go on with one that was interrupted, by its id.
@@ -607,7 +607,7 @@ class Chat(Digest):
                 f"{shown(other)} is no chat.", "Pass a handle that Memory.chat made."
             ) from error
 
-    @repeated
+    @retry_transaction
     def end(self) -> list[Job]:
         """Say that the session has ended, and return the jobs that this leaves: to learn from it, to write its episode.
 
@@ -694,12 +694,12 @@ class Chat(Digest):
                 no JSON object.
 
         """
-        said = sessions.label(channel, meta)
+        said = sessions.check_label(channel, meta)
         if said is None:
             raise InvalidInput("Nothing is said of the chat.", "Pass channel= or meta=.")
         self._relabel(said)
 
-    def _relabel(self, said: sessions.Label) -> None:
+    def _relabel(self, said: sessions.ChatLabel) -> None:
         sessions.relabel(self._memory._open.database, self._memory.scope.space, self._id, said)  # noqa: SLF001 - as above
 
     def archive(self, *, archived: bool = True) -> None:
@@ -725,7 +725,7 @@ def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
     """Write what every prompt of a session shows, as of its snapshot: of kinds with a budget, what fits it."""
     agents = tuple(dict.fromkeys((scope.agent, "")))
     headed = [kind for kind in opened.kinds.values() if kind.heading]
-    whole = Wanted(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
+    whole = RecordFilter(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
     at = from_micros(snapshot.at)
     parts: list[list[Record]] = []
     shown: set[str] = set()
@@ -748,5 +748,5 @@ def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
     return Known(known(parts[0], parts[1], opened.kinds, scope.agent, left), frozenset(shown), left)
 
 
-def _is_true(one: Outline, at: int) -> bool:
+def _is_true(one: RecordOutline, at: int) -> bool:
     return (one.since is None or one.since <= at) and (one.until is None or at < one.until)

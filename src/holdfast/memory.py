@@ -20,8 +20,9 @@ from holdfast.runtime import Opened
 from holdfast.safety.masking import check_name_is_open
 from holdfast.scratchpad import Pad
 from holdfast.store import sessions
-from holdfast.store.database import Durability, check_location, open_database
-from holdfast.store.pads import Place
+from holdfast.store.connect import check_location, open_database
+from holdfast.store.database import Durability
+from holdfast.store.pads import ScratchpadKey
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.types import ChatInfo, Scope, Verification, check_count, check_flag, check_key, check_name
 from holdfast.types.acting_as import current
@@ -172,7 +173,7 @@ class Memory(Learner):
     @property
     def pad(self) -> Pad:
         """The scratchpad of the user: a dict of texts that is kept."""
-        return Pad(self._open, Place(self.scope.space))
+        return Pad(self._open, ScratchpadKey(self.scope.space))
 
     def chat(
         self,
@@ -199,7 +200,7 @@ class Memory(Learner):
 
         """
         name = self._chat_id(id)
-        opened = Chat(self._handle(self.scope, pinned=True), name, sessions.label(channel, meta))
+        opened = Chat(self._handle(self.scope, pinned=True), name, sessions.check_label(channel, meta))
         self._check_chat(name)
         return opened
 

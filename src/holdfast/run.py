@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from holdfast.scratchpad import Pad
 from holdfast.store import records, runs
-from holdfast.store.pads import Place
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.pads import ScratchpadKey
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record, Writer, check_flag, check_name
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Run:
     @property
     def pad(self) -> Pad:
         """The scratchpad of this run."""
-        return Pad(self._open, Place(self._space, self._chat.id, self._id))
+        return Pad(self._open, ScratchpadKey(self._space, self._chat.id, self._id))
 
     def remember(
         self,
@@ -87,7 +87,7 @@ class Run:
 
     def notes(self) -> list[Record]:
         """Read the notes of this run, those of high priority first."""
-        wanted = Wanted(kinds=("note",), run=self._id)
+        wanted = RecordFilter(kinds=("note",), run=self._id)
         found = records.read(self._open.database, self._space, NOW.version, wanted)
         return sorted(found, key=lambda note: -note.priority)
 

@@ -16,7 +16,7 @@ from holdfast.prompt.cache_prefix import unchanged
 from holdfast.store import records
 from holdfast.store.jobs import finish
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.prompt_receipts import Asked
+from holdfast.store.prompt_receipts import LastPrompt
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from holdfast.search.search import Search
     from holdfast.settings import Learning
     from holdfast.store.database import Database
-    from holdfast.store.jobs import Held
-    from holdfast.store.pads import Place
+    from holdfast.store.jobs import Lease
+    from holdfast.store.pads import ScratchpadKey
     from holdfast.store.snapshots import Snapshot
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Receipt, Record, Scope, Writer
@@ -70,10 +70,10 @@ class Opened:
         self.appended = 0.0  # when something was last appended, by `time.monotonic`
         self._workers = 0
         self.served = ""  # the space of the last user that was worked for, by who works for everyone
-        self._held: list[Held] = []
+        self._held: list[Lease] = []
         self.lock = threading.Lock()
         self._ended = threading.Condition(self.lock)
-        self.temporary: dict[Place, dict[str, str]] = {}  # pads: keys that are never stored
+        self.temporary: dict[ScratchpadKey, dict[str, str]] = {}  # pads: keys that are never stored
         self._frozen: dict[tuple[Scope, Snapshot], Known] = {}
         self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
         self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -132,7 +132,7 @@ class Opened:
         return Meter(self.database, scope, self.count_tokens, self.now, self.learning.limits, self.events)
 
     @contextmanager
-    def busy(self, held: Held) -> Iterator[None]:
+    def busy(self, held: Lease) -> Iterator[None]:
         """Register jobs as long as they are worked on."""
         with self.lock:
             self._held.append(held)
@@ -217,9 +217,9 @@ class Opened:
                     self._unstored.pop(next(iter(self._unstored)))
                 self._unstored[space, chat] = receipt
 
-    def asked(self, space: str, chat: str) -> Asked:
+    def asked(self, space: str, chat: str) -> LastPrompt:
         """Give what is known here only of the prompts of a chat."""
-        return Asked(self.worker, self.shown(space, chat), self._unstored.get((space, chat)))
+        return LastPrompt(self.worker, self.shown(space, chat), self._unstored.get((space, chat)))
 
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
         """Let go of what is kept in memory only of a run, of a chat, or of a whole space."""

@@ -15,7 +15,7 @@ from holdfast.types import check_name
 
 if TYPE_CHECKING:
     from holdfast.runtime import Opened
-    from holdfast.store.pads import Place
+    from holdfast.store.pads import ScratchpadKey
 
 TEMPORARY = "temp:"
 
@@ -27,7 +27,7 @@ class Pad(MutableMapping[str, str]):
     the place for credentials, which no other name takes. Iteration is in the order of the names.
     """
 
-    def __init__(self, opened: Opened, place: Place) -> None:
+    def __init__(self, opened: Opened, place: ScratchpadKey) -> None:
         self._open = opened
         self._place = place
 

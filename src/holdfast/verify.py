@@ -14,9 +14,9 @@ from holdfast.search.record_source import RECORDS
 from holdfast.search.segment import BadSegment, Segment
 from holdfast.search.source import SearchSource
 from holdfast.search.summary_source import SUMMARIES
-from holdfast.store import checksums, erasure, erasure_receipts, log, records, sessions, summaries, watermarks
+from holdfast.store import checksums, erasure_receipts, log, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
-from holdfast.store.database import open_database
+from holdfast.store.connect import open_database
 from holdfast.store.message_rows import EPOCH, to_micros
 from holdfast.store.space_rows import spaces
 from holdfast.text.references import write_reference
@@ -43,8 +43,8 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     }
     checked |= dict.fromkeys(("index segments", *indexes), 0)
     problems = list(db.check())
-    docs, versions = erasure_receipts.gaps(db, space)
-    if left := erasure_receipts.unfinished(db, space):
+    docs, versions = erasure_receipts.erased_numbers(db, space)
+    if left := erasure_receipts.count_unfinished(db, space):
         problems.append(
             f"{left} erasures were interrupted or hindered: the files may hold remains until the next erasure"
         )
@@ -60,7 +60,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
     problems += _check_records(db, space, checked, versions)
     unproven, wrong = check_rows(db, space, key, checked)
     problems += wrong
-    for version, chat in erasure.learned_from_nowhere(db, space):
+    for version, chat in records.learned_from_missing_chats(db, space):
         problems.append(
             f"version {version} of what is known was learned from chat {chat!r}, which is not there"
         )
@@ -134,7 +134,7 @@ def _check_watermarks(
 
 
 def _check_session(
-    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+    db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
     """Yield how the messages of a chat, from first to last, differ from its row."""
     seq, tokens, missing = 0, 0, 0
@@ -176,13 +176,13 @@ def _check_session(
 
 
 def _check_tree(
-    db: Database, space: str, session: sessions.Session, checked: dict[str, int]
+    db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
     """Yield where the summaries of a chat are not trees over its messages from the first to `covered`."""
     name = f"chat {session.chat!r}"
     try:
-        nodes = summaries.all_of(db, space, session.chat)
-        said = {n.id: summaries.covered(db, space, session.chat, n.first, n.last) for n in nodes}
+        nodes = summaries.read_all(db, space, session.chat)
+        said = {n.id: summaries.message_totals(db, space, session.chat, n.first, n.last) for n in nodes}
     except Damaged as error:
         yield f"{name}: {error.what}"
         return
@@ -227,7 +227,7 @@ def _check_numbers(
     db: Database, space: str, messages: int, erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
     """Yield where document numbers are not 1 … n, each once, apart from those in receipts."""
-    newest = stored.state(db, space).message
+    newest = stored.index_state(db, space).message
     count, missing = stored.missing(db, space)
     if count != messages:
         yield f"the space counts {count} messages, its sessions have {messages}"
@@ -248,9 +248,9 @@ def _check_records(
     db: Database, space: str, checked: dict[str, int], erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
     """Yield where versions are not 1 … n, each once, or those of a record do not follow each other."""
-    newest, before = stored.state(db, space).record, 0
+    newest, before = stored.index_state(db, space).record, 0
     last: dict[str, tuple[int, int]] = {}
-    for version, identity, ended in records.numbers(db, space):
+    for version, identity, ended in records.version_numbers(db, space):
         checked["versions"] += 1
         if version != before + 1 and not _covered(before + 1, version - 1, erased):
             yield f"the versions from {before + 1} to {version - 1} of what is known are missing"

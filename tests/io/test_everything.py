@@ -18,8 +18,7 @@ from holdfast import Chat, InvalidInput, Memory, NewerSchema, ToolCall
 from holdfast.io.everything import export_everything
 from holdfast.io.importing import import_paths
 from holdfast.store import space_rows
-from holdfast.store.database import migrations
-from holdfast.store.tables import tables
+from holdfast.store.schema import migrations, tables
 from learning_scripts import SESSION, Clock
 
 

@@ -16,7 +16,7 @@ from holdfast.learning import consolidate
 from holdfast.learning.job_context import Outcome
 from holdfast.llm.llm_request import Unreadable
 from holdfast.store import watermarks
-from holdfast.store.jobs import Held, Lost
+from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.types import Job
 
 
@@ -71,12 +71,12 @@ def test_the_watermark_moves_also_when_nothing_is_to_be_joined(known: Memory) ->
 
 def test_no_change_is_stored_for_a_job_that_another_worker_has(known: Memory) -> None:
     before = texts(known)
-    held = Held(
+    held = Lease(
         known.scope.space, "worker", (Job("job_1", "consolidate", (), datetime(2026, 3, 1, tzinfo=UTC)),), {}
     )
     setting = replace(setting_of(known), held=held)
     (unit,) = consolidate.plan(setting, [], {})
-    with pytest.raises(Lost):
+    with pytest.raises(LeaseLost):
         answered(unit, LISBON)
     assert texts(known) == before
     assert consolidate.due(setting)

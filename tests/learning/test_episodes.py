@@ -20,7 +20,7 @@ from holdfast.learning.job_context import Outcome, Setting, Unit
 from holdfast.llm.llm_request import Unreadable
 from holdfast.settings import Learning
 from holdfast.store import jobs, watermarks
-from holdfast.store.jobs import Lost
+from holdfast.store.jobs import LeaseLost
 from learning_scripts import Clock
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -228,7 +228,7 @@ def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
         jobs.add(tx, space, "episode", now=0, chat="a")
     held = jobs.claim(database, space, now=0, lease=1, kinds=["episode"], batches={})
     assert jobs.claim(database, space, now=2, lease=9, kinds=["episode"], batches={})
-    with pytest.raises(Lost):
+    with pytest.raises(LeaseLost):
         unit_of(replace(setting_of(memory), held=held), "a").apply(None)
     assert (episodes(memory), mark(memory, "a")) == ([], 0)
 

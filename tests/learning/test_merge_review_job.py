@@ -12,7 +12,7 @@ from holdfast.events import Event, Events
 from holdfast.learning import merge_review_job
 from holdfast.learning.job_context import Outcome
 from holdfast.llm.llm_request import Unreadable
-from holdfast.store.jobs import Held, Lost
+from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.types import Job, Writer
 
 
@@ -61,9 +61,9 @@ def test_a_pair_that_a_merge_was_unsure_about_is_judged(memory: Memory) -> None:
 
 def test_no_verdict_is_stored_for_a_job_that_another_worker_has(memory: Memory) -> None:
     left = pair(memory, *TEA)
-    setting = replace(setting_of(memory), held=Held(memory.scope.space, "worker", (left,), {}))
+    setting = replace(setting_of(memory), held=Lease(memory.scope.space, "worker", (left,), {}))
     (unit,) = merge_review_job.plan(setting, [left], {})
-    with pytest.raises(Lost):
+    with pytest.raises(LeaseLost):
         answered(unit, {"pair": 1, "verdict": "same"}, name="verdicts")
     assert texts(memory) == list(TEA)
 

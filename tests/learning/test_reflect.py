@@ -23,7 +23,7 @@ from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.records.intake import Intake
 from holdfast.settings import Learning
 from holdfast.store import jobs, watermarks
-from holdfast.store.jobs import Lost
+from holdfast.store.jobs import LeaseLost
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 PROFILE = "Ada is a nurse. She lives in Porto and runs marathons."
@@ -337,7 +337,7 @@ def test_a_job_that_another_worker_has_stores_nothing(memory: Memory) -> None:
     claim = partial(jobs.claim, made.database, made.space, lease=3, kinds=("reflect",), batches={})
     held = claim(now=2)
     assert claim(now=4) is not None
-    with pytest.raises(Lost):
+    with pytest.raises(LeaseLost):
         told(memory, offers(PROFILE, learned("The track in Porto is closed.")), held=held)
     assert (seen(memory, "monday"), memory.version()) == (0, 0)
 

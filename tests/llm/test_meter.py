@@ -14,7 +14,8 @@ from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.meter import Meter
 from holdfast.store import llm_calls
-from holdfast.store.database import Database, open_database
+from holdfast.store.connect import open_database
+from holdfast.store.database import Database
 from holdfast.types import Scope
 
 ASKED = LLMRequest("observe", "What is worth knowing?", None, "observe v1", 500)

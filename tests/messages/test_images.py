@@ -10,7 +10,7 @@ from holdfast import InvalidInput, Memory, Message
 from holdfast.messages.formats import parse
 from holdfast.messages.media import IMAGE_TOKENS, LOW_DETAIL_TOKENS, PAGE_TOKENS
 from holdfast.messages.openai import to_openai
-from holdfast.store.database import open_database
+from holdfast.store.connect import open_database
 from holdfast.text.tokens import MESSAGE_OVERHEAD, message_tokens
 
 DATA = "iVBORw0KGgo" * 40_000

@@ -50,15 +50,15 @@ def damage(memory: Memory, change: Damage) -> None:
         change(tx, memory.scope.space)
 
 
-def rows(tx: Connection, space: str) -> list[stored.Stored]:
+def rows(tx: Connection, space: str) -> list[stored.StoredSegment]:
     found = tx.all(
         "SELECT first, last, version, checksum, body FROM segments WHERE space = :space ORDER BY first",
         space=space,
     )
-    return [stored.Stored(*row) for row in found]
+    return [stored.StoredSegment(*row) for row in found]
 
 
-def put(tx: Connection, space: str, row: stored.Stored) -> None:
+def put(tx: Connection, space: str, row: stored.StoredSegment) -> None:
     tx.all("DELETE FROM segments WHERE space = :space AND first = :first", space=space, first=row.first)
     tx.all(
         "INSERT INTO segments (space, first, last, version, checksum, body) "
@@ -68,15 +68,15 @@ def put(tx: Connection, space: str, row: stored.Stored) -> None:
     )
 
 
-def in_row(place: int, change: Callable[[stored.Stored], stored.Stored]) -> Damage:
+def in_row(place: int, change: Callable[[stored.StoredSegment], stored.StoredSegment]) -> Damage:
     def apply(tx: Connection, space: str) -> None:
         put(tx, space, change(rows(tx, space)[place]))
 
     return apply
 
 
-def flipped(at: int) -> Callable[[stored.Stored], stored.Stored]:
-    def change(row: stored.Stored) -> stored.Stored:
+def flipped(at: int) -> Callable[[stored.StoredSegment], stored.StoredSegment]:
+    def change(row: stored.StoredSegment) -> stored.StoredSegment:
         body = bytearray(row.body)
         body[at] ^= 64
         return row._replace(body=bytes(body))
@@ -84,10 +84,10 @@ def flipped(at: int) -> Callable[[stored.Stored], stored.Stored]:
     return change
 
 
-def forged(change: Callable[[Segment], Segment]) -> Callable[[stored.Stored], stored.Stored]:
+def forged(change: Callable[[Segment], Segment]) -> Callable[[stored.StoredSegment], stored.StoredSegment]:
     """Change a segment and give it the right checksum."""
 
-    def apply(row: stored.Stored) -> stored.Stored:
+    def apply(row: stored.StoredSegment) -> stored.StoredSegment:
         body = change(Segment.decode(row.body)).encode()
         return row._replace(body=body, checksum=segments.checksum(body))
 

@@ -36,12 +36,12 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "LARGEST", 16)
 
 
-def segments_of(memory: Memory, version: int) -> list[stored.Stored]:
+def segments_of(memory: Memory, version: int) -> list[stored.StoredSegment]:
     return stored.load(memory._open.database, memory.scope.space, version, index.BEFORE_ALL)
 
 
 def epoch(memory: Memory) -> int:
-    return stored.state(memory._open.database, memory.scope.space).epoch
+    return stored.index_state(memory._open.database, memory.scope.space).epoch
 
 
 @pytest.fixture

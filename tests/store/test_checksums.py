@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from holdfast import InvalidInput, Memory, ToolCall
 from holdfast.cli import app
-from holdfast.store import checksums
-from holdfast.store.tables import tables
+from holdfast.store import checksums, table_rows
+from holdfast.store.schema import tables
 
 KEY, OTHER = b"sixteen bytes or", b"another key of 24 bytes."
 ROWS = 24  # that `fill` leaves, and that have checksums
@@ -111,7 +111,7 @@ def test_many_changes_are_counted(filled: str) -> None:
 
 
 def test_more_rows_than_a_page_are_read_to_the_end(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checksums, "PAGE", 4)
+    monkeypatch.setattr(table_rows, "PAGE", 4)
     with Memory(filled, user="ada") as memory:
         assert memory.verify().checked["checksums"] == ROWS
 

@@ -15,8 +15,9 @@ import psycopg
 import pytest
 
 from holdfast import HoldfastError, Memory, NewerSchema
-from holdfast.store import database
-from holdfast.store.database import migrations, open_database, split_statements
+from holdfast.store import database, schema
+from holdfast.store.connect import open_database
+from holdfast.store.schema import migrations, split_statements
 from programs import run_together
 
 STORE = resources.files("holdfast.store")
@@ -97,14 +98,14 @@ def test_a_new_database_on_sqlite_is_what_the_migrations_make(tmp_path: Any) -> 
         closing(open_database(tmp_path / "new.db")) as db,
         closing(sqlite3.connect(tmp_path / "migrated.db", isolation_level=None)) as connection,
     ):
-        for statement in [database.VERSIONS, *chain(*migrations())]:
+        for statement in [database.CREATE_VERSIONS, *chain(*migrations())]:
             connection.execute(db.dialect(statement))
     assert sqlite_catalog(str(tmp_path / "new.db")) == sqlite_catalog(str(tmp_path / "migrated.db"))
 
 
 def test_a_new_database_on_postgresql_is_what_the_migrations_make(own_postgres_url: str) -> None:
     query(own_postgres_url, "CREATE SCHEMA migrated")
-    for statement in [database.VERSIONS, *chain(*migrations())]:
+    for statement in [database.CREATE_VERSIONS, *chain(*migrations())]:
         query(own_postgres_url, statement, schema="migrated")
     Memory(own_postgres_url).close()
     assert postgres_catalog(own_postgres_url, "holdfast") == postgres_catalog(own_postgres_url, "migrated")
@@ -198,7 +199,7 @@ def test_a_new_database_that_cannot_be_made_is_left_empty(
     shared_location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        made = [*database.schema(), *BROKEN]
+        made = [*schema.schema(), *BROKEN]
         patch.setattr(database, "schema", lambda: made)
         with pytest.raises((HoldfastError, sqlite3.Error)):
             Memory(shared_location)

@@ -11,7 +11,8 @@ import pytest
 
 from holdfast import Memory
 from holdfast.store import database
-from holdfast.store.database import migrations, open_database, split_statements
+from holdfast.store.connect import open_database
+from holdfast.store.schema import migrations, split_statements
 
 DATA = Path(__file__).parents[1] / "data" / "store"
 VERSION = 5  # of the schema that the rows were written with

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import InvalidInput, Memory, Unavailable
 from holdfast.store import database
-from holdfast.store.database import open_database
+from holdfast.store.connect import open_database
 from holdfast.testing import Conformance
 from programs import run_together
 

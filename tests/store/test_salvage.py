@@ -17,7 +17,7 @@ import pytest
 from holdfast import Damaged, InvalidInput, Memory
 from holdfast.store import space_rows
 from holdfast.store.salvage import salvage
-from holdfast.store.sqlite_pages import Found, Pages
+from holdfast.store.sqlite_pages import Pages, RawRow
 from holdfast.text.references import read_reference
 from programs import start
 
@@ -77,7 +77,7 @@ def on_page(path: Path) -> dict[int, set[Any]]:
     """Tell which message or record lies on which page; but for the long one, all of them are short enough for one."""
     found: dict[int, set[Any]] = {}
     for one in Pages(path).rows():
-        if isinstance(one, Found) and one.is_index and len(one.values) > 15:
+        if isinstance(one, RawRow) and one.is_index and len(one.values) > 15:
             key = (one.values[1], one.values[2]) if isinstance(one.values[1], str) else one.values[1]
             found.setdefault(one.page, set()).add(key)
     return found
@@ -107,6 +107,15 @@ def test_of_a_sound_file_everything_is_saved(sound: Path, tmp_path: Path) -> Non
         new.remember("And so does this", kind="fact")
         assert new.verify().problems == ()
     assert stat.S_IMODE((tmp_path / "new.db").stat().st_mode) == 0o600
+
+
+def test_the_receipts_of_prompts_are_saved(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        chat = memory.chat("a")
+        chat.append(role="user", content="How long is it?")
+        chat.prompt(500, "long")
+        chat.append(role="assistant", content="42 kilometres.")
+    assert salvage(tmp_path / "memory.db", tmp_path / "new.db").rows["receipts"] == 1
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -260,7 +260,7 @@ class Digest:
 
     def tree(self) -> list[Summary]:
         """List all summaries of the session, leaves first, each level in the order of the messages."""
-        return summaries.all_of(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
+        return summaries.read_all(self._memory._open.database, self._memory.scope.space, self._id)  # noqa: SLF001 - as above
 
     @logged
     def search(

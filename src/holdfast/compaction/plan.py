@@ -12,7 +12,7 @@ from holdfast.errors import InvalidInput
 from holdfast.types import MAX_COUNT, Summary, check_count
 
 if TYPE_CHECKING:
-    from holdfast.store.log import Line
+    from holdfast.store.log import MessageOutline
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def share_of(budget: int, share: float) -> int:
     return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
 
 
-def cuts(lines: Sequence[Line]) -> list[bool]:
+def cuts(lines: Sequence[MessageOutline]) -> list[bool]:
     """Say before which lines a session may be cut, and whether after the last: never between a call and its result.
 
     A result belongs to the nearest earlier call with its id. A call may still get its result while no assistant has
@@ -136,7 +136,7 @@ def cuts(lines: Sequence[Line]) -> list[bool]:
     return allowed
 
 
-def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how: Compaction) -> int:
+def tail_start(lines: Sequence[MessageOutline], allowed: Sequence[bool], budget: int, how: Compaction) -> int:
     """Give the place where the fresh tail begins; the number of lines if there is none."""
     cap = share_of(budget, how.tail)
     whole = part = kept = len(lines)
@@ -167,7 +167,7 @@ def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how:
 
 
 def chunks(
-    lines: Sequence[Line],
+    lines: Sequence[MessageOutline],
     allowed: Sequence[bool],
     until: int,
     budget: int,
@@ -210,7 +210,7 @@ def chunks(
     return found
 
 
-def _turn(lines: Sequence[Line], allowed: Sequence[bool], start: int, stop: int, most: int) -> int:
+def _turn(lines: Sequence[MessageOutline], allowed: Sequence[bool], start: int, stop: int, most: int) -> int:
     """Give the first place from `start` to `stop`, in either direction, where a turn begins; `start` if none is near."""
     step = 1 if start < stop else -1
     for place in range(start, stop + step, step):

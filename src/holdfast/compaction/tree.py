@@ -22,7 +22,7 @@ from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.prompt.summary_block import summary_text
 from holdfast.store import log, summaries
 from holdfast.store.message_rows import EPOCH
-from holdfast.store.summaries import Draft
+from holdfast.store.summaries import SummaryDraft
 from holdfast.text.message_text import from_summary, passages
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shown
@@ -32,7 +32,7 @@ from holdfast.types import MAX_COUNT, CompactionResult, Summary
 if TYPE_CHECKING:
     from holdfast.llm.model import Model
     from holdfast.store.database import Database
-    from holdfast.store.log import Line
+    from holdfast.store.log import MessageOutline
     from holdfast.text.tokens import CountTokens
 
 Y = TypeVar("Y")
@@ -263,7 +263,7 @@ class _Work:
 
     def leaf_pass(self) -> Generator[list[Asking], list[Written], str]:
         """Let leaves stand for the oldest messages until the target is reached; say what stopped it, "" for that."""
-        sources: list[list[Line]] = []
+        sources: list[list[MessageOutline]] = []
         while self._state.tokens >= self.target:
             sources = sources or self.leaves(self._state.tokens - self.target + 1)
             if not sources:
@@ -283,7 +283,7 @@ class _Work:
             sources = sources[done:] if going_on else []
         return ""
 
-    def leaves(self, need: float) -> list[list[Line]]:
+    def leaves(self, need: float) -> list[list[MessageOutline]]:
         """Plan the sources of leaves until `need` tokens are saved, or nothing but the tail is left."""
         session, state = self._session, self._state
         lines = log.outline(session.database, session.space, session.chat, state.covered)
@@ -292,7 +292,7 @@ class _Work:
         spans = plan.chunks(lines, allowed, until, self._budget, need, self._frame, self._how)
         return [lines[start:end] for start, end in spans]
 
-    def _leaf(self, first: int, lines: Sequence[Line]) -> Task:
+    def _leaf(self, first: int, lines: Sequence[MessageOutline]) -> Task:
         session, last = self._session, lines[-1].seq
         messages = log.read(session.database, session.space, session.chat, after=first - 1, before=last + 1)
         times = [message.at or EPOCH for message in messages] or [EPOCH]
@@ -337,7 +337,7 @@ class _Work:
         if need <= 0:
             return []
         want = plan.Want(need, self._budget, self._frame)
-        widths = summaries.widths(session.database, session.space, session.chat)
+        widths = summaries.part_counts(session.database, session.space, session.chat)
         if groups := plan.groups(self._frontier, widths, want, self._how, at_once):
             return groups
         fits = self._state.tokens <= self._budget
@@ -447,9 +447,9 @@ class _Work:
         )
         return MESSAGE_OVERHEAD + self._session.count(shown)
 
-    def _draft(self, task: Task, written: Written) -> Draft:
+    def _draft(self, task: Task, written: Written) -> SummaryDraft:
         model = self._model.name if self._model and written.calls else ""
-        return Draft(
+        return SummaryDraft(
             id=task.id,
             depth=task.source.depth,
             first=task.first,
@@ -465,14 +465,14 @@ class _Work:
             erasures=task.erasures,
         )
 
-    def _store(self, task: Task, draft: Draft) -> Summary | None:
+    def _store(self, task: Task, draft: SummaryDraft) -> Summary | None:
         session = self._session
         db, space, chat, now = session.database, session.space, session.chat, session.now()
         if task.group is None:
             return summaries.add_leaf(db, space, chat, draft, now)
         if task.group.into is None:
             return summaries.add_node(db, space, chat, draft, task.group.parts, now)
-        return summaries.grow(db, space, chat, draft, task.group.into, task.group.parts, now)
+        return summaries.extend(db, space, chat, draft, task.group.into, task.group.parts, now)
 
 
 def _copy(summary: Summary) -> Asking:

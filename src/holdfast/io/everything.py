@@ -13,11 +13,11 @@ from holdfast.errors import InvalidInput, NewerSchema
 from holdfast.io.files import File, lines
 from holdfast.io.found import Skip
 from holdfast.store import space_rows
-from holdfast.store.database import migrations
+from holdfast.store.schema import migrations
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
-    from holdfast.store.space_rows import Restored
+    from holdfast.store.space_rows import RestoreReport
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
@@ -66,7 +66,7 @@ def _sign(line: bytes) -> Mapping[str, object] | None:
     return value if isinstance(value, dict) and value.get("holdfast") == _SIGN["holdfast"] else None
 
 
-def restore(memory: Memory, file: File) -> Restored:
+def restore(memory: Memory, file: File) -> RestoreReport:
     """Store all that a file holds, in one transaction.
 
     Raises:

@@ -12,7 +12,7 @@ from holdfast.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.store.sessions import Label
+    from holdfast.store.sessions import ChatLabel
     from holdfast.types import Message
 
 TOO_DEEP = "nested too deeply"
@@ -27,7 +27,7 @@ class Session:
     title: str = ""
     agent: str = ""
     archived: bool = False
-    label: Label | None = field(default=None, compare=False)
+    label: ChatLabel | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,7 +341,7 @@ def _without_stored(chat: Chat, batch: Sequence[Found]) -> Sequence[Found]:
     if opened is None:
         return batch
     ids = sorted({item.message.id for item in batch if item.message.id})
-    present = log.with_ids(opened.database, memory.scope.space, chat.id, ids)
+    present = log.by_ids(opened.database, memory.scope.space, chat.id, ids)
     stored = {message.id: _words(message) for message in present}
     return [item for item in batch if stored.get(item.message.id) != _words(item.message)]
 

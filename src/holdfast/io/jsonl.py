@@ -10,12 +10,12 @@ from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines, values
 from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
 from holdfast.messages import formats
-from holdfast.store.sessions import label
+from holdfast.store.sessions import check_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from holdfast.store.sessions import Label
+    from holdfast.store.sessions import ChatLabel
     from holdfast.types import Message
 
 _ITEMS = {"message", "function_call", "function_call_output", "reasoning"}  # of OpenAI's Responses format
@@ -80,14 +80,14 @@ def _session(value: Mapping[str, object], identity: str) -> Session:
     )
 
 
-def _label(about: object) -> Label | None:
+def _label(about: object) -> ChatLabel | None:
     """Read what an export says about a chat; what is not of that form is somebody else's."""
     if not isinstance(about, dict):
         return None
     created = text_of(about.get("created"))
     try:
         when = datetime.fromisoformat(created) if created else None
-        return label(about.get("channel"), about.get("meta"), when)
+        return check_label(about.get("channel"), about.get("meta"), when)
     except (ValueError, InvalidInput):
         return None
 

@@ -31,7 +31,7 @@ from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load
 from holdfast.records.draft import allow, rules_of
 from holdfast.store import records, watermarks
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _facts(setting: Setting) -> dict[str, list[list[Record]]]:
 
     Those of no agent are left to themselves: joined with them, what one agent knows would be known to all.
     """
-    wanted = Wanted(kinds=("fact",), agents=(setting.scope.agent,), trust=("trusted",))
+    wanted = RecordFilter(kinds=("fact",), agents=(setting.scope.agent,), trust=("trusted",))
     found: dict[str, list[Record]] = {}
     for fact in records.read(setting.database, setting.space, NOW.version, wanted):
         found.setdefault(fact.target, []).append(fact)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.learning import echo_match
 from holdfast.learning.throttle import rest
 from holdfast.store import log, records
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.references import read_reference
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Told:
         self._times = {message.seq: message.at for message in messages}
         kinds = tuple(kind.name for kind in setting.kinds.values() if kind.heading)
         agents = tuple(dict.fromkeys((setting.scope.agent, "")))
-        found = records.read(setting.database, setting.space, NOW.version, Wanted(kinds=kinds, agents=agents))
+        found = records.read(setting.database, setting.space, NOW.version, RecordFilter(kinds=kinds, agents=agents))
         self._known = [record.text for record in found]
         self._texts: dict[str, list[str]] = {}
 

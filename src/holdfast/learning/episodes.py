@@ -21,16 +21,16 @@ from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import prepare, quarantine_reason, says
 from holdfast.safety import guard
-from holdfast.store import log, records, sessions, summaries
+from holdfast.store import log, record_changes, records, sessions, summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
 if TYPE_CHECKING:
     from holdfast.learning.episode_text import Episode
     from holdfast.settings import Learning
-    from holdfast.store.records import Writing
+    from holdfast.store.record_changes import Writing
     from holdfast.types import Job
 
 SAME = 0.92  # from this cosine on, two sessions did the same
@@ -114,9 +114,9 @@ def _store(setting: Setting, session: _Session, how: str, shown: str, answer: st
     episode = session.episode if answer is None else episode_text.read(answer, session.episode, shown)
     draft = prepare(_draft(setting, session, episode, how), setting.kinds, _BY)
     for _ in range(_ATTEMPTS):
-        seen = records.seen(setting.database, setting.space)
+        seen = records.space_state(setting.database, setting.space)
         step = _step(setting, session, draft, seen.version + 1)
-        with records.writing(setting.database, setting.space, setting.now()) as changes:
+        with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
             if changes.seen != seen:
                 continue  # somebody wrote or erased in between: what was compared may be no more
             setting.settle(changes, session.mark)
@@ -215,8 +215,8 @@ def _step(setting: Setting, session: _Session, draft: Record, version: int) -> _
 def _there(setting: Setting, chat: str) -> tuple[list[Record], list[Record]]:
     """Read the episodes of a chat, whatever became of them, and the current ones of the agent's other chats."""
     database, space, at = setting.database, setting.space, NOW.version
-    own = records.read(database, space, at, Wanted((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
-    every = records.read(database, space, at, Wanted((KIND,), agents=(setting.scope.agent,), trust=_TRUSTS))
+    own = records.read(database, space, at, RecordFilter((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
+    every = records.read(database, space, at, RecordFilter((KIND,), agents=(setting.scope.agent,), trust=_TRUSTS))
     return own, [one for one in every if one.chat != chat]
 
 

@@ -21,7 +21,7 @@ from holdfast.llm.prompt_files import load
 from holdfast.records.draft import UNTRUSTED
 from holdfast.safety import guard
 from holdfast.store import log, records, sessions, watermarks
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
@@ -114,7 +114,7 @@ def _of_messages(setting: Setting, source: Source) -> Iterator[Unit]:
         yield Unit(None, partial(_decide, setting, source, messages, said, end), source.chat)
         return
     prompt = _prompt(setting, source)
-    wanted = Wanted(kinds=(*FIL, extraction_prompt.FACT), chat=source.chat)
+    wanted = RecordFilter(kinds=(*FIL, extraction_prompt.FACT), chat=source.chat)
     known = records.read(setting.database, setting.space, NOW.version, wanted) if source.first > 1 else []
     texts = [record.text for record in known[-_KNOWN:]]
     parts = list(parts_of(setting, messages))
@@ -198,7 +198,7 @@ def _with_room(
     What is known already takes none.
     """
     intake = setting.intake(setting.scope)
-    room = MOST_FACTS - records.learned(setting.database, setting.space, extraction_prompt.FACT, source.chat)
+    room = MOST_FACTS - records.count_learned(setting.database, setting.space, extraction_prompt.FACT, source.chat)
     taken, dropped = [], Counter[str]()
     for draft in drafts:
         is_new = draft.kind == extraction_prompt.FACT and intake.is_new(draft)
@@ -259,7 +259,7 @@ def understood(
 
 def _known_from_user(setting: Setting, chat: str) -> list[str]:
     """Read what was learned from the user's own words in a session before."""
-    wanted = Wanted(kinds=(*FIL, extraction_prompt.FACT), chat=chat)
+    wanted = RecordFilter(kinds=(*FIL, extraction_prompt.FACT), chat=chat)
     known = records.read(setting.database, setting.space, NOW.version, wanted) if chat else []
     return [record.text for record in known if record.meta.get("speaker") == _USER]
 

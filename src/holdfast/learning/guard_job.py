@@ -20,8 +20,8 @@ from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import Model
 from holdfast.records.draft import UNTRUSTED
 from holdfast.records.revision import set_free
-from holdfast.store import log, records, sessions, verdicts, watermarks
-from holdfast.store.records import NOW, Wanted
+from holdfast.store import log, record_changes, records, sessions, verdicts, watermarks
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.shorten import shorten_line
 
 if TYPE_CHECKING:
@@ -103,12 +103,12 @@ def _question(text: str) -> LLMRequest:
 
 
 def _current(setting: Setting, identity: str) -> Record | None:
-    wanted = Wanted(ids=(identity,), run=None, trust=("trusted", "quarantined"))
+    wanted = RecordFilter(ids=(identity,), run=None, trust=("trusted", "quarantined"))
     return next(iter(records.read(setting.database, setting.space, NOW.version, wanted)), None)
 
 
 def _pass_over(setting: Setting, mark: Mark) -> Outcome:
-    with records.writing(setting.database, setting.space, setting.now()) as changes:
+    with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
         setting.settle(changes, mark)
     return Outcome()
 
@@ -116,7 +116,7 @@ def _pass_over(setting: Setting, mark: Mark) -> Outcome:
 def _judge_message(setting: Setting, chat: str, message: Message, answer: str | None) -> Outcome:
     """Note what was said of a message, if that differs from its flags, and move the watermark."""
     flags = _flags(message.flags, answer)
-    with records.writing(setting.database, setting.space, setting.now()) as changes:
+    with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
         setting.settle(changes, Mark(chat, GUARD, message.seq))
         if flags != message.flags:
             verdicts.note(
@@ -149,7 +149,7 @@ def _judge_record(setting: Setting, record: Record, answer: str | None) -> Outco
 def _decide(setting: Setting, record: Record, answer: str | None) -> Outcome:
     """Write what follows from an answer, and that it was given; nothing follows from none."""
     written: tuple[Record, ...] = ()
-    with records.writing(setting.database, setting.space, setting.now()) as changes:
+    with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
         setting.settle(changes)
         now = next(iter(records.read(changes.tx, setting.space, NOW.version, _same(record))), None)
         if now is None or now.version != record.version:
@@ -178,8 +178,8 @@ def _decide(setting: Setting, record: Record, answer: str | None) -> Outcome:
     return Outcome(written)
 
 
-def _same(record: Record) -> Wanted:
-    return Wanted(ids=(record.id,), run=None, trust=("trusted", "quarantined"))
+def _same(record: Record) -> RecordFilter:
+    return RecordFilter(ids=(record.id,), run=None, trust=("trusted", "quarantined"))
 
 
 def _is_held_as_order(record: Record) -> bool:

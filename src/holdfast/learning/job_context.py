@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Denied, InvalidInput
 from holdfast.records.draft import prepare
 from holdfast.store import watermarks
-from holdfast.store.records import UNSAID
+from holdfast.store.records import UNSET_PRIORITY
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from holdfast.records.intake import Intake
     from holdfast.settings import Learning
     from holdfast.store.database import Database
-    from holdfast.store.jobs import Held
-    from holdfast.store.records import Writing
+    from holdfast.store.jobs import Lease
+    from holdfast.store.record_changes import Writing
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Record, Scope
 
@@ -81,7 +81,7 @@ class Setting:
     prompts: Mapping[str, str] = field(default_factory=dict)  # other versions of prompts, by their names
     model: str = ""  # its name, for what is noted about records
     guard: str = ""  # the name of the caller's guard, if there is one
-    held: Held | None = None
+    held: Lease | None = None
 
     @property
     def space(self) -> str:
@@ -132,7 +132,7 @@ class Setting:
             if check is not None:
                 check(changes)
 
-        unsaid = [replace(draft, priority=UNSAID) for draft in drafts]
+        unsaid = [replace(draft, priority=UNSET_PRIORITY) for draft in drafts]
         stored = self.intake(self.scope).remember(unsaid, merge=merge, also=also)
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)

@@ -36,7 +36,7 @@ from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load
 from holdfast.records.draft import rules_of
 from holdfast.store import records
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def plan(
 def _pairs(setting: Setting, jobs: Sequence[Job]) -> tuple[list[_Pair], Counter[str]]:
     """Read the pairs of jobs; those that are not to be judged are counted by their reason."""
     intake = setting.intake(setting.scope)
-    wanted = Wanted(ids=[one for job in jobs for one in job.records], agents=intake.agents)
+    wanted = RecordFilter(ids=[one for job in jobs for one in job.records], agents=intake.agents)
     there = {one.id: one for one in records.read(setting.database, setting.space, NOW.version, wanted)}
     found, left_out = [], Counter[str]()
     for job in jobs:

@@ -12,8 +12,9 @@ from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import Mark, Outcome
 from holdfast.learning.record_proposals import LOST, UNSAFE, Refused
 from holdfast.records.draft import rules_of, scan
-from holdfast.store import records
-from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store import record_changes, records
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record, Wording
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def write(
     intake = setting.intake(setting.scope)
     counted = Counter(dropped)
     written: list[Record] = []
-    with records.writing(setting.database, setting.space, intake.now) as changes:
+    with record_changes.writing(setting.database, setting.space, intake.now) as changes:
         setting.settle(changes, *marks)
         for join in joins:
             try:
@@ -128,7 +129,7 @@ def _write(changes: Writing, intake: Intake, join: Join) -> list[Record]:
 
     """
     ids = [one.id for one in join.parts]
-    wanted = Wanted(ids=ids, agents=intake.agents)
+    wanted = RecordFilter(ids=ids, agents=intake.agents)
     there = {one.id: one for one in records.read(changes.tx, intake.space, NOW.version, wanted)}
     if not all(one.id in there and _shown(there[one.id]) == _shown(one) for one in join.parts):
         raise Refused("changed since")

@@ -25,7 +25,7 @@ from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, Review, review
 from holdfast.records.draft import UNTRUSTED
 from holdfast.store import log, records, summaries, watermarks
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.sentences import one_line
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from holdfast.learning.extraction_prompt import Line, Observation, ObservationKind
     from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.store.database import Connection, Database
-    from holdfast.store.records import Writing
-    from holdfast.store.watermarks import News
+    from holdfast.store.record_changes import Writing
+    from holdfast.store.watermarks import PendingChat
     from holdfast.types import Job, Range
 
 KIND = "reflect"
@@ -68,7 +68,7 @@ def due(setting: Setting) -> list[str]:
     """List the agents that have sessions with news, the one whose session waits longest first; "" is no agent."""
     agent = setting.scope.agent or None
     most = setting.learning.attempts
-    found = watermarks.news(
+    found = watermarks.pending_chats(
         setting.database, setting.space, KIND, agent=agent, archived=False, most=most, now=setting.now()
     )
     return list(dict.fromkeys(news.agent for news in found))
@@ -81,7 +81,7 @@ def plan(
 ) -> Iterator[Unit]:
     """Plan a reflection: a unit for each session of the agent with news, the one that waits longest first."""
     prompt = load(KIND, setting.prompts.get(KIND))
-    batch = watermarks.news(
+    batch = watermarks.pending_chats(
         setting.database,
         setting.space,
         KIND,
@@ -107,7 +107,7 @@ class _Asked(NamedTuple):
     `own` are the messages that the review is made of, or more.
     """
 
-    news: News
+    news: PendingChat
     own: Sequence[Message]
     review: Review
     profile: Record | None
@@ -123,7 +123,7 @@ class _Asked(NamedTuple):
 # What is shown
 
 
-def _own(setting: Setting, news: News) -> list[Message]:
+def _own(setting: Setting, news: PendingChat) -> list[Message]:
     """Read what is new in a session, without what the memory itself brought into it, and what came from outside.
 
     A profile stands in every prompt: what a web page says has no way into it.
@@ -141,7 +141,7 @@ def _own(setting: Setting, news: News) -> list[Message]:
     return [said for one in read if one.seq not in left_out and (said := _without_injected(one))]
 
 
-def _review(setting: Setting, news: News, own: Sequence[Message]) -> Review:
+def _review(setting: Setting, news: PendingChat, own: Sequence[Message]) -> Review:
     frontier = summaries.frontier(setting.database, setting.space, news.chat)
     learning = setting.learning
     extent = Extent(after=news.seen, limit=learning.messages, budget=learning.tokens)
@@ -161,7 +161,7 @@ def _profile(setting: Setting, source: Database | Connection) -> Record | None:
     The one that the tenant shares is not: what is copied into the space of a user, no erasure in its own could find.
     """
     agent = setting.scope.agent
-    wanted = Wanted(kinds=(_PROFILE,), agents=tuple(dict.fromkeys((agent, ""))))
+    wanted = RecordFilter(kinds=(_PROFILE,), agents=tuple(dict.fromkeys((agent, ""))))
     found = records.read(source, setting.space, NOW.version, wanted)
     return min(found, key=lambda one: one.agent != agent, default=None)
 
@@ -284,7 +284,7 @@ def _reason(given: Mapping[str, object]) -> str:
 # What is stored
 
 
-def _pass_over(setting: Setting, news: News, _: str | None) -> Outcome:
+def _pass_over(setting: Setting, news: PendingChat, _: str | None) -> Outcome:
     setting.commit([], _mark(news))
     return Outcome(note=f"chat {news.chat}: nothing to read")
 
@@ -324,7 +324,7 @@ def _news(setting: Setting, asked: _Asked, observations: Sequence[Observation]) 
     return [one for one in observations if is_said(one) or not told.says(one.text, one.messages, "")]
 
 
-def _mark(news: News) -> Mark:
+def _mark(news: PendingChat) -> Mark:
     return Mark(news.chat, KIND, news.length)
 
 

@@ -21,8 +21,9 @@ from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.records.draft import policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED
-from holdfast.store import erasure_receipts, log, records, sessions
-from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store import erasure_receipts, log, record_changes, records, sessions
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Record
 
@@ -96,7 +97,7 @@ def learned_from(setting: Setting, kinds: Sequence[str]) -> dict[str, list[Recor
     What the user wrote, changed or released is not among them: it is not to be learned anew.
     """
     agents = (setting.scope.agent, "") if setting.scope.agent else None
-    wanted = Wanted(kinds=kinds, agents=agents, trust=("trusted", "quarantined"))
+    wanted = RecordFilter(kinds=kinds, agents=agents, trust=("trusted", "quarantined"))
     found: dict[str, list[Record]] = {}
     for record in records.read(setting.database, setting.space, NOW.version, wanted):
         how = str(record.meta.get("learned", "")).split(" ")[0]
@@ -176,8 +177,8 @@ def _overruled(setting: Setting, chat: str) -> list[Record]:
     """Read what was learned in a session, of any kind, and was then changed or taken back by somebody: it stays so."""
     overruled = []
     for kind in (*FIL, FACT):
-        for former in records.former(setting.database, setting.space, Record("", kind, "", chat=chat)):
-            changes = records.changes(setting.database, setting.space, MAX_COUNT, identity=former.id)
+        for former in records.former_versions(setting.database, setting.space, Record("", kind, "", chat=chat)):
+            changes = record_changes.read(setting.database, setting.space, MAX_COUNT, identity=former.id)
             # The last one counts, so that what somebody took back and wrote again is not overruled.
             last = next((change for change in changes if change.by != "reflect"), None)
             if last is not None and last.version >= former.version and last.after != former.text:
@@ -217,7 +218,7 @@ def exchange(setting: Setting, found: Difference, prompt: PromptTemplate) -> Non
     if not found.added and not found.removed:
         return
     intake = setting.intake(setting.scope)
-    with records.writing(setting.database, setting.space, intake.now) as changes:
+    with record_changes.writing(setting.database, setting.space, intake.now) as changes:
         erasure_receipts.check_none_since(changes.tx, setting.space, found.erasures)
         for record in found.removed:
             if records.is_current(changes.tx, setting.space, record):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.learning import consolidate, reflect
 from holdfast.store import jobs, records, verdicts, watermarks
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import Job
 
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     @property
     def id(self) -> str:
         """The id that the job has, or will have."""
-        return jobs.name(self.kind, self.chat or self.agent)
+        return jobs.job_id(self.kind, self.chat or self.agent)
 
 
 def wanted(setting: Setting, kinds: Sequence[str]) -> list[Wanted]:
@@ -44,7 +44,7 @@ def wanted(setting: Setting, kinds: Sequence[str]) -> list[Wanted]:
         Wanted(kind, news.agent, news.chat, news.newest + idle)
         for kind in OF_A_CHAT
         if kind in kinds
-        for news in watermarks.news(
+        for news in watermarks.pending_chats(
             setting.database, setting.space, setting.passes(kind)[0], agent=agent, quiet=now - idle, now=now
         )
     ]
@@ -58,8 +58,8 @@ def wanted(setting: Setting, kinds: Sequence[str]) -> list[Wanted]:
 
 def _to_be_judged(setting: Setting, agent: str | None, now: int) -> list[Wanted]:
     """Find the sessions and the agents with texts that the guard of the caller was not asked about, however new."""
-    news = watermarks.news(setting.database, setting.space, GUARD, agent=agent)
-    owners = verdicts.owners(setting.database, setting.space)
+    news = watermarks.pending_chats(setting.database, setting.space, GUARD, agent=agent)
+    owners = verdicts.agents_with_unjudged(setting.database, setting.space)
     if agent is not None and not owners.isdisjoint((agent, "")):
         owners = {agent}
     return [
@@ -77,10 +77,10 @@ def agents(setting: Setting, kind: str) -> list[str]:
 
 def owners(setting: Setting) -> list[str]:
     """List the agents that have facts."""
-    return records.owners(setting.database, setting.space, "fact")
+    return records.agents_with_records(setting.database, setting.space, "fact")
 
 
-@repeated
+@retry_transaction
 def leave(setting: Setting, found: Sequence[Wanted]) -> None:
     """Leave jobs for what there is a reason to do; one that waits or runs is left as it is.
 

@@ -14,7 +14,7 @@ from holdfast.errors import Damaged, InvalidInput
 from holdfast.logs import logged
 from holdfast.records.standing import Standing
 from holdfast.store import jobs, llm_calls
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import to_micros
 from holdfast.text.shorten import shown
 from holdfast.types import (
@@ -276,7 +276,7 @@ class Learner(Standing):
             done.answer_tokens,
         )
 
-    @repeated
+    @retry_transaction
     def _leave(
         self,
         kind: str,

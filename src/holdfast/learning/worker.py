@@ -31,8 +31,8 @@ from holdfast.learning.throttle import rest
 from holdfast.llm.llm_request import Unreadable
 from holdfast.settings import KINDS
 from holdfast.store import jobs, watermarks
-from holdfast.store.database import repeated
-from holdfast.store.jobs import Held, Lost
+from holdfast.store.database import retry_transaction
+from holdfast.store.jobs import Lease, LeaseLost
 from holdfast.types import Job, JobStatus
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Desk:
     model: Model | None
     meter: Meter
     stopped: Callable[[], str]
-    busy: Callable[[Held], AbstractContextManager[None]]
+    busy: Callable[[Lease], AbstractContextManager[None]]
     guard: Model | None = None
 
     @property
@@ -154,7 +154,7 @@ def _batches(due: Sequence[Job], pairs: int) -> Iterator[list[Job]]:
             yield several[start : start + pairs]
 
 
-def _own(desk: Desk, job: Job, held: Held | None = None) -> Setting:
+def _own(desk: Desk, job: Job, held: Lease | None = None) -> Setting:
     """Give the setting of a job: that of its agent, with the model that will be asked."""
     model = desk.model.name if desk.model else ""
     guard = desk.guard.name if desk.guard else ""
@@ -270,7 +270,7 @@ def work(
     return tally.account(why, time.monotonic() - began, waiting)
 
 
-def _beginning(held: Held) -> str:
+def _beginning(held: Lease) -> str:
     """Say what is done next."""
     job, more = held.jobs[0], len(held.jobs) - 1
     of = f" of chat {job.chat}" if job.chat else f" of agent {job.agent}" if job.agent else ""
@@ -280,13 +280,13 @@ def _beginning(held: Held) -> str:
 def _give_up(desk: Desk, tally: _Tally) -> None:
     """Let jobs have failed that ended their worker each time."""
     setting = desk.setting
-    given_up = jobs.give_up(setting.database, setting.space, setting.now(), setting.learning.attempts)
+    given_up = jobs.fail_crashed(setting.database, setting.space, setting.now(), setting.learning.attempts)
     tally.failed += given_up
     for job in given_up:
         setting.events.tell(Event("failed", setting.scope, job=job, chat=job.chat, error=job.error))
 
 
-def _run(desk: Desk, held: Held, tally: _Tally) -> str:
+def _run(desk: Desk, held: Lease, tally: _Tally) -> str:
     """Run a job, note what became of it, whatever happens, and say what keeps the next ones from being run, if anything."""
     job = held.jobs[0]
     setting = _own(desk, job, held)
@@ -295,7 +295,7 @@ def _run(desk: Desk, held: Held, tally: _Tally) -> str:
             _end(desk, held, tally, "open", due=setting.now(), counted=False, error=why)
         else:
             _end(desk, held, tally, "done")
-    except Lost:
+    except LeaseLost:
         tally.notes.append(f"{job.id}: {_TAKEN_OVER}")
     except Closed:
         raise  # `close` has given it back
@@ -344,7 +344,7 @@ def _explained(error: ModelFailed) -> str:
     return f"{error.what} The logger 'holdfast' has the cause, at the level DEBUG."
 
 
-def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
+def _units(desk: Desk, held: Lease, setting: Setting, tally: _Tally) -> str:
     """Do the units of a job, and say why it was stopped in the middle, if it was.
 
     A session that fails does not keep the others of the job from being done, unless the model fails three in a row; what
@@ -382,13 +382,13 @@ def _units(desk: Desk, held: Held, setting: Setting, tally: _Tally) -> str:
     return ""
 
 
-@repeated
-def _put_last(setting: Setting, held: Held, chat: str) -> None:
+@retry_transaction
+def _put_last(setting: Setting, held: Lease, chat: str) -> None:
     """Let the other sessions of a job come before one that could not be done."""
     with setting.database.writing() as tx:
         tx.lock(setting.space)
         held.check(tx)
-        watermarks.put_last(tx, setting.space, chat, held.jobs[0].kind, setting.now())
+        watermarks.postpone(tx, setting.space, chat, held.jobs[0].kind, setting.now())
 
 
 def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job | None = None) -> Outcome:
@@ -424,7 +424,7 @@ def apply(desk: Desk, unit: Unit, setting: Setting, calls: list[Call], job: Job 
         ) from why
 
 
-def _fail(desk: Desk, held: Held, tally: _Tally, reason: str, error: str) -> None:
+def _fail(desk: Desk, held: Lease, tally: _Tally, reason: str, error: str) -> None:
     """Have jobs tried again later, each time after a longer while; or say that they have failed for good."""
     learning = desk.setting.learning
     for job in held.jobs:
@@ -439,7 +439,7 @@ def _fail(desk: Desk, held: Held, tally: _Tally, reason: str, error: str) -> Non
 
 def _end(
     desk: Desk,
-    held: Held,
+    held: Lease,
     tally: _Tally,
     status: JobStatus,
     *,

@@ -12,7 +12,7 @@ from holdfast.events import Call, Event
 from holdfast.logs import debug
 from holdfast.settings import ALL, Limit
 from holdfast.store import llm_calls
-from holdfast.store.llm_calls import Asked, Bound
+from holdfast.store.llm_calls import CallLimit, PlannedCall
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -34,7 +34,7 @@ class OpenCall(NamedTuple):
     """A call that was recorded and has not ended."""
 
     id: str
-    planned: Asked
+    planned: PlannedCall
     began: float
 
 
@@ -82,11 +82,13 @@ class Meter:
             ModelFailed: a limit does not allow it (its reason is "limit"); nothing was recorded.
 
         """
-        planned = Asked(purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens)
+        planned = PlannedCall(
+            purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens
+        )
         now = self.now()
         self._check_size(planned, self._bounds(purpose, now))
-        noted = llm_calls.ask(self.database, self.scope.space, now, planned, self._bounds(purpose, now))
-        if isinstance(noted, Bound):
+        noted = llm_calls.reserve(self.database, self.scope.space, now, planned, self._bounds(purpose, now))
+        if isinstance(noted, CallLimit):
             raise self._refused(noted)
         return OpenCall(noted, planned, time.monotonic())
 
@@ -105,7 +107,7 @@ class Meter:
         planned, seconds = call.planned, time.monotonic() - call.began
         outcome, prompt_tokens, answer_tokens, counted = self._outcome(planned, result)
         try:
-            llm_calls.answer(
+            llm_calls.settle(
                 self.database,
                 self.scope.space,
                 call.id,
@@ -135,7 +137,7 @@ class Meter:
         debug("call of the model %s for %s: %d + %d tokens, %s in %.1f ms", *what)
         self.events.tell(Event("spent", self.scope, call=ended, chat=planned.chat))
 
-    def _outcome(self, planned: Asked, result: Answer | BaseException) -> tuple[str, int, int, bool]:
+    def _outcome(self, planned: PlannedCall, result: Answer | BaseException) -> tuple[str, int, int, bool]:
         """Return how a call ended, its tokens, and whether the provider counted them."""
         if isinstance(result, str):
             prompt_tokens = planned.prompt_tokens if result.prompt_tokens is None else result.prompt_tokens
@@ -146,7 +148,7 @@ class Meter:
         return outcome, planned.prompt_tokens, planned.answer_tokens if outcome in _MAY_BE_PAID else 0, False
 
     @staticmethod
-    def _check_size(planned: Asked, bounds: Sequence[Bound]) -> None:
+    def _check_size(planned: PlannedCall, bounds: Sequence[CallLimit]) -> None:
         """Raise ModelFailed if a call alone takes more than is allowed in an hour: waiting would not help."""
         wanted = planned.prompt_tokens + planned.answer_tokens
         for bound in bounds:
@@ -158,14 +160,14 @@ class Meter:
                     reason="limit",
                 )
 
-    def _bounds(self, purpose: str, now: int) -> list[Bound]:
+    def _bounds(self, purpose: str, now: int) -> list[CallLimit]:
         return [
-            Bound(name, now - HOUR, limit.calls, limit.tokens)
+            CallLimit(name, now - HOUR, limit.calls, limit.tokens)
             for name, limit in self.limits.items()
             if name in (ALL, purpose)
         ]
 
-    def _refused(self, bound: Bound) -> ModelFailed:
+    def _refused(self, bound: CallLimit) -> ModelFailed:
         allowed = " and ".join(
             f"{number:,} {what}"
             for number, what in (

@@ -11,7 +11,7 @@ from holdfast.text.entry_marks import harmless_value, own_start
 
 if TYPE_CHECKING:
     from holdfast.kinds import Kind
-    from holdfast.store.records import Outline
+    from holdfast.store.records import RecordOutline
     from holdfast.types import Record
 
 _OPEN = """<known>
@@ -37,7 +37,7 @@ class Known(NamedTuple):
     omitted: Mapping[str, int]
 
 
-def fitting(kind: Kind, outlines: Sequence[Outline]) -> list[Outline]:
+def fitting(kind: Kind, outlines: Sequence[RecordOutline]) -> list[RecordOutline]:
     """Choose the records that a prompt has room for, in their order: of each target as many characters as its budget says.
 
     What the user said comes first, then what has the higher priority, then what is newest and most used: said last, and
@@ -53,7 +53,7 @@ def fitting(kind: Kind, outlines: Sequence[Outline]) -> list[Outline]:
     return [one for one in outlines if one.version in chosen]
 
 
-def _by_worth(some: Sequence[Outline]) -> list[Outline]:
+def _by_worth(some: Sequence[RecordOutline]) -> list[RecordOutline]:
     newest = sorted(some, key=lambda one: -one.version)
     place = dict[int, int]()
     for order in (newest, sorted(newest, key=lambda one: -one.evidence)):

@@ -27,10 +27,11 @@ from holdfast.records.draft import (
     scan,
 )
 from holdfast.safety.masking import mask
-from holdfast.store import learned_texts, records, runs, snapshots
-from holdfast.store.database import repeated
+from holdfast.store import learned_texts, record_changes, record_rows, records, runs, snapshots
+from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
-from holdfast.store.records import NOW, UNSAID, Wanted, Writing
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, UNSET_PRIORITY, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
@@ -81,7 +82,7 @@ class Intake:
 
         return merge.classify(text, existing)
 
-    @repeated
+    @retry_transaction
     def remember(
         self,
         drafts: Sequence[Record],
@@ -104,13 +105,13 @@ class Intake:
         merging = [self.kinds[draft.kind].merge if merge is None else merge for draft in ready]
         compared = any(merging) or any(map(self._is_learned, ready))
         for _ in range(_ATTEMPTS):
-            seen = records.seen(self.database, self.space) if compared else None
+            seen = records.space_state(self.database, self.space) if compared else None
             settled = [self._settled_before(draft) for draft in ready]
             verdicts = [
                 self._compare(draft) if wish and before is None else None
                 for draft, wish, before in zip(ready, merging, settled, strict=True)
             ]
-            with records.writing(self.database, self.space, self.now) as changes:
+            with record_changes.writing(self.database, self.space, self.now) as changes:
                 if compared and changes.seen != seen:
                     continue  # somebody wrote or erased in between: what was compared may be no more
                 if also is not None:
@@ -137,7 +138,7 @@ class Intake:
     @contextmanager
     def writing(self) -> Iterator[Writing]:
         """Open a transaction for changes that compare nothing."""
-        with records.writing(self.database, self.space, self.now) as changes:
+        with record_changes.writing(self.database, self.space, self.now) as changes:
             yield changes
             self._show(changes)
 
@@ -156,7 +157,7 @@ class Intake:
             verdict = self.classify(draft.text, [one.text for one in there])
             return verdict, None if verdict.place is None else there[verdict.place]
         # The cap keeps them few: they are compared all, also those that share no word.
-        rows = records.texts(self.database, self.space, draft.kind, draft.target, self._own, draft.run)
+        rows = records.current_texts(self.database, self.space, draft.kind, draft.target, self._own, draft.run)
         rows = [row for row in rows if draft.kind != "note" or row[1] == draft.chat]
         verdict = self.classify(draft.text, [row[2] for row in rows])
         if verdict.place is None:
@@ -199,7 +200,7 @@ class Intake:
                 self.shown_one(changes, draft.kind) if rules.one_per == "agent" else before, expected
             )
         if draft.trust == "quarantined":
-            priority = draft.priority or (before.priority if before else UNSAID)
+            priority = draft.priority or (before.priority if before else UNSET_PRIORITY)
             aside = replace(draft, replaces=before.id if before else "", priority=priority)
             return changes.put(aside, None, by=self.by, action="quarantine", why=quarantine_reason(draft))
         if before is not None:
@@ -211,7 +212,7 @@ class Intake:
             return other
         if verdict.relation == "duplicate":
             return changes.put(
-                _confirmed(other, draft, changes.said(draft)),
+                _confirmed(other, draft, changes.message_time(draft)),
                 other,
                 by=self.by,
                 action="duplicate",
@@ -220,7 +221,7 @@ class Intake:
         if verdict.relation == "update":
             return self.put(changes, _over(other, draft), other, "update", verdict.why)
         added = self.put(changes, draft, None, "add", verdict.why)
-        changes.leave("judge", added, other)
+        changes.add_job("judge", added, other)
         return added
 
     def _settled_before(self, draft: Record) -> Record | None:
@@ -230,7 +231,7 @@ class Intake:
         known = learned_texts.find(self.database, self.space, draft)
         if known is not None:
             return known
-        former = records.former(self.database, self.space, draft)
+        former = records.former_versions(self.database, self.space, draft)
         verdict = self.classify(draft.text, [one.text for one in former])
         same = verdict.relation == "duplicate" and verdict.place is not None
         return former[verdict.place] if same and verdict.place is not None else None
@@ -280,8 +281,8 @@ class Intake:
     def _check_cap(self, changes: Writing, record: Record, before: Record | None) -> None:
         """Raise InvalidInput if a record would not fit; one that takes no more room than before always does."""
         counted = before is not None and not before.retracted and before.trust != "quarantined"
-        freed = records.size(before) if before is not None and counted else 0
-        size = records.size(record)
+        freed = record_rows.capped_length(before) if before is not None and counted else 0
+        size = record_rows.capped_length(record)
         if size > freed:
             self.check_total(changes, record, size, freed)
 
@@ -295,7 +296,7 @@ class Intake:
         if rules is None or cap is None:
             return
         chat = record.chat if record.kind == "note" and not record.run else None
-        used = records.characters(
+        used = records.count_characters(
             changes.tx, self.space, record.kind, record.target, record.agent, record.run, chat
         )
         check_room(rules, record.target, cap, used, size, freed)
@@ -314,9 +315,9 @@ class Intake:
 
     def shown_one(self, changes: Writing, kind: str) -> Record | None:
         """Find the one text of a kind that prompts show; it may be the one that the tenant shares."""
-        return records.the_one(changes.tx, self.scope, kind, from_micros(self.now))
+        return records.read_effective(changes.tx, self.scope, kind, from_micros(self.now))
 
-    @repeated
+    @retry_transaction
     def replace(self, what: str, draft: Record, *, kind: str | None, expected: int | None) -> Record:
         """Give a record another text; see `Memory.replace`."""
         scanned = scan(draft, self.by)
@@ -344,7 +345,7 @@ class Intake:
             )
             return self.put(changes, over, before, "replace")
 
-    @repeated
+    @retry_transaction
     def retract(
         self, what: str, *, kind: str | None, run: str = "", why: str = "", expected: int | None = None
     ) -> Record:
@@ -362,8 +363,8 @@ class Intake:
         gone = replace(before, retracted=True)
         return changes.put(gone, before, by=self.by, action=action, why=why, undone=undone)
 
-    @repeated
-    def clear(self, wanted: Wanted, passes: Callable[[Record], bool]) -> list[Record]:
+    @retry_transaction
+    def clear(self, wanted: RecordFilter, passes: Callable[[Record], bool]) -> list[Record]:
         """Retract all records that are wanted, in one transaction; see `Memory.clear`."""
         with self.writing() as changes:
             found = [one for one in records.read(changes.tx, self.space, NOW.version, wanted) if passes(one)]
@@ -385,7 +386,7 @@ class Intake:
             policy(self.kinds, kind)
         if what in self.kinds and self.kinds[what].one_per == "agent" and kind in (None, what) and not run:
             return self._find_one(changes, what)
-        wanted = Wanted(kinds=None if kind is None else (kind,), agents=self.agents, run=run)
+        wanted = RecordFilter(kinds=None if kind is None else (kind,), agents=self.agents, run=run)
         what = clean(what)
         named = replace(wanted, ids=(what,))
         for one in (named, replace(named, chat=self.chat)) if self.chat else (named,):
@@ -416,7 +417,7 @@ class Intake:
         found = self.shown_one(changes, kind)
         if found is None:
             raise InvalidInput(f"There is no {kind}.", "Write one first.")
-        own = records.read(changes.tx, self.space, NOW.version, Wanted(ids=(found.id,)))
+        own = records.read(changes.tx, self.space, NOW.version, RecordFilter(ids=(found.id,)))
         if not own:
             raise Denied(
                 f"The {kind} is the one that the tenant shares, which is not this user's to change.",

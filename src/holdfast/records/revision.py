@@ -8,13 +8,14 @@ from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import Kind, nearest
 from holdfast.records.draft import allow, named, no_version, policy, rules_of, says
 from holdfast.records.intake import Intake
-from holdfast.store import records
-from holdfast.store.database import repeated
-from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store import record_changes, records
+from holdfast.store.database import retry_transaction
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import MAX_COUNT, Record, Writer
 
 
-@repeated
+@retry_transaction
 def rollback(intake: Intake, what: str, version: int) -> list[Record]:
     """Write what was at a version again; see `Memory.rollback`."""
     with intake.writing() as changes:
@@ -25,7 +26,7 @@ def rollback(intake: Intake, what: str, version: int) -> list[Record]:
             allow(kind, intake.by, "roll back")
             back = _rollback_one if kind.one_per == "agent" else _rollback_kind
             return back(intake, changes, kind, version)
-        wanted = Wanted(ids=(what,), agents=intake.agents, retracted=True)
+        wanted = RecordFilter(ids=(what,), agents=intake.agents, retracted=True)
         now = records.read(changes.tx, intake.space, NOW.version, wanted)
         then = records.read(changes.tx, intake.space, version, wanted)
         if not now:
@@ -41,7 +42,7 @@ def rollback(intake: Intake, what: str, version: int) -> list[Record]:
 
 
 def _rollback_kind(intake: Intake, changes: Writing, kind: Kind, version: int) -> list[Record]:
-    wanted = Wanted(kinds=(kind.name,), agents=intake.agents, retracted=True)
+    wanted = RecordFilter(kinds=(kind.name,), agents=intake.agents, retracted=True)
     now = records.read(changes.tx, intake.space, NOW.version, wanted)
     then = {one.id: one for one in records.read(changes.tx, intake.space, version, wanted)}
     written = []
@@ -58,7 +59,7 @@ def _rollback_kind(intake: Intake, changes: Writing, kind: Kind, version: int) -
 
 def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) -> list[Record]:
     """Write again the one text that was shown at a version, and take back what stands before it."""
-    wanted = Wanted(kinds=(kind.name,), agents=(intake.scope.agent, ""), retracted=True)
+    wanted = RecordFilter(kinds=(kind.name,), agents=(intake.scope.agent, ""), retracted=True)
     now = records.read(changes.tx, intake.space, NOW.version, wanted)
     then = records.read(changes.tx, intake.space, version, replace(wanted, retracted=False))
     old = nearest(then, (), intake.scope.agent)
@@ -83,7 +84,7 @@ def _check_totals(intake: Intake, changes: Writing, written: list[Record]) -> No
         intake.check_total(changes, record)
 
 
-@repeated
+@retry_transaction
 def undo(intake: Intake, *, is_named: bool = True) -> list[Record]:
     """Take back the newest call that was not taken back yet; see `Memory.undo`.
 
@@ -91,7 +92,7 @@ def undo(intake: Intake, *, is_named: bool = True) -> list[Record]:
     """
     allowed = intake.by if is_named else "agent"
     with intake.writing() as changes:
-        versions = records.to_undo(changes.tx, intake.space, intake.agents)
+        versions = record_changes.undoable_versions(changes.tx, intake.space, intake.agents)
         if not versions:
             raise InvalidInput("There is nothing to undo.", "Remember something first.")
         written = [_undo_one(intake, changes, version, versions[-1], allowed) for version in versions]
@@ -111,7 +112,7 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Wr
     return changes.put(before, now, by=intake.by, action="undo", why=why, undone=batch)
 
 
-@repeated
+@retry_transaction
 def release(intake: Intake, identity: str) -> Record:
     """Let a record out of quarantine; see `Memory.release`."""
     with intake.writing() as changes:
@@ -136,7 +137,7 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
     return intake.put(changes, replace(freed, agent=before.agent), before, "release", why)
 
 
-@repeated
+@retry_transaction
 def discard(intake: Intake, identity: str) -> Record:
     """Retract a record that is in quarantine; see `Memory.discard`."""
     with intake.writing() as changes:
@@ -149,7 +150,7 @@ def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Recor
             f"Only the user may {action} what is in quarantine, not {named(intake.by)}.",
             "Ask the user, and pass by='user'.",
         )
-    wanted = Wanted(ids=(identity,), agents=intake.agents, run=None, trust=("quarantined",))
+    wanted = RecordFilter(ids=(identity,), agents=intake.agents, run=None, trust=("quarantined",))
     found = records.read(changes.tx, intake.space, NOW.version, wanted)
     if not found:
         raise InvalidInput(f"There is no {identity!r} in quarantine.", "See `memory.quarantine()`.")

@@ -14,9 +14,9 @@ from holdfast.kinds import FIL
 from holdfast.logs import logged
 from holdfast.records.draft import check_tags, no_version, policy
 from holdfast.safety.masking import Secrets, is_masked, masked_hit
-from holdfast.store import erasure_receipts, records, summaries
+from holdfast.store import erasure_receipts, record_changes, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.records import NOW, Moment, Wanted
+from holdfast.store.records import NOW, AsOf, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.text.shorten import shown
 from holdfast.types import (
@@ -51,7 +51,7 @@ _BESIDE: Mapping[str, Callable[[Database, str], Iterator[Change]]] = {
 class At:
     """An earlier version: its moment in each space, its time, and until when messages count."""
 
-    moments: Mapping[str, Moment] = field(default_factory=dict)
+    moments: Mapping[str, AsOf] = field(default_factory=dict)
     time: datetime | None = None
 
 
@@ -68,7 +68,7 @@ class View:
         """Whose memory this handle is."""
         return self._bound
 
-    def _moment(self) -> Moment:
+    def _moment(self) -> AsOf:
         return self._at.moments.get(self.scope.space, NOW)
 
     def _agents(self) -> tuple[str, ...] | None:
@@ -104,7 +104,7 @@ class View:
             if kind.one_per != "agent":
                 raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
             return self._one(what)
-        wanted = Wanted(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
+        wanted = RecordFilter(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
         found = records.read(self._open.database, scope.space, at, wanted)
         if found and self._at.time is None:
             found = self._open.used(scope, found)
@@ -148,7 +148,7 @@ class View:
         if kind is not None:
             policy(self._open.kinds, kind)
         passes = selection(category=category, tags=tags, text=text, source=source, valid_at=valid_at)
-        wanted = Wanted(
+        wanted = RecordFilter(
             kinds=None if kind is None else (kind,),
             agents=self._agents(),
             target=None if target is None else check_name(target, "target", empty=True),
@@ -158,7 +158,7 @@ class View:
         last = None if limit is None else first + check_count(limit, "limit")
         db = self._open.database
         with db.one_read():
-            found = filter(passes, records.each(db, self.scope.space, self._moment().version, wanted))
+            found = filter(passes, records.iterate(db, self.scope.space, self._moment().version, wanted))
             return list(
                 islice(found, min(first, MAX_COUNT), MAX_COUNT if last is None else min(last, MAX_COUNT))
             )
@@ -269,7 +269,7 @@ class View:
         scope, opened = self.scope, self._open
         own, shared = (self._at.moments.get(space, NOW) for space in (scope.space, scope.shared.space))
         with opened.database.one_read():
-            return records.the_one(opened.database, scope, kind, self._at.time or opened.clock(), own, shared)
+            return records.read_effective(opened.database, scope, kind, self._at.time or opened.clock(), own, shared)
 
     @logged
     def changes(
@@ -303,7 +303,7 @@ class View:
             return is_meant and (until is None or change.at <= until)
 
         with db.one_read():
-            written = records.changes(
+            written = record_changes.read(
                 db, space, self._moment().version, kind=kind, identity=identity, agents=agents, limit=most
             )
             read = () if identity and not identity.startswith(("sum_", "era_")) else tuple(_BESIDE)
@@ -327,13 +327,13 @@ def place(opened: Opened, scope: Scope, point: int | Time) -> At:
         newest = records.version(db, space)
         if isinstance(point, datetime | str):
             written = to_micros(to_time(point, "version"))
-            own = Moment(records.version_at(db, space, written), until=written + 1)
+            own = AsOf(records.version_at(db, space, written), until=written + 1)
         elif is_whole(point) and 0 <= point <= newest:
-            own, written = records.moment(db, space, point)
+            own, written = records.as_of(db, space, point)
         else:
             raise no_version(point, newest)
-        beside = Moment(records.version_at(db, shared, written), until=written + 1)
-    if own == Moment(0, 0):
+        beside = AsOf(records.version_at(db, shared, written), until=written + 1)
+    if own == AsOf(0, 0):
         beside = own
     return At({shared: beside, space: own}, from_micros(written))
 

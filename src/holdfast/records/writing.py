@@ -12,7 +12,7 @@ from holdfast.records.draft import LONGEST_NAME, allow, check_tags, policy
 from holdfast.records.view import View, place, selection
 from holdfast.safety.masking import check_name_is_open, mask, mask_name
 from holdfast.store import erasure, erasure_receipts, records, sessions
-from holdfast.store.records import NOW, UNSAID, Wanted
+from holdfast.store.records import NOW, UNSET_PRIORITY, RecordFilter
 from holdfast.text.json_text import dump
 from holdfast.text.shorten import shown
 from holdfast.types import (
@@ -32,7 +32,7 @@ from holdfast.types.acting_as import check_writer, current
 
 if TYPE_CHECKING:
     from holdfast.records.intake import Intake
-    from holdfast.store.records import Writing
+    from holdfast.store.record_changes import Writing
 
 
 class Knowledge(View):
@@ -277,7 +277,7 @@ class Knowledge(View):
         passes = selection(category=category, tags=tags)
         target = None if target is None else check_name(target, "target", empty=True)
         chat = None if chat is None else check_name(chat, "The id of a chat")
-        wanted = Wanted(
+        wanted = RecordFilter(
             kinds=None if kind is None else (kind,), agents=self._agents(), target=target, chat=chat
         )
         return self._told(self._intake(by, chat=self._chat(None)).clear(wanted, passes))
@@ -339,7 +339,7 @@ class Knowledge(View):
 
     def quarantine(self) -> list[Record]:
         """List what is in quarantine: never recalled and in no prompt, until the user releases or discards it."""
-        wanted = Wanted(agents=self._agents(), run=None, trust=("quarantined",))
+        wanted = RecordFilter(agents=self._agents(), run=None, trust=("quarantined",))
         return records.read(self._open.database, self.scope.space, NOW.version, wanted)
 
     def release(self, id: str, *, by: Writer | None = None) -> Record:
@@ -407,7 +407,7 @@ class Knowledge(View):
         """
         writer = self._writer(by, "user")
         scope, rewrite = self.scope, check_flag(rewrite, "rewrite")
-        what = erasure.what(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
+        what = erasure.erasure_target(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
         if user is not None:
             scope = Scope(scope.tenant, user)
             self._check_scope(scope)
@@ -486,7 +486,7 @@ class Knowledge(View):
             category=check_name(category, "The category", empty=True, longest=LONGEST_NAME),
             tags=check_tags(tags),
             meta=dict(meta or {}),
-            priority=UNSAID if priority is None else priority,
+            priority=UNSET_PRIORITY if priority is None else priority,
             agent=self.scope.agent,
             source=check_name(source, "The source", empty=True),
             run=run,

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from holdfast.errors import InvalidInput
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW, Moment
+from holdfast.store.records import NOW, AsOf
 from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_time, check_count, check_name
 
@@ -35,9 +35,9 @@ class Filters:
     limit: int = 10
     candidates: int = MAX_COUNT
     min_score: float = 0.0
-    as_of: Mapping[str, Moment] = field(default_factory=dict)
+    as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
-    def as_of_in(self, space: str) -> Moment:
+    def as_of_in(self, space: str) -> AsOf:
         """Return the version and the message as of which a space is read."""
         return self.as_of.get(space, NOW)
 
@@ -54,7 +54,7 @@ def check(
     valid_at: Time | None = None,
     limit: int = 10,
     min_score: float = 0.0,
-    as_of: Mapping[str, Moment] | None = None,
+    as_of: Mapping[str, AsOf] | None = None,
 ) -> Filters:
     """Return the filters of a recall; see `Memory.recall`. As of an earlier version no summaries are found.
 

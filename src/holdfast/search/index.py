@@ -22,7 +22,7 @@ from holdfast.store import segments as stored
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database
-    from holdfast.store.records import Moment
+    from holdfast.store.records import AsOf
 
 # Documents that are worth a segment: analysing as many takes a new process about 10 ms.
 FREEZE = 256
@@ -76,7 +76,7 @@ class Index(Generic[C]):
         unstored = self._unstored
         return [*self._segments, unstored] if unstored else self._segments
 
-    def view(self, terms: Sequence[int], agent: str, as_of: Moment) -> SourceView[C]:
+    def view(self, terms: Sequence[int], agent: str, as_of: AsOf) -> SourceView[C]:
         """Return what an agent sees as of a version, with the postings of terms given by their hashes."""
         visible = self.source.visible(self.columns, agent, as_of)
         postings, names = Postings(terms, self.parts, self._memtable), self.columns.names
@@ -86,12 +86,12 @@ class Index(Generic[C]):
             searched = Searched(MaskedPostings(postings, visible), int(visible.sum()), names)
         return SourceView(self.source, self._database, self._space, agent, self.columns, visible, searched)
 
-    def is_near(self, state: stored.State) -> bool:
+    def is_near(self, state: stored.IndexState) -> bool:
         """Return whether `refresh` only has to add a few documents to the memtable, and no segment."""
         missing = self._newest(state) - self.covered
         return state.epoch == self._epoch and 0 <= missing < FREEZE - len(self._memtable.documents)
 
-    def refresh(self, state: stored.State) -> None:
+    def refresh(self, state: stored.IndexState) -> None:
         """Bring the index up to the newest document that is stored."""
         try:
             self._catch_up(state)
@@ -103,7 +103,7 @@ class Index(Generic[C]):
             self._reset(self._epoch)
             raise
 
-    def _catch_up(self, state: stored.State) -> None:
+    def _catch_up(self, state: stored.IndexState) -> None:
         newest = self._newest(state)
         if state.epoch != self._epoch or newest < self.covered:
             self._reset(state.epoch)
@@ -113,7 +113,7 @@ class Index(Generic[C]):
             after, until = self.covered, min(newest, self.covered + _BATCH)
             self._add(self.source.documents(self._database, self._space, after, until))
 
-    def _newest(self, state: stored.State) -> int:
+    def _newest(self, state: stored.IndexState) -> int:
         return int(getattr(state, self.source.name))
 
     def _load(self) -> None:
@@ -128,21 +128,21 @@ class Index(Generic[C]):
             rows = self._rows(BEFORE_ALL)
         if self._memtable.documents or self._unstored:
             return
-        newest = self._newest(stored.state(self._database, self._space))
+        newest = self._newest(stored.index_state(self._database, self._space))
         for row in rows:
             segment = self._read(row, newest)
             if segment is None:
                 stored.clear(self._database, self._space, segments.VERSION)
-                self._reset(stored.state(self._database, self._space).epoch)
+                self._reset(stored.index_state(self._database, self._space).epoch)
                 return
             self._segments.append(segment)
             self._stored.append((row.first, row.last))
             self.columns.extend(segment)
 
-    def _rows(self, after: int) -> list[stored.Stored]:
+    def _rows(self, after: int) -> list[stored.StoredSegment]:
         return stored.load(self._database, self._space, segments.VERSION, after, self.source.name)
 
-    def _read(self, row: stored.Stored, newest: int) -> Segment | None:
+    def _read(self, row: stored.StoredSegment, newest: int) -> Segment | None:
         try:
             if row.first != self.covered + 1:
                 raise BadSegment(f"the one before it ends at {self.covered}")
@@ -187,7 +187,7 @@ class Index(Generic[C]):
         ):
             frozen = segments.merge([earlier.pop(), frozen])
         body = frozen.encode()
-        row = stored.Stored(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
+        row = stored.StoredSegment(frozen.first, frozen.last, segments.VERSION, segments.checksum(body), body)
         try:
             done = stored.replace(
                 self._database, self._space, self.source.name, self._stored, self._epoch, row
@@ -202,5 +202,5 @@ class Index(Generic[C]):
         else:
             # Another process stored other segments, or erased what some of these are made of: start from its
             # own.
-            self._reset(stored.state(self._database, self._space).epoch)
+            self._reset(stored.index_state(self._database, self._space).epoch)
             self._load()

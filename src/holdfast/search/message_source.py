@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.search.postings import Numbers, QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import Moment
+    from holdfast.store.records import AsOf
 
 # Years in which a date without a year is looked for.
 _MAX_YEARS = 50
@@ -45,7 +45,7 @@ def find(
     best = rank.top(shares, filters.limit)
     best = best[shares[best] >= filters.min_score]
     docs = [int(doc) for doc in scores.docs[best]]
-    stored = {doc: (chat, one) for doc, chat, one in log.by_doc(view.database, view.space, docs)}
+    stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
     return [
         message_hit(score, why, *stored[doc])
         for doc, (score, why) in zip(docs, scores.explain(best), strict=True)
@@ -77,7 +77,7 @@ def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
     )
 
 
-def _visible(columns: MessageColumns, _agent: str, as_of: Moment) -> Mask | None:
+def _visible(columns: MessageColumns, _agent: str, as_of: AsOf) -> Mask | None:
     """Return which messages there were at a version; None for all.
 
     Those of other agents count for the rarity of words.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.search.postings import Numbers, QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import Moment
+    from holdfast.store.records import AsOf
 
 # Records read at once, at most.
 _PAGE = 64
@@ -50,7 +50,7 @@ def best(
     )
 
 
-def _visible(columns: RecordColumns, agent: str, as_of: Moment) -> Mask:
+def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:
     """Return which versions are alive and an agent's or nobody's."""
     return columns.visible(as_of.version, agent, shared=True)
 
@@ -61,7 +61,7 @@ def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> 
         allowed = np.array([kind in filters.kinds for kind, _ in view.columns.actors], bool)
         yield allowed.take(view.columns.actor.take(docs))
     if filters.tags is not None:
-        yield np.isin(docs, records.tagged(view.database, view.space, sorted(filters.tags)))
+        yield np.isin(docs, records.versions_with_tags(view.database, view.space, sorted(filters.tags)))
     yield from time_masks(view.columns, docs, filters)
 
 

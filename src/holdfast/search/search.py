@@ -115,12 +115,14 @@ class Search:
                 for index in some:
                     # This may take long: nothing but this index waits for it.
                     with index.lock:
-                        self._refresh(space, index, segments.state(self._database, space))
+                        self._refresh(space, index, segments.index_state(self._database, space))
         raise Unavailable("Others write faster than the index can be kept up.", "Try again.")
 
     def _catch_up(self, indexes: Mapping[str, Sequence[Index[Any]]]) -> bool:
         """Bring indexes up to what one read shows; return False where that would take long."""
-        states = {space: segments.state(self._database, space) for space, some in indexes.items() if some}
+        states = {
+            space: segments.index_state(self._database, space) for space, some in indexes.items() if some
+        }
         if not all(index.is_near(states[space]) for space, some in indexes.items() for index in some):
             return False
         for space, some in indexes.items():
@@ -135,7 +137,7 @@ class Search:
         with ExitStack() as locks:
             for index in indexes:
                 locks.enter_context(index.lock)
-            state = segments.state(self._database, space)
+            state = segments.index_state(self._database, space)
             for index in indexes:
                 index.refresh(state)
             return indexes[0].covered
@@ -149,7 +151,7 @@ class Search:
             self._indexes.move_to_end(key)
         return index
 
-    def _refresh(self, space: str, index: Index[Any], state: segments.State) -> None:
+    def _refresh(self, space: str, index: Index[Any], state: segments.IndexState) -> None:
         before = index.covered
         index.refresh(state)
         if index.covered != before or (space, index.source.name) not in self._sizes:

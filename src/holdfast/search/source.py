@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.search.query import Query
     from holdfast.search.rank import Scores
     from holdfast.store.database import Database
-    from holdfast.store.records import Moment
+    from holdfast.store.records import AsOf
 
 C = TypeVar("C", bound=Columns)
 _Row = TypeVar("_Row")
@@ -39,7 +39,7 @@ class SearchSource(Generic[C]):
     name: Source
     columns: Callable[[], C]
     read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
-    visible: Callable[[C, str, Moment], Mask | None]
+    visible: Callable[[C, str, AsOf], Mask | None]
     find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]]
 
     def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.search.postings import Numbers, QueryTerm
     from holdfast.search.query import Query
     from holdfast.store.database import Database
-    from holdfast.store.records import Moment
+    from holdfast.store.records import AsOf
 
 # Summaries read at once: each is a page of text.
 _PAGE = 8
@@ -61,7 +61,7 @@ def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
     )
 
 
-def _visible(columns: RecordColumns, agent: str, _as_of: Moment) -> Mask:
+def _visible(columns: RecordColumns, agent: str, _as_of: AsOf) -> Mask:
     return columns.visible(NOW.version, agent, shared=False)
 
 

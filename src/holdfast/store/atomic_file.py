@@ -1,4 +1,4 @@
-"""A new file that is there whole or not at all, and is only its owner's."""
+"""A new file that is complete or absent, and readable only by its owner."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from pathlib import Path
 
 from holdfast.errors import InvalidInput, Unavailable
 
-_BESIDE = ("", "-journal", "-wal", "-shm")  # what SQLite keeps beside a file
+# What SQLite stores beside a file.
+_SUFFIXES = ("", "-journal", "-wal", "-shm")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Make a file of what the block writes into the empty one that it is given, which lies beside the new one.
+    """Create a file from what the block writes into the empty draft beside it that the block gets.
 
-    One that was left by a process that was killed is begun anew.
+    A draft that a killed process left behind is overwritten.
 
     Raises:
-        InvalidInput: there is something at the path.
+        InvalidInput: the path exists.
         Unavailable: it cannot be written.
 
     """
     draft = path.with_name(f".{path.name}.draft")
     if os.path.lexists(path):
-        raise _taken(path)
+        raise _exists(path)
     try:
         _remove(draft)
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             yield draft
             _sync(draft)
-            _name(draft, path)
+            _publish(draft, path)
             _sync(path.parent)
         finally:
             _remove(draft)
@@ -43,30 +44,32 @@ def new_file(path: Path) -> Iterator[Path]:
         ) from error
 
 
-def _taken(path: Path) -> InvalidInput:
-    return InvalidInput(f"There is something at {path} already.", "Name another file.")
+def _exists(path: Path) -> InvalidInput:
+    return InvalidInput(f"{path} exists already.", "Name another file.")
 
 
-def _name(draft: Path, path: Path) -> None:
-    """Give a file its name; unlike a renaming, a link never takes the place of what came there meanwhile."""
+def _publish(draft: Path, path: Path) -> None:
+    """Link a file to its name; unlike a renaming, a link never replaces what was created there meanwhile."""
     try:
         path.hardlink_to(draft)
     except FileExistsError as error:
-        raise _taken(path) from error
-    except OSError:  # the file system has no links
+        raise _exists(path) from error
+    except OSError:
+        # The file system has no links.
         if os.path.lexists(path):
-            raise _taken(path) from None
+            raise _exists(path) from None
         draft.rename(path)
 
 
 def _remove(draft: Path) -> None:
-    for ending in _BESIDE:
-        draft.with_name(draft.name + ending).unlink(missing_ok=True)
+    for suffix in _SUFFIXES:
+        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
     if path.is_dir() and os.name == "nt":
-        return  # Windows opens no folders
+        # Windows opens no folders.
+        return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)

@@ -1,7 +1,7 @@
-"""A checksum beside each row of what was said and what is known, over all its columns that do not change later.
+"""Checksums of rows, over all columns that do not change later.
 
-Without a key it is a CRC-32, against disks that err; with one it is a keyed hash, against those who write to the database
-behind our back. A row says which: a keyed checksum is negative. Each row stands for itself; there is no chain.
+Without a key it is a CRC-32, against failing disks; with one it is a keyed hash, against others who write to
+the database. A keyed checksum is negative. Each row stands for itself; there is no chain.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from holdfast.store.tables import Table, tables
+from holdfast.store import table_rows
+from holdfast.store.schema import tables
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.store.database import Connection, Database, Value
 
-# The tables that have checksums, with those of their columns that are set later. A session counts its messages, which
-# `verify` counts as well; a receipt's number is that of the database that it is in, and what was written anew is known later.
+# The tables that have checksums, with their columns that are set later. A row of `sessions` counts messages,
+# which `verify` counts as well; the number of an erasure receipt is that of its database, and what was
+# rewritten is known later.
 CHANGING: Mapping[str, tuple[str, ...]] = {
     "sessions": (
         *("length", "tokens", "oldest", "newest", "erased"),
@@ -32,7 +34,6 @@ CHANGING: Mapping[str, tuple[str, ...]] = {
     "erasures": ("number", "rewritten", "remains"),
 }
 _KEYED = -(1 << 63)
-PAGE = 1000  # rows read at once
 
 
 def seal(table: str, row: Mapping[str, Any], key: bytes) -> int:
@@ -42,10 +43,10 @@ def seal(table: str, row: Mapping[str, Any], key: bytes) -> int:
 
 @cache
 def sealer(table: str, key: bytes) -> Callable[[Mapping[str, Any]], int]:
-    """Make what sums up rows of a table: a function of its own, because every append waits for it.
+    """Return the function that computes the checksum of a row of a table, prepared for the speed of appends.
 
-    No two rows are written down alike: the texts that every row has have no NUL, or are quoted. What is NULL is left out,
-    so that a column that is added later, and is NULL in the rows that are there, changes no checksum.
+    No two rows are serialized alike: required columns are joined by NUL, or quoted if a text has one. NULL is
+    left out, so a nullable column that is added later changes no checksum of an older row.
     """
     columns = [one for one in tables()[table].columns if one.name not in (*CHANGING[table], "checksum")]
     names = tuple(column.name for column in columns if column.nullable)
@@ -55,7 +56,7 @@ def sealer(table: str, key: bytes) -> Callable[[Mapping[str, Any]], int]:
     form = "\0".join(["%s"] * (breaks + 1))
     checksum = _hash(key) if key else zlib.crc32
 
-    def sum_up(row: Mapping[str, Any]) -> int:
+    def checksum_of(row: Mapping[str, Any]) -> int:
         values = required(row)
         text = form % values
         if text.count("\0") != breaks:
@@ -67,18 +68,18 @@ def sealer(table: str, key: bytes) -> Callable[[Mapping[str, Any]], int]:
             )
         return checksum(text.encode())
 
-    return sum_up
+    return checksum_of
 
 
 def _hash(key: bytes) -> Callable[[bytes], int]:
-    # Only for those who have a key.
+    # Loaded only where there is a key.
     from hashlib import blake2b
 
     return lambda data: _KEYED + int.from_bytes(blake2b(data, digest_size=8, key=key).digest()) // 2
 
 
-def holds(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
-    """Compare a row with its checksum; None if that proves nothing: there is none, or it was made with another key or none."""
+def matches(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
+    """Return whether a row has its checksum; None without proof: it is missing, or of another key."""
     checksum = row["checksum"]
     if checksum is None or (checksum < 0 and not key):
         return None
@@ -91,55 +92,27 @@ def holds(table: str, row: Mapping[str, Any], key: bytes) -> bool | None:
 
 def check(db: Database, space: str, table: str, key: bytes) -> Iterator[tuple[dict[str, Any], bool | None]]:
     """Compare all rows of a table of a space with their checksums, in the order of their key."""
-    shape = tables()[table]
-    last: dict[str, Value] = {}
-    while True:
-        with db.reading() as connection:
-            rows = rows_of(connection, shape, space, page_after(shape, last), limit=PAGE, **last)
-        for row in rows:
-            yield row, holds(table, row, key)
-        if len(rows) < PAGE:
-            return
-        last = {f"after_{name}": rows[-1][name] for name in shape.key}
-
-
-def page_after(table: Table, last: Mapping[str, Value]) -> str:
-    """Write the condition for the next rows of a table after those of a key, and their order."""
-    order = ", ".join(table.key)
-    after = f"({order}) > ({', '.join(f':{name}' for name in last)})" if last else "1 = 1"
-    return f"{after} ORDER BY {order} LIMIT :limit"
+    for row in table_rows.iterate(db, table, space):
+        yield row, matches(table, row, key)
 
 
 @contextmanager
 def resealed(tx: Connection, table: str, space: str, condition: str, **values: Value) -> Iterator[None]:
-    """Let the rows that meet a condition be changed within the block, and give them the checksums of what they are then.
+    """Update the checksums of the rows that meet a condition and are changed within the block.
 
-    One whose checksum is wrong keeps it, and one without stays without: a change proves nothing of what it leaves.
+    A wrong checksum stays, and so does a missing one: a change proves nothing about the columns that it
+    leaves.
     """
     shape = tables()[table]
-    before = rows_of(tx, shape, space, condition, **values)
-    sound = [row for row in before if row["checksum"] is not None and holds(table, row, tx.key) is not False]
+    before = table_rows.select(tx, shape, space, condition, **values)
+    sound = [
+        row for row in before if row["checksum"] is not None and matches(table, row, tx.key) is not False
+    ]
     yield
-    same = " AND ".join(f"{name} = :{name}" for name in shape.key)
+    same = table_rows.same_key(shape)
     for row in sound:
-        keys = {name: row[name] for name in shape.key}
-        for changed in rows_of(tx, shape, space, same, **keys):
-            tx.all(
-                f"UPDATE {table} SET checksum = :checksum WHERE space = :space AND {same}",
-                space=space,
-                checksum=seal(table, changed, tx.key),
-                **keys,
-            )
-
-
-def rows_of(
-    connection: Connection, table: Table, space: str, rest: str, **values: Value
-) -> list[dict[str, Any]]:
-    """Read rows of a table of a space with all their columns; `rest` is the condition after the space."""
-    names = table.names
-    rows: list[Row] = connection.all(
-        f"SELECT {', '.join(names)} FROM {table.name} WHERE space = :space AND {rest}",
-        space=space,
-        **values,
-    )
-    return [dict(zip(names, row, strict=True)) for row in rows]
+        for changed in table_rows.select_key(tx, shape, space, row):
+            checksum = seal(table, changed, tx.key)
+            keys = {name: row[name] for name in shape.key}
+            sql = f"UPDATE {table} SET checksum = :checksum WHERE space = :space AND {same}"
+            tx.all(sql, space=space, checksum=checksum, **keys)

@@ -3,30 +3,103 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+import random
+from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Conflict
+from holdfast.store import table_rows
+from holdfast.store.checksums import seal
 from holdfast.store.message_rows import from_micros
-from holdfast.types import Change, Erasure, Range
+from holdfast.types import Change, Erasure, Range, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from holdfast.store.database import Connection, Database
+    from holdfast.store.database import Connection, Database, Reader
 
-# No name of a space. Its row counts the erasures, and those after which the files were written anew.
-FILE = "*"
+# No name of a space: its row counts the erasures of the database, and those after which the files were
+# rewritten.
+DATABASE = "*"
 _COUNT = "SELECT count(*) FROM erasures WHERE space = :space"
+_READ = """
+    SELECT id, what, counts, writer, at, digest, rewritten, remains FROM erasures
+    WHERE space = :space ORDER BY at, id"""
+_NEXT_NUMBER = """
+    INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, 1)
+    ON CONFLICT (space) DO UPDATE SET version = spaces.version + 1 RETURNING version"""
+_REWRITTEN = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 
 
-def read(db: Database, space: str) -> list[Erasure]:
-    """Read the receipts of a space, the oldest first."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT id, what, counts, writer, at, digest, rewritten, remains FROM erasures "
-            "WHERE space = :space ORDER BY at, id",
-            space=space,
-        )
+class ErasureAccount:
+    """What an erasure has deleted so far: counts, numbers, names, and a keyed digest of the words."""
+
+    def __init__(self) -> None:
+        # Loads OpenSSL, which hardly any program needs.
+        import hmac
+
+        self._key = os.urandom(32).hex()
+        self._digest = hmac.new(bytes.fromhex(self._key), digestmod="sha256")
+        self.counts: dict[str, int] = {}
+        self.docs: list[int] = []
+        self.versions: list[int] = []
+        # As `Message.shown` and receipts of prompts name messages, summaries and records.
+        self.names: set[str] = set()
+
+    def count(self, table: str, rows: Sequence[object]) -> None:
+        """Count rows that were deleted from a table."""
+        self.counts[table] = self.counts.get(table, 0) + len(rows)
+
+    def digest(self, rows: Iterable[Sequence[object]]) -> None:
+        """Add rows to the digest."""
+        for row in rows:
+            self._digest.update(json.dumps(row).encode())
+
+    def receipt(self, tx: Connection, space: str, kind: str, writer: Writer, now: int) -> Erasure:
+        """Store the receipt, and return it with the key of the digest."""
+        counts = {name: count for name, count in self.counts.items() if count}
+        digest = self._digest.hexdigest()
+        number = tx.all(_NEXT_NUMBER, space=DATABASE)[0][0]
+        row = {
+            "writer": writer,
+            "what": kind,
+            "counts": json.dumps(counts),
+            "digest": digest,
+            "number": number,
+        }
+        identity = insert(tx, space, now, row, to_ranges(self.docs), to_ranges(self.versions))
+        return Erasure(identity, kind, counts, writer, from_micros(now), digest, self._key)
+
+
+def insert(
+    tx: Connection, space: str, now: int, row: dict[str, Any], docs: list[Range], versions: list[Range]
+) -> str:
+    """Store a receipt, with the numbers of messages and of versions that are gone, and return its id."""
+    identity = f"era_{now:015x}{random.getrandbits(32):08x}"
+    row |= {
+        "space": space,
+        "id": identity,
+        "at": now,
+        "docs": json.dumps(docs),
+        "versions": json.dumps(versions),
+    }
+    table_rows.insert(tx, "erasures", {**row, "checksum": seal("erasures", row, tx.key)})
+    return identity
+
+
+def to_ranges(numbers: Iterable[int]) -> list[Range]:
+    """Return numbers as ranges (first, last)."""
+    ranges: list[Range] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return ranges
+
+
+def read(db: Reader, space: str) -> list[Erasure]:
+    """Return the receipts of a space, the oldest first."""
     return [
         Erasure(
             identity,
@@ -38,49 +111,42 @@ def read(db: Database, space: str) -> list[Erasure]:
             rewritten=tuple(json.loads(rewritten)),
             remains=json.loads(remains),
         )
-        for identity, kind, counts, writer, at, digest, rewritten, remains in rows
+        for identity, kind, counts, writer, at, digest, rewritten, remains in db.all(_READ, space=space)
     ]
 
 
-def changes(db: Database, space: str) -> Iterator[Change]:
-    """Give the erasures of a space as changes, the newest first."""
+def changes(db: Reader, space: str) -> Iterator[Change]:
+    """Iterate over the erasures of a space as changes, the newest first."""
     for one in reversed(read(db, space)):
         counts = ", ".join(f"{name}: {number:,}" for name, number in one.counts.items() if number)
         why = f"{one.what} ({counts})" if counts else one.what
         yield Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why)
 
 
-def count(db: Database, space: str) -> int:
-    """Count the erasures of a space, before something is read of which `check_none_since` is to be told."""
-    with db.reading() as connection:
-        return int(connection.all(_COUNT, space=space)[0][0])
+def count(db: Reader, space: str) -> int:
+    """Return the number of erasures of a space, for `check_none_since`."""
+    return int(db.all(_COUNT, space=space)[0][0])
 
 
 def check_none_since(tx: Connection, space: str, counted: int) -> None:
-    """Raise Conflict if something was erased since the erasures were counted: what was read then may be gone."""
-    if tx.all(_COUNT, space=space)[0][0] != counted:
+    """Raise Conflict if something was erased since `counted` erasures: what was read then may be gone."""
+    if count(tx, space) != counted:
         raise Conflict(
-            "Something was erased while a model read the session; nothing of it was stored.",
+            "Something was erased while a model read the chat; nothing was stored.",
             "Try again, with what is left.",
         )
 
 
-def unfinished(db: Database, space: str) -> int:
-    """Count the erasures after which the files were not written anew: their process was killed, or others read on."""
-    with db.reading() as connection:
-        purged = connection.all("SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=FILE)
-        rows = connection.all(
-            "SELECT count(*) FROM erasures WHERE space = :space AND number > :purged",
-            space=space,
-            purged=purged[0][0],
-        )
-    return int(rows[0][0])
+def count_unfinished(db: Database, space: str) -> int:
+    """Return the number of erasures after which the files were not rewritten, by a crash or other readers."""
+    with db.reading() as reader:
+        rewritten = reader.all(_REWRITTEN, space=DATABASE)[0][0]
+        return int(reader.all(f"{_COUNT} AND number > :rewritten", space=space, rewritten=rewritten)[0][0])
 
 
-def gaps(db: Database, space: str) -> tuple[list[Range], list[Range]]:
-    """Give the numbers of messages and of versions that receipts say are gone."""
-    with db.reading() as connection:
-        rows = connection.all("SELECT docs, versions FROM erasures WHERE space = :space", space=space)
+def erased_numbers(db: Reader, space: str) -> tuple[list[Range], list[Range]]:
+    """Return the ranges of numbers of messages and of versions that receipts list as gone."""
+    rows = db.all("SELECT docs, versions FROM erasures WHERE space = :space", space=space)
     docs = [(first, last) for row in rows for first, last in json.loads(row[0])]
     versions = [(first, last) for row in rows for first, last in json.loads(row[1])]
     return docs, versions

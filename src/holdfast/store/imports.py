@@ -1,39 +1,31 @@
-"""Files that were imported: which they are, by hashes, and what came of them."""
+"""Imported files, identified by hashes, and the account of each import."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database
+    from holdfast.store.database import Connection, Database, Reader
+
+_FIND = "SELECT account FROM imports WHERE space = :space AND file = :file AND digest = :digest"
+_NOTE = """
+    INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account)
+    ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account"""
 
 
-def find(db: Database, space: str, file: str, digest: str) -> str | None:
-    """Give the account of a file that was imported with this content, None if it was not."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT account FROM imports WHERE space = :space AND file = :file AND digest = :digest",
-            space=space,
-            file=file,
-            digest=digest,
-        )
+def find(db: Reader, space: str, file: str, digest: str) -> str | None:
+    """Return the account of a file that was imported with this content, None if it was not."""
+    rows = db.all(_FIND, space=space, file=file, digest=digest)
     return str(rows[0][0]) if rows else None
 
 
-@repeated
+@retry_transaction
 def note(db: Database, space: str, file: str, digest: str, account: str) -> None:
-    """Keep the account of a file, in place of that of its earlier content."""
+    """Store the account of a file, in place of that of its earlier content."""
     with db.writing() as tx:
-        tx.all(
-            "INSERT INTO imports (space, file, digest, account) VALUES (:space, :file, :digest, :account) "
-            "ON CONFLICT (space, file) DO UPDATE SET digest = excluded.digest, account = excluded.account",
-            space=space,
-            file=file,
-            digest=digest,
-            account=account,
-        )
+        tx.all(_NOTE, space=space, file=file, digest=digest, account=account)
 
 
 def forget(tx: Connection, space: str) -> None:

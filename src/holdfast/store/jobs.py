@@ -1,4 +1,4 @@
-"""Jobs: a durable queue of what is left to do. A worker leases a job; one whose worker died is anybody's again."""
+"""Jobs: a durable queue. A worker leases jobs; when its lease is over, another worker may claim them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Damaged
-from holdfast.store.database import repeated
+from holdfast.store.database import one_of, retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.types import Job, JobStatus
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
 
 _COLUMNS = (
-    "id, kind, record, other, at, status, agent, chat, CASE WHEN status = 'running' THEN lease ELSE due END, attempts, ended, reason, error, calls, prompt_tokens, "
-    "answer_tokens"
+    "id, kind, record, other, at, status, agent, chat, CASE WHEN status = 'running' THEN lease ELSE due END, "
+    "attempts, ended, reason, error, calls, prompt_tokens, answer_tokens"
 )
 _BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"
 _ADD = """
@@ -27,39 +27,55 @@ _ADD = """
         status = 'open', at = excluded.at, attempts = 0, reason = '', error = '', payload = excluded.payload,
         due = CASE WHEN excluded.due < jobs.ended + :pause THEN jobs.ended + :pause ELSE excluded.due END
     WHERE jobs.status = 'done' OR (:again = 1 AND jobs.status <> 'running')"""
+_DUE = """
+    SELECT id, kind, agent, attempts FROM jobs
+    WHERE space = :space AND ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""
 _CLAIM = f"""
     UPDATE jobs SET status = 'running', worker = :worker, lease = :lease, attempts = attempts + 1, due = 0
     WHERE space = :space AND id = :id RETURNING {_COLUMNS}, payload"""
-# A job that is wanted again while it runs is opened again when it has ended.
-_WANT_AGAIN = "UPDATE jobs SET due = :due WHERE space = :space AND id = :id AND status = 'running'"
-# What was extracted once from a text, or from some messages, is not waited for again.
+# A running job that is added again is opened again when it has ended.
+_ADD_AGAIN = "UPDATE jobs SET due = :due WHERE space = :space AND id = :id AND status = 'running'"
+# What was extracted once from a text, or from some messages, is not extracted again.
 _DROP = """
     DELETE FROM jobs WHERE space = :space AND id = :id AND status = 'done' AND kind = 'observe'
     AND id <> kind || ':' || chat"""
-_GIVE_UP_ON_CRASHES = f"""
+_FAIL_CRASHED = f"""
     UPDATE jobs SET status = 'failed', ended = :now, reason = 'crash', error = :error
     WHERE space = :space AND status = 'running' AND lease <= :now AND attempts >= :most
     RETURNING {_COLUMNS}"""
-_DIED = "Its worker died each time. Mend what ends it, then retry the job."
+_FAIL_DAMAGED = """
+    UPDATE jobs SET status = 'failed', reason = 'Damaged', error = :error, at = 0, due = 0, ended = :now,
+        payload = NULL
+    WHERE space = :space AND id = :id"""
+_CRASHED = "Its worker died each time. Fix what ends it, then retry the job."
 _FINISHED = {
-    # Who wanted it again while it ran has set a time at which it is due.
+    # If it was added again while it ran, it has a time at which it is due.
     "done": """UPDATE jobs SET status = CASE WHEN due > 0 THEN 'open' ELSE 'done' END, attempts = 0,
         payload = CASE WHEN due > 0 THEN payload END,
         worker = '', ended = :now, reason = '', error = ''
         WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
     "open": """UPDATE jobs SET status = 'open', worker = '', due = :due, reason = :reason, error = :error,
-        attempts = attempts - :uncounted WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
-    "failed": """UPDATE jobs SET status = 'failed', worker = '', ended = :now, reason = :reason, error = :error
+        attempts = attempts - :uncounted
+        WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
+    "failed": """UPDATE jobs SET status = 'failed', worker = '', ended = :now, reason = :reason,
+        error = :error
         WHERE space = :space AND id = :id AND worker = :worker RETURNING id""",
 }
+_REVOKE = "UPDATE jobs SET status = 'open', worker = '' WHERE space = :space AND status = 'running'"
+_RETRY = """
+    UPDATE jobs SET status = 'open', due = :now, attempts = 0
+    WHERE space = :space AND id = :id AND status <> 'running' AND (:any = 1 OR agent = :agent)"""
+_FORGIVE = """
+    UPDATE watermarks SET failures = 0 WHERE space = :space AND kind = (
+        SELECT kind FROM jobs WHERE space = :space AND id = :id AND (:any = 1 OR agent = :agent))"""
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """Another worker has the job by now, or it was erased."""
 
 
-class Held(NamedTuple):
-    """Jobs that a worker has claimed, until `lease`; what it does for them is stored only while they are its own."""
+class Lease(NamedTuple):
+    """Jobs that a worker has claimed for a time; results are stored only while it holds all of them."""
 
     space: str
     worker: str
@@ -67,19 +83,14 @@ class Held(NamedTuple):
     payload: Mapping[str, object]
 
     def check(self, tx: Connection) -> None:
-        """Raise Lost unless all of them are still the worker's; within a transaction that has locked the space."""
-        for job in self.jobs:
-            rows = tx.all(
-                "SELECT worker FROM jobs WHERE space = :space AND id = :id AND status = 'running'",
-                space=self.space,
-                id=job.id,
-            )
-            if rows != [(self.worker,)]:
-                raise Lost
+        """Raise LeaseLost unless the worker still holds all of them; `tx` has locked the space."""
+        sql = "SELECT worker FROM jobs WHERE space = :space AND id = :id AND status = 'running'"
+        if any(tx.all(sql, space=self.space, id=job.id) != [(self.worker,)] for job in self.jobs):
+            raise LeaseLost
 
 
-def name(kind: str, key: str) -> str:
-    """Give the id of the one job of a kind for a chat or an agent."""
+def job_id(kind: str, key: str) -> str:
+    """Return the id of the one job of a kind for a chat or an agent."""
     return f"{kind}:{key}"
 
 
@@ -97,31 +108,20 @@ def add(
     again: bool = False,
     pause: int = 0,
 ) -> str:
-    """Leave a job and return its id: by default, that of the one job of its kind for its chat or else its agent.
+    """Add a job and return its id: by default, that of its kind for its chat or else its agent.
 
-    One that is done is opened again, and is not due before the `pause` since then is over. One that waits, runs, or
-    failed for good, stays as it is unless it is wanted `again`; one that runs is then opened when it has ended.
+    One that is done is opened again, due when the `pause` since then is over. One that waits, runs, or failed
+    stays as it is unless it is added `again`; one that runs is then opened when it has ended.
     """
-    identity = name(kind, chat or agent) if id is None else id
+    identity = job_id(kind, chat or agent) if id is None else id
+    values: dict[str, Value] = {"space": space, "id": identity, "due": now if due is None else due}
     if again:
-        tx.all(_WANT_AGAIN, space=space, id=identity, due=now if due is None else due)
-    tx.all(
-        _ADD,
-        space=space,
-        id=identity,
-        kind=kind,
-        at=now,
-        agent=agent,
-        chat=chat,
-        payload=None if payload is None else json.dumps(payload),
-        due=now if due is None else due,
-        again=int(again),
-        pause=pause,
-    )
+        tx.all(_ADD_AGAIN, **values)
+    values |= {"kind": kind, "at": now, "agent": agent, "chat": chat, "again": int(again), "pause": pause}
+    tx.all(_ADD, payload=None if payload is None else json.dumps(payload), **values)
     return identity
 
 
-@repeated
 def claim(
     db: Database,
     space: str,
@@ -134,106 +134,92 @@ def claim(
     agent: str | None = None,
     but: Sequence[str] = (),
     unless: str = "",
-) -> Held | None:
-    """Take the job that is due longest, and of its kind as many more as go into one batch; None if none is due.
+) -> Lease | None:
+    """Lease the job that is due longest, and others of its kind that fit into one batch; None if none is due.
 
-    A job whose lease is over is due as well. Those whose last failure had one of the reasons `but` are left, unless they
-    are of the kind `unless`.
+    A job whose lease is over is due as well. Jobs whose last failure had one of the reasons `but` are left
+    out, unless they are of the kind `unless`.
     """
-    marks: dict[str, Value] = {f"kind{n}": kind for n, kind in enumerate(kinds)}
-    wanted = f"AND kind IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
+    conditions = [one_of("kind", kinds)]
     if ids is not None:
-        chosen: dict[str, Value] = {f"id{n}": identity for n, identity in enumerate(ids)}
-        wanted += f" AND id IN ({', '.join(f':{mark}' for mark in chosen) or 'NULL'})"
-        marks |= chosen
+        conditions.append(one_of("id", ids))
     if agent is not None:
-        wanted += " AND agent = :agent"
-        marks["agent"] = agent
+        conditions.append(("agent = :agent", {"agent": agent}))
     if but:
-        reasons: dict[str, Value] = {f"reason{n}": reason for n, reason in enumerate(but)}
-        wanted += f" AND (kind = :unless OR reason NOT IN ({', '.join(f':{mark}' for mark in reasons)}))"
-        marks |= {**reasons, "unless": unless}
+        reasons, values = one_of("reason", but)
+        conditions.append((f"(kind = :unless OR NOT {reasons})", {**values, "unless": unless}))
+    due = " AND ".join([_DUE, *(condition for condition, _ in conditions)])
+    parameters = {name: value for _, values in conditions for name, value in values.items()}
+    while rows := _claim(db, space, due, parameters, now, lease, batches):
+        worker = rows[0][-1]
+        try:
+            return Lease(space, worker, tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
+        except Damaged as error:
+            _fail_damaged(db, space, [row[0] for row in rows], str(error), now)
+    return None
+
+
+@retry_transaction
+def _claim(
+    db: Database,
+    space: str,
+    sql: str,
+    values: Mapping[str, Value],
+    now: int,
+    lease: int,
+    batches: Mapping[str, int],
+) -> list[Row]:
     worker = f"{now:x}{random.getrandbits(64):016x}"
-    ready = f"""SELECT id, kind, agent, attempts FROM jobs WHERE space = :space {wanted} AND
-        ((status = 'open' AND due <= :now) OR (status = 'running' AND lease <= :now))"""
     with db.writing() as tx:
         tx.lock(space)
-        due = tx.all(f"{ready} ORDER BY due, at, id LIMIT 1", space=space, now=now, **marks)
+        due = tx.all(f"{sql} ORDER BY due, at, id LIMIT 1", space=space, now=now, **values)
         if not due:
-            return None
+            return []
         _, kind, owner, attempts = due[0]
-        if kind in batches and not attempts:  # one that failed is tried alone
-            like: dict[str, Value] = {"batch": kind, "owner": owner, "most": batches[kind]}
-            due = tx.all(
-                f"{ready} AND kind = :batch AND agent = :owner AND attempts = 0 ORDER BY due, at, id LIMIT :most",
-                space=space,
-                now=now,
-                **like,
-                **marks,
-            )
-        rows = [tx.all(_CLAIM, space=space, id=row[0], worker=worker, lease=lease)[0] for row in due]
-    try:
-        held = Held(space, worker, tuple(_to_job(row[:-1]) for row in rows), _to_payload(rows[0][-1]))
-    except Damaged as error:
-        with db.writing() as tx:
-            tx.lock(space)
-            for row in rows:
-                tx.all(
-                    "UPDATE jobs SET status = 'failed', reason = 'Damaged', error = :error, at = 0, due = 0, ended = :now, "
-                    "payload = NULL WHERE space = :space AND id = :id",
-                    space=space,
-                    id=row[0],
-                    error=str(error),
-                    now=now,
-                )
-        return claim(
-            db,
-            space,
-            now=now,
-            lease=lease,
-            kinds=kinds,
-            batches=batches,
-            ids=ids,
-            agent=agent,
-            but=but,
-            unless=unless,
-        )
-    return held
+        # One that failed is tried alone.
+        if kind in batches and not attempts:
+            sql += " AND kind = :batch AND agent = :owner AND attempts = 0 ORDER BY due, at, id LIMIT :most"
+            batch: dict[str, Value] = {"batch": kind, "owner": owner, "most": batches[kind]}
+            due = tx.all(sql, space=space, now=now, **batch, **values)
+        claimed = [tx.all(_CLAIM, space=space, id=row[0], worker=worker, lease=lease)[0] for row in due]
+    return [(*row, worker) for row in claimed]
 
 
-@repeated
-def give_up(db: Database, space: str, now: int, most: int) -> list[Job]:
-    """Let jobs have failed whose workers have died `most` times, and return them."""
+@retry_transaction
+def _fail_damaged(db: Database, space: str, ids: Sequence[str], error: str, now: int) -> None:
     with db.writing() as tx:
         tx.lock(space)
-        rows = tx.all(_GIVE_UP_ON_CRASHES, space=space, now=now, most=most, error=_DIED)
+        tx.many(_FAIL_DAMAGED, [{"space": space, "id": one, "error": error, "now": now} for one in ids])
+
+
+@retry_transaction
+def fail_crashed(db: Database, space: str, now: int, most: int) -> list[Job]:
+    """Fail the jobs whose workers have died `most` times, and return them."""
+    with db.writing() as tx:
+        tx.lock(space)
+        rows = tx.all(_FAIL_CRASHED, space=space, now=now, most=most, error=_CRASHED)
     return [_to_job(row) for row in rows]
 
 
-@repeated
-def renew(db: Database, held: Held, lease: int) -> None:
-    """Keep jobs for longer.
+@retry_transaction
+def renew(db: Database, held: Lease, lease: int) -> None:
+    """Extend the lease of jobs.
 
     Raises:
-        Lost: another worker has one of them by now.
+        LeaseLost: another worker has one of them by now.
 
     """
+    sql = "UPDATE jobs SET lease = :lease WHERE space = :space AND id = :id"
     with db.writing() as tx:
         tx.lock(held.space)
         held.check(tx)
-        for job in held.jobs:
-            tx.all(
-                "UPDATE jobs SET lease = :lease WHERE space = :space AND id = :id",
-                space=held.space,
-                id=job.id,
-                lease=lease,
-            )
+        tx.many(sql, [{"space": held.space, "id": job.id, "lease": lease} for job in held.jobs])
 
 
-@repeated
+@retry_transaction
 def finish(
     db: Database,
-    held: Held,
+    held: Lease,
     status: JobStatus,
     *,
     now: int,
@@ -242,21 +228,16 @@ def finish(
     error: str = "",
     counted: bool = True,
 ) -> list[Job]:
-    """Say what became of jobs: done, to be tried again when due, or failed; and return those that were still the worker's.
+    """Store the outcome of jobs: done, open for another attempt, or failed; return those still held.
 
     An attempt that is not `counted` brings a job no nearer to failing for good.
     """
-    values: dict[str, Value] = {
-        "now": now,
-        "due": due,
-        "reason": reason,
-        "error": error,
-        "uncounted": int(not counted),
-    }
+    values: dict[str, Value] = {"now": now, "due": due, "reason": reason, "error": error}
+    values["uncounted"] = int(not counted)
     used = {name: value for name, value in values.items() if f":{name}" in _FINISHED[status]}
+    ended = []
     with db.writing() as tx:
         tx.lock(held.space)
-        ended = []
         for job in held.jobs:
             keys: dict[str, Value] = {"space": held.space, "id": job.id}
             if tx.all(_FINISHED[status], worker=held.worker, **keys, **used):
@@ -266,85 +247,50 @@ def finish(
     return ended
 
 
-def take_away(tx: Connection, space: str) -> None:
-    """Take the jobs of a space from their workers: these may have read what was erased meanwhile, and store nothing."""
-    tx.all(
-        "UPDATE jobs SET status = 'open', worker = '' WHERE space = :space AND status = 'running'",
-        space=space,
-    )
+def revoke_leases(tx: Connection, space: str) -> None:
+    """Revoke all leases of a space, so that workers store nothing of what they read before an erasure."""
+    tx.all(_REVOKE, space=space)
 
 
-@repeated
+@retry_transaction
 def retry(db: Database, space: str, identity: str, now: int, agent: str | None = None) -> Job | None:
-    """Open a job again, whatever became of it, unless it runs; None if there is no such job, or it is another agent's."""
+    """Open a job again, unless it runs; None if there is no such job, or it is another agent's."""
+    keys: dict[str, Value] = {"space": space, "id": identity, "any": int(agent is None), "agent": agent or ""}
     with db.writing() as tx:
         tx.lock(space)
-        tx.all(
-            "UPDATE jobs SET status = 'open', due = :now, attempts = 0 "
-            "WHERE space = :space AND id = :id AND status <> 'running' AND (:any = 1 OR agent = :agent)",
-            space=space,
-            id=identity,
-            now=now,
-            any=int(agent is None),
-            agent=agent or "",
-        )
-        tx.all(
-            "UPDATE watermarks SET failures = 0 WHERE space = :space AND kind = "
-            "(SELECT kind FROM jobs WHERE space = :space AND id = :id AND (:any = 1 OR agent = :agent))",
-            space=space,
-            id=identity,
-            any=int(agent is None),
-            agent=agent or "",
-        )
-    found = by_ids(db, space, [identity])
-    return next((job for job in found if agent in (None, job.agent)), None)
+        tx.all(_RETRY, now=now, **keys)
+        tx.all(_FORGIVE, **keys)
+    return next((job for job in by_ids(db, space, [identity]) if agent in (None, job.agent)), None)
 
 
 def read(
-    db: Database, space: str, statuses: Sequence[JobStatus], agents: Sequence[str] | None = None
+    db: Reader, space: str, statuses: Sequence[JobStatus], agents: Sequence[str] | None = None
 ) -> list[Job]:
-    """Read the jobs of a space, the oldest first; of some agents, or of all."""
-    marks: dict[str, Value] = {f"status{n}": status for n, status in enumerate(statuses)}
-    wanted = f"AND status IN ({', '.join(f':{mark}' for mark in marks) or 'NULL'})"
+    """Return the jobs of a space, the oldest first; of some agents, or of all."""
+    wanted, values = one_of("status", statuses)
     if agents is not None:
-        chosen: dict[str, Value] = {f"agent{n}": agent for n, agent in enumerate(agents)}
-        wanted += f" AND agent IN ({', '.join(f':{mark}' for mark in chosen)})"
-        marks |= chosen
-    with db.reading() as connection:
-        rows = connection.all(
-            f"SELECT {_COLUMNS} FROM jobs WHERE space = :space {wanted} ORDER BY at, id",
-            space=space,
-            **marks,
-        )
-    return [_to_job(row) for row in rows]
+        of_agents, names = one_of("agent", agents)
+        wanted, values = f"{wanted} AND {of_agents}", values | names
+    sql = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND {wanted} ORDER BY at, id"
+    return [_to_job(row) for row in db.all(sql, space=space, **values)]
 
 
-def count(db: Database, space: str, status: JobStatus, agent: str | None = None) -> int:
-    """Count the jobs of a status; of an agent, or of all."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT count(*) FROM jobs WHERE space = :space AND status = :status AND (:any = 1 OR agent = :agent)",
-            space=space,
-            status=status,
-            any=int(agent is None),
-            agent=agent or "",
-        )
-    return int(rows[0][0])
+def count(db: Reader, space: str, status: JobStatus, agent: str | None = None) -> int:
+    """Return the number of jobs of a status; of an agent, or of all."""
+    sql = (
+        "SELECT count(*) FROM jobs WHERE space = :space AND status = :status AND (:any = 1 OR agent = :agent)"
+    )
+    return int(db.all(sql, space=space, status=status, any=int(agent is None), agent=agent or "")[0][0])
 
 
-def by_ids(db: Database, space: str, ids: Sequence[str]) -> list[Job]:
-    """Read the jobs of some ids; those that are gone are left out."""
-    with db.reading() as connection:
-        rows = [row for identity in ids for row in connection.all(_BY_ID, space=space, id=identity)]
-    return [_to_job(row) for row in rows]
+def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
+    """Return the jobs of some ids; those that are gone are left out."""
+    return [_to_job(row) for identity in ids for row in db.all(_BY_ID, space=space, id=identity)]
 
 
-def payload(db: Database, space: str, identity: str) -> Mapping[str, object]:
-    """Read what a job was left with."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT payload FROM jobs WHERE space = :space AND id = :id", space=space, id=identity
-        )
+def payload(db: Reader, space: str, identity: str) -> Mapping[str, object]:
+    """Return the payload that a job was added with."""
+    rows = db.all("SELECT payload FROM jobs WHERE space = :space AND id = :id", space=space, id=identity)
     return _to_payload(rows[0][0]) if rows else {}
 
 
@@ -352,7 +298,7 @@ def _to_payload(text: str | None) -> Mapping[str, object]:
     try:
         found = json.loads(text) if text else {}
     except ValueError as error:
-        raise Damaged("What a job was left with cannot be read.", "Restore a backup.") from error
+        raise Damaged("The payload of a job cannot be read.", "Restore a backup.") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -363,8 +309,8 @@ def _to_job(row: Row) -> Job:
     ) = row  # fmt: skip
     try:
         times = [from_micros(time) for time in (at, due, ended)]
-    except (OverflowError, TypeError) as error_:
-        raise Damaged(f"Job {identity!r} has a time that is none.", "Restore a backup.") from error_
+    except (OverflowError, TypeError) as cause:
+        raise Damaged(f"Job {identity!r} has an invalid time.", "Restore a backup.") from cause
     return Job(
         identity,
         kind,

@@ -1,7 +1,4 @@
-"""What was heard: which record became of each text that was learned from a source, also where it became part of another.
-
-Texts are compared with what is stored, and what is stored goes on; that a text was settled once is true for ever.
-"""
+"""Which record each text that was learned from a source became, or was merged into."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.store import records
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database
+    from holdfast.store.database import Connection, Database, Value
     from holdfast.types import Record
 
 _FIND = "SELECT record FROM heard WHERE space = :space AND digest = :digest"
@@ -22,28 +19,21 @@ _NOTE = """
 
 
 def find(db: Database, space: str, text: Record) -> Record | None:
-    """Find what became of a text that was learned from the same source before, as it is now, retracted or not."""
-    with db.reading() as connection:
-        rows = connection.all(_FIND, space=space, digest=_digest(text))
-        return records.latest(connection, space, records.OF_ID, id=rows[0][0]) if rows else None
+    """Return the record that a text from the same source became before, as it is now, retracted or not."""
+    with db.reading() as reader:
+        rows = reader.all(_FIND, space=space, digest=_digest(text))
+        return records.latest(reader, space, records.OF_ID, id=rows[0][0]) if rows else None
 
 
 def note(tx: Connection, space: str, text: Record, became: Record) -> None:
-    """Note what became of a text that was learned."""
+    """Store what became of a text that was learned."""
     first, last = text.messages or (0, 0)
-    tx.all(
-        _NOTE,
-        space=space,
-        digest=_digest(text),
-        chat=text.chat,
-        first=first,
-        last=last,
-        record=became.id,
-    )
+    source: dict[str, Value] = {"digest": _digest(text), "chat": text.chat, "first": first, "last": last}
+    tx.all(_NOTE, space=space, record=became.id, **source)
 
 
 def _digest(text: Record) -> str:
-    """Digest a text with all that says where it belongs and where it came from."""
+    """Return the digest of a text with all that determines its place and its source."""
     # Loads OpenSSL, which hardly any program needs.
     from hashlib import sha256
 

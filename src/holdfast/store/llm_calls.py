@@ -1,4 +1,4 @@
-"""What models cost: a row for each call, written before it is asked, so that a limit holds also while others ask."""
+"""Calls of models and what they cost: a row for each, written before it, so that limits hold in parallel."""
 
 from __future__ import annotations
 
@@ -6,24 +6,36 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
 
-_ASK = """
-    INSERT INTO spend (space, id, at, purpose, model, agent, chat, job, prompt_tokens, answer_tokens, counted, micros, outcome)
-    VALUES (:space, :id, :at, :purpose, :model, :agent, :chat, :job, :prompt_tokens, :answer_tokens, 0, 0, 'asked')"""
-_ANSWER = """
-    UPDATE spend SET prompt_tokens = :prompt_tokens, answer_tokens = :answer_tokens, counted = :counted, micros = :micros,
-        outcome = :outcome WHERE space = :space AND id = :id RETURNING job"""
+_RESERVE = """
+    INSERT INTO spend (
+        space, id, at, purpose, model, agent, chat, job,
+        prompt_tokens, answer_tokens, counted, micros, outcome)
+    VALUES (
+        :space, :id, :at, :purpose, :model, :agent, :chat, :job,
+        :prompt_tokens, :answer_tokens, 0, 0, 'asked')"""
+_SETTLE = """
+    UPDATE spend SET prompt_tokens = :prompt_tokens, answer_tokens = :answer_tokens, counted = :counted,
+        micros = :micros, outcome = :outcome
+    WHERE space = :space AND id = :id RETURNING job"""
 _CHARGE = """
     UPDATE jobs SET calls = calls + 1, prompt_tokens = prompt_tokens + :prompt_tokens,
-        answer_tokens = answer_tokens + :answer_tokens WHERE space = :space AND id = :job"""
+        answer_tokens = answer_tokens + :answer_tokens
+    WHERE space = :space AND id = :job"""
+_SINCE = "FROM spend WHERE space = :space AND at > :since AND (:purpose = '' OR purpose = :purpose)"
+_TOTALS = """
+    SELECT purpose, model, outcome,
+        count(*), sum(prompt_tokens), sum(answer_tokens), sum(micros), sum(counted)
+    FROM spend WHERE space = :space AND at >= :since GROUP BY purpose, model, outcome
+    ORDER BY purpose, model, outcome"""
 
 
-class Asked(NamedTuple):
-    """A call as it is noted before it is asked; the tokens of the answer are what it may take."""
+class PlannedCall(NamedTuple):
+    """A call that is about to be made; `answer_tokens` is the most that the answer may take."""
 
     purpose: str
     model: str
@@ -34,8 +46,8 @@ class Asked(NamedTuple):
     answer_tokens: int
 
 
-class Bound(NamedTuple):
-    """At most so many calls and tokens since a time; of one purpose, or of all where that is ""."""
+class CallLimit(NamedTuple):
+    """The most calls and tokens since a time; of one purpose, or of all where that is ""."""
 
     purpose: str
     since: int
@@ -43,35 +55,31 @@ class Bound(NamedTuple):
     tokens: int | None
 
 
-@repeated
-def ask(db: Database, space: str, now: int, call: Asked, bounds: Sequence[Bound]) -> str | Bound:
-    """Note a call that is about to be made and return its id; or the bound that does not allow it, and nothing is noted."""
+@retry_transaction
+def reserve(
+    db: Database, space: str, now: int, call: PlannedCall, limits: Sequence[CallLimit]
+) -> str | CallLimit:
+    """Store a call before it is made and return its id; or store nothing and return the limit it exceeds."""
     identity = f"call_{now:015x}{random.getrandbits(32):08x}"
     with db.writing() as tx:
         tx.lock(space)
-        for bound in bounds:
-            if _is_over(tx, space, call, bound):
-                return bound
-        tx.all(_ASK, space=space, id=identity, at=now, **call._asdict())
+        for limit in limits:
+            if _exceeds(tx, space, call, limit):
+                return limit
+        tx.all(_RESERVE, space=space, id=identity, at=now, **call._asdict())
     return identity
 
 
-def _is_over(tx: Connection, space: str, call: Asked, bound: Bound) -> bool:
-    calls, tokens = tx.all(
-        "SELECT count(*), coalesce(sum(prompt_tokens + answer_tokens), 0) FROM spend "
-        "WHERE space = :space AND at > :since AND (:purpose = '' OR purpose = :purpose)",
-        space=space,
-        since=bound.since,
-        purpose=bound.purpose,
-    )[0]
-    wanted = call.prompt_tokens + call.answer_tokens
-    return (bound.calls is not None and calls >= bound.calls) or (
-        bound.tokens is not None and tokens + wanted > bound.tokens
-    )
+def _exceeds(tx: Connection, space: str, call: PlannedCall, limit: CallLimit) -> bool:
+    sql = f"SELECT count(*), coalesce(sum(prompt_tokens + answer_tokens), 0) {_SINCE}"
+    calls, tokens = tx.all(sql, space=space, since=limit.since, purpose=limit.purpose)[0]
+    total = tokens + call.prompt_tokens + call.answer_tokens
+    too_many = limit.calls is not None and calls >= limit.calls
+    return too_many or (limit.tokens is not None and total > limit.tokens)
 
 
-@repeated
-def answer(
+@retry_transaction
+def settle(
     db: Database,
     space: str,
     identity: str,
@@ -82,45 +90,23 @@ def answer(
     micros: int,
     outcome: str,
 ) -> None:
-    """Note what a call has cost and how it ended, and charge the job that it was made for."""
+    """Store what a call has cost and its outcome, and charge the job that it was made for."""
+    tokens: dict[str, Value] = {"prompt_tokens": prompt_tokens, "answer_tokens": answer_tokens}
+    rest: dict[str, Value] = {"counted": int(counted), "micros": micros, "outcome": outcome}
     with db.writing() as tx:
-        tx.lock(space)  # before its rows, as everybody does
-        rows = tx.all(
-            _ANSWER,
-            space=space,
-            id=identity,
-            prompt_tokens=prompt_tokens,
-            answer_tokens=answer_tokens,
-            counted=int(counted),
-            micros=micros,
-            outcome=outcome,
-        )
-        for (job,) in rows:
+        # Before its rows, as everybody does.
+        tx.lock(space)
+        for (job,) in tx.all(_SETTLE, space=space, id=identity, **tokens, **rest):
             if job:
-                tx.all(
-                    _CHARGE, space=space, job=job, prompt_tokens=prompt_tokens, answer_tokens=answer_tokens
-                )
+                tx.all(_CHARGE, space=space, job=job, **tokens)
 
 
-def oldest(db: Database, space: str, since: int, purpose: str) -> int | None:
-    """Give the time of the oldest call since a time, of one purpose or of all where that is ""; None for none."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT min(at) FROM spend WHERE space = :space AND at > :since AND (:purpose = '' OR purpose = :purpose)",
-            space=space,
-            since=since,
-            purpose=purpose,
-        )
-    return None if rows[0][0] is None else int(rows[0][0])
+def oldest(db: Reader, space: str, since: int, purpose: str) -> int | None:
+    """Return the time of the oldest call since a time, of one purpose or of all (""); None for none."""
+    at = db.all(f"SELECT min(at) {_SINCE}", space=space, since=since, purpose=purpose)[0][0]
+    return None if at is None else int(at)
 
 
-def totals(db: Database, space: str, since: int) -> list[Row]:
-    """Sum up by purpose, model and outcome: calls, tokens of prompts and answers, microseconds, calls counted by providers."""
-    with db.reading() as connection:
-        return connection.all(
-            """SELECT purpose, model, outcome, count(*), sum(prompt_tokens), sum(answer_tokens), sum(micros), sum(counted)
-            FROM spend WHERE space = :space AND at >= :since GROUP BY purpose, model, outcome
-            ORDER BY purpose, model, outcome""",
-            space=space,
-            since=since,
-        )
+def totals(db: Reader, space: str, since: int) -> list[Row]:
+    """Return sums by purpose, model and outcome: calls, prompt tokens, answer tokens, micros, counted."""
+    return db.all(_TOTALS, space=space, since=since)

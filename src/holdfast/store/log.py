@@ -13,24 +13,31 @@ from holdfast.errors import Conflict, Damaged
 from holdfast.safety.masking import FLAG, mask
 from holdfast.store import prompt_receipts
 from holdfast.store.checksums import resealed, seal, sealer
-from holdfast.store.database import repeated
-from holdfast.store.message_rows import COLUMNS, JUDGED, differ, stored, to_messages, to_row
-from holdfast.store.sessions import put_label
+from holdfast.store.database import retry_transaction
+from holdfast.store.message_rows import (
+    COLUMNS,
+    COLUMNS_WITH_VERDICTS,
+    as_stored,
+    rows_differ,
+    to_messages,
+    to_row,
+)
+from holdfast.store.sessions import write_label
 from holdfast.text.references import write_reference
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Message
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row, Value
-    from holdfast.store.prompt_receipts import Asked
-    from holdfast.store.sessions import Label
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
+    from holdfast.store.prompt_receipts import LastPrompt
+    from holdfast.store.sessions import ChatLabel
     from holdfast.types import Scope
 
-_PAGE = 256  # rows read at once when a reader does not say how many it will need
-_LONG_CALL = (
-    128  # characters of a call's id from which on it is looked up by its hash, because an index has a limit
-)
-# How Claude Code writes down commands, what they printed, and that these are no requests.
+# Rows read at once when a reader does not say how many it will need.
+_PAGE = 256
+# Characters of a call's id; a longer one is looked up by its hash, because keys of an index are limited.
+_LONG_CALL = 128
+# How Claude Code marks commands, their output, and that these are no requests.
 _WRAPPED = re.compile(
     r"\s*<(command-(?:name|message|args|contents)|local-command-(?:stdout|stderr|caveat)|bash-(?:input|stdout|stderr)|"
     r"system-reminder)>.*?</\1>",
@@ -45,7 +52,7 @@ NEWEST_DOC = """
         SELECT coalesce(max(doc), 0) AS doc FROM messages WHERE space = :space
         UNION ALL SELECT coalesce(max(docs), 0) AS doc FROM spaces WHERE space = :space
     ) AS newest"""
-_COUNT_IN_SESSION = """
+_ADD_TO_SESSION = """
     UPDATE sessions SET
         length = length + :n,
         tokens = tokens + :tokens,
@@ -54,14 +61,15 @@ _COUNT_IN_SESSION = """
     WHERE space = :space AND chat = :chat
     RETURNING length, title"""
 _BEGIN_SESSION = """
-    INSERT INTO sessions (space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
+    INSERT INTO sessions (
+        space, chat, agent, title, archived, length, tokens, oldest, newest, born, created, checksum)
     VALUES (:space, :chat, :agent, :title, 0, :n, :tokens, :oldest, :newest, :born, :created, :checksum)
     RETURNING length, title"""
-_GIVE_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
+_SET_TITLE = "UPDATE sessions SET title = :title WHERE space = :space AND chat = :chat"
 _INSERT = f"""
     INSERT INTO messages (space, chat, doc, given, checksum, {COLUMNS})
     VALUES (:space, :chat, :doc, :given, :checksum, :{COLUMNS.replace(", ", ", :")})"""
-_ADD_CALL = """
+ADD_CALL = """
     INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
     ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
@@ -70,7 +78,7 @@ _BACKWARD = f"""
     ORDER BY seq DESC LIMIT :page"""
 
 
-@repeated
+@retry_transaction
 def append(
     db: Database,
     scope: Scope,
@@ -78,54 +86,54 @@ def append(
     messages: Sequence[Message],
     tokens: Sequence[int],
     now: int,
-    asked: Asked,
-    label: Label | None = None,
+    asked: LastPrompt,
+    label: ChatLabel | None = None,
 ) -> list[Message]:
-    """Store messages with their tokens in one transaction, and return them as stored; `now` if one has no time.
+    """Store messages with their tokens in one transaction, and return them as stored.
 
-    A label is noted of the session in the same transaction.
-
-    A message whose id is in the chat already is not stored again. Those of an assistant carry what the prompt that they
-    answer has shown.
+    A message without a time gets `now`. A message whose id is in the chat already is not stored again. Those
+    of an assistant name what the prompt that they answer has shown. The label, if any, is stored in the same
+    transaction.
 
     Raises:
         InvalidInput: a message is not JSON, or its time is out of range; none was stored.
-        Conflict: such a message says something else than the stored one; none was stored.
+        Conflict: a message differs from the stored one with the same id; none was stored.
 
     """
     rows = [to_row(message, now, cost) for message, cost in zip(messages, tokens, strict=True)]
     keys: dict[str, Value] = {"space": scope.space, "chat": chat}
-    given = any(row["id"] for row in rows)
+    has_ids = any(row["id"] for row in rows)
     with db.writing() as tx:
-        # With the space locked by every writer, document numbers are taken in the order of the commits, without gaps.
+        # With the space locked by every writer, document numbers are taken in the order of the commits,
+        # without gaps.
         tx.lock(scope.space)
-        fresh, present = _leave_out_present(tx, keys, rows) if given else (rows, {})
+        fresh, present = _leave_out_present(tx, keys, rows) if has_ids else (rows, {})
         if fresh:
             _insert(tx, keys, scope.agent, fresh, asked, now)
         if label:
-            put_label(tx, scope.space, chat, label)
-    if not given:
-        return [stored(message, row) for message, row in zip(messages, rows, strict=True)]
+            write_label(tx, scope.space, chat, label)
+    if not has_ids:
+        return [as_stored(message, row) for message, row in zip(messages, rows, strict=True)]
     by_id = {row["id"]: row for row in fresh}
     for message, row in zip(messages, rows, strict=True):
-        if row["id"] not in present:  # the first of those that are the same
-            present[row["id"]] = stored(message, by_id[row["id"]])
+        if row["id"] not in present:
+            present[row["id"]] = as_stored(message, by_id[row["id"]])
     return [present[row["id"]] for row in rows]
 
 
 def _leave_out_present(
     tx: Connection, keys: dict[str, Value], rows: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], dict[str, Message]]:
-    """Split off the rows whose ids are stored already, or stand twice in the rows themselves."""
+    """Return the rows whose ids are not stored yet, each once, and the messages of the other ids."""
     present = _find_present(tx, keys, sorted({row["id"] for row in rows if row["id"]}))
     fresh: list[dict[str, Any]] = []
     first: dict[str, dict[str, Any]] = {}
     for row in rows:
-        known = present.get(row["id"])
-        twin = to_row(known, 0, 0) if known else first.setdefault(row["id"], row) if row["id"] else row
-        if twin is not row and differ(twin, row):
+        stored = present.get(row["id"])
+        twin = to_row(stored, 0, 0) if stored else first.setdefault(row["id"], row) if row["id"] else row
+        if twin is not row and rows_differ(twin, row):
             raise Conflict(
-                f"Chat {keys['chat']!r} has another message under the id {row['id']!r}.",
+                f"Chat {keys['chat']!r} has another message with the id {row['id']!r}.",
                 "Give each message an id of its own, or none.",
             )
         if twin is row:
@@ -133,52 +141,52 @@ def _leave_out_present(
     return fresh, present
 
 
-def _find_present(tx: Connection, keys: dict[str, Value], ids: Sequence[str]) -> dict[str, Message]:
-    """Read the messages of a chat that have one of some ids.
+def _find_present(tx: Reader, keys: dict[str, Value], ids: Sequence[str]) -> dict[str, Message]:
+    """Return the messages of a chat that have one of some ids.
 
-    Ids that were given are in an index. Those that we made are not, because an index costs a tenth of an append: they
+    Ids of callers are in an index. Generated ones are not, because an index costs a tenth of an append: they
     begin with the document number.
     """
-    ours = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
+    generated = [int(identity[:12], 16) for identity in ids if _OUR_ID.fullmatch(identity)]
     found = [
         *_rows_in(tx, "id", ids, "AND chat = :chat AND given = 1", **keys),
-        *_rows_in(tx, "doc", ours, "AND chat = :chat AND given = 0", **keys),
+        *_rows_in(tx, "doc", generated, "AND chat = :chat AND given = 0", **keys),
     ]
     wanted = set(ids)
     messages = to_messages((row[2:] for row in found), (row[1] for row in found))
     return {message.id: message for message in messages if message.id in wanted}
 
 
-def with_ids(db: Database, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
-    """Read the messages of a chat that have one of some ids."""
-    with db.reading() as connection:
-        return list(_find_present(connection, {"space": space, "chat": chat}, ids).values())
+def by_ids(db: Database, space: str, chat: str, ids: Sequence[str]) -> list[Message]:
+    """Return the messages of a chat that have one of some ids."""
+    with db.reading() as reader:
+        return list(_find_present(reader, {"space": space, "chat": chat}, ids).values())
 
 
 def _insert(
-    tx: Connection, keys: dict[str, Value], agent: str, rows: list[dict[str, Any]], asked: Asked, now: int
+    tx: Connection,
+    keys: dict[str, Value],
+    agent: str,
+    rows: list[dict[str, Any]],
+    asked: LastPrompt,
+    now: int,
 ) -> None:
     times = [row["at"] for row in rows]
-    space = str(keys["space"])
+    space, chat = str(keys["space"]), str(keys["chat"])
     doc = tx.all(NEWEST_DOC, space=space)[0][0]
-    counted: dict[str, Value] = {
-        **keys,
-        "n": len(rows),
-        "tokens": sum([row["tokens"] for row in rows]),
-        "oldest": min(times),
-        "newest": max(times),
-    }
-    found = tx.all(_COUNT_IN_SESSION, **counted)
+    counted = {**keys, "n": len(rows), "tokens": sum([row["tokens"] for row in rows])}
+    counted |= {"oldest": min(times), "newest": max(times)}
+    found = tx.all(_ADD_TO_SESSION, **counted)
     if not found:
         found = _begin_session(tx, counted, agent=agent, title=_title(rows), born=doc + 1, created=now)
     length, title = found[0]
     if not title and (title := _title(rows)):
-        with resealed(tx, "sessions", space, "chat = :chat", chat=keys["chat"]):
-            tx.all(_GIVE_TITLE, **keys, title=title)
+        with resealed(tx, "sessions", space, "chat = :chat", chat=chat):
+            tx.all(_SET_TITLE, **keys, title=title)
     seq, checksum = length - len(rows), sealer("messages", tx.key)
     answers = [n for n, row in enumerate(rows) if row["role"] == "assistant" and not row["shown"]]
     if answers:
-        shown = prompt_receipts.answered(tx, space, str(keys["chat"]), asked, seq + answers[0] + 1)
+        shown = prompt_receipts.link_answer(tx, space, chat, asked, seq + answers[0] + 1)
         for n in answers if shown else ():
             rows[n]["shown"] = json.dumps(shown)
     for n, row in enumerate(rows, 1):
@@ -199,28 +207,28 @@ def _begin_session(tx: Connection, counted: dict[str, Value], **named: Value) ->
 
 
 def _link_calls(tx: Connection, keys: dict[str, Value], row: dict[str, Any]) -> None:
-    """Note which message made a call; keep of the calls that a message answers those that this chat has."""
+    """Store which message made a call; of the calls that a message answers, keep those that this chat has."""
     if row["calls"]:
         made = [call_key(call[0]) for call in json.loads(row["calls"])]
-        tx.many(_ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
+        tx.many(ADD_CALL, [{**keys, "call": call, "seq": row["seq"]} for call in made])
     elif row["answers"]:
         claimed = json.loads(row["answers"])
-        known = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
-        row["answers"] = json.dumps(known) if known else None
+        present = [call for call in claimed if tx.all(_FIND_CALL, **keys, call=call_key(call))]
+        row["answers"] = json.dumps(present) if present else None
 
 
 def call_key(call: str) -> str:
-    """Name a call in the index; some providers put thousands of characters into the id of a call."""
+    """Return the key of a call in the index; some providers use ids of thousands of characters."""
     if len(call) <= _LONG_CALL:
         return call
-    # Most ids are short.
+    # Rarely needed: most ids are short.
     from hashlib import sha256
 
     return sha256(call.encode()).hexdigest()
 
 
 def _title(rows: Sequence[dict[str, Any]]) -> str:
-    """Take a title from what the user asked for first, without its credentials: titles are shown everywhere."""
+    """Return the first request of the user as a title, credentials masked: titles are shown everywhere."""
     for row in rows:
         if row["role"] == "user" and (asked := _request(row["content"])):
             return shorten_line(mask(asked) if FLAG in (row["flags"] or "") else asked, 80)
@@ -228,7 +236,7 @@ def _title(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _request(text: str) -> str:
-    """Leave out what a program wrote before the words of its user; "" where nothing else is there."""
+    """Return a text without what a program wrote before the words of its user; "" if that is all."""
     at = 0
     while wrapped := _WRAPPED.match(text, at):
         at = wrapped.end()
@@ -237,7 +245,7 @@ def _request(text: str) -> str:
 
 
 def read(
-    db: Database,
+    db: Reader,
     space: str,
     chat: str,
     *,
@@ -245,47 +253,42 @@ def read(
     before: int | None = None,
     limit: int | None = None,
 ) -> list[Message]:
-    """Read messages in order: the oldest `limit` after a seq, or else the newest `limit`, if any, before a seq."""
+    """Return messages in order: the oldest `limit` after a seq, or else the newest `limit` before a seq."""
     order = "ASC" if after is not None and before is None else "DESC"
-    with db.reading() as connection:
-        rows = connection.all(
-            f"""SELECT {JUDGED} FROM messages
-            WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
-            ORDER BY seq {order} LIMIT :limit""",
-            space=space,
-            chat=chat,
-            after=after or 0,
-            before=MAX_COUNT if before is None else before,
-            limit=MAX_COUNT if limit is None else limit,
-        )
+    values = {"after": after or 0, "before": MAX_COUNT if before is None else before}
+    sql = f"""
+        SELECT {COLUMNS_WITH_VERDICTS} FROM messages
+        WHERE space = :space AND chat = :chat AND seq > :after AND seq < :before
+        ORDER BY seq {order} LIMIT :limit"""
+    rows = db.all(sql, space=space, chat=chat, limit=MAX_COUNT if limit is None else limit, **values)
     return to_messages(rows if order == "ASC" else reversed(rows), repeat(chat))
 
 
-def backward(db: Database, space: str, chat: str, expected: int = _PAGE) -> Iterator[Message]:
-    """Read a session from its newest message back, a page at a time, so that the cost is that of what is taken.
+def backward(db: Reader, space: str, chat: str, expected: int = _PAGE) -> Iterator[Message]:
+    """Iterate over a chat from its newest message back, at the cost of what is taken.
 
-    `expected` is how many messages the caller will probably take.
+    `expected` is how many messages the caller will probably take. For windows: verdicts of guards are left
+    out.
     """
     before, page = MAX_COUNT, max(8, min(expected, 4096))
     while True:
-        with db.reading() as connection:
-            rows = connection.all(_BACKWARD, space=space, chat=chat, before=before, page=page)
+        rows = db.all(_BACKWARD, space=space, chat=chat, before=before, page=page)
         yield from to_messages(rows, repeat(chat))
         if len(rows) < page:
             return
         before, page = rows[-1][0], max(16, page // 8)
 
 
-def newest_first(db: Database, space: str, chat: str) -> Iterator[Message]:
-    """Read a session from its newest message back, with what a guard said of each; `backward` is for windows."""
+def newest_first(db: Reader, space: str, chat: str) -> Iterator[Message]:
+    """Iterate over a chat from its newest message back, with the verdicts of guards."""
     before = MAX_COUNT
     while page := read(db, space, chat, before=before, limit=_PAGE):
         yield from reversed(page)
         before = page[0].seq
 
 
-def forward(db: Database, space: str, chat: str, after: int, last: int) -> Iterator[Message]:
-    """Read a session from after one seq to another, a page at a time."""
+def forward(db: Reader, space: str, chat: str, after: int, last: int) -> Iterator[Message]:
+    """Iterate over a chat from after one seq to another, a page at a time."""
     while after < last:
         page = read(db, space, chat, after=after, limit=_PAGE)
         yield from (message for message in page if message.seq <= last)
@@ -294,8 +297,8 @@ def forward(db: Database, space: str, chat: str, after: int, last: int) -> Itera
         after = page[-1].seq
 
 
-class Line(NamedTuple):
-    """What one needs of a message to say where a session can be cut."""
+class MessageOutline(NamedTuple):
+    """What decides whether a chat can be cut at a message."""
 
     seq: int
     tokens: int
@@ -304,60 +307,48 @@ class Line(NamedTuple):
     answers: tuple[str, ...]
 
 
-def outline(db: Database, space: str, chat: str, after: int) -> list[Line]:
-    """Read the messages after a seq without their words: a few microseconds each.
+def outline(db: Reader, space: str, chat: str, after: int) -> list[MessageOutline]:
+    """Return the outlines of the messages after a seq, at a few microseconds each.
 
     Raises:
-        Damaged: the calls of one are not what was stored.
+        Damaged: the calls of one cannot be decoded.
 
     """
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT seq, tokens, role, calls, answers FROM messages "
-            "WHERE space = :space AND chat = :chat AND seq > :after ORDER BY seq",
-            space=space,
-            chat=chat,
-            after=after,
-        )
+    sql = """
+        SELECT seq, tokens, role, calls, answers FROM messages
+        WHERE space = :space AND chat = :chat AND seq > :after ORDER BY seq"""
+    found = []
     try:
-        return [
-            Line(
-                seq,
-                tokens,
-                role,
-                tuple(call[0] for call in json.loads(calls)) if calls else (),
-                tuple(json.loads(answers)) if answers else (),
-            )
-            for seq, tokens, role, calls, answers in rows
-        ]
+        for seq, tokens, role, calls, answers in db.all(sql, space=space, chat=chat, after=after):
+            made = tuple(call[0] for call in json.loads(calls)) if calls else ()
+            answered = tuple(json.loads(answers)) if answers else ()
+            found.append(MessageOutline(seq, tokens, role, made, answered))
     except (ValueError, TypeError, LookupError) as error:
-        raise Damaged(
-            f"A message after {write_reference(chat, after)} cannot be read ({error}).",
-            "Restore a backup of the database.",
-        ) from error
+        what = f"A message after {write_reference(chat, after)} cannot be read ({error})."
+        raise Damaged(what, "Restore a backup of the database.") from error
+    return found
 
 
-def by_doc(db: Database, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:
-    """Read messages by their document numbers, each with its number and its chat."""
-    with db.reading() as connection:
-        rows = list(_rows_in(connection, "doc", docs, space=space))
+def by_docs(db: Reader, space: str, docs: Sequence[int]) -> list[tuple[int, str, Message]]:
+    """Return messages by their document numbers, each with its number and its chat."""
+    rows = list(_rows_in(db, "doc", docs, space=space))
     messages = to_messages((row[2:] for row in rows), (row[1] for row in rows))
     return [(row[0], row[1], message) for row, message in zip(rows, messages, strict=True)]
 
 
 def _rows_in(
-    connection: Connection, column: str, values: Sequence[Value], also: str = "", **keys: Value
+    reader: Reader, column: str, values: Sequence[Value], also: str = "", **keys: Value
 ) -> Iterator[Row]:
-    """Read the messages whose column has one of some values: document number, chat, and the columns of a message.
+    """Iterate over the messages whose column has one of some values: doc, chat, columns of the message.
 
-    The values are joined, because for `IN` SQLite would rather scan the space than use the index of the column.
+    The values are joined, because for `IN` SQLite would rather scan the space than use the index of the
+    column.
     """
     for start in range(0, len(values), _PAGE):
         wanted = {f"value{n}": value for n, value in enumerate(values[start : start + _PAGE])}
         marks = ", ".join(f"(:{name})" for name in wanted)
-        yield from connection.all(
-            f"""WITH wanted (value) AS (VALUES {marks})
-            SELECT doc, chat, {JUDGED} FROM wanted JOIN messages ON space = :space AND {column} = value {also}""",
-            **keys,
-            **wanted,
-        )
+        sql = f"""
+            WITH wanted (value) AS (VALUES {marks})
+            SELECT doc, chat, {COLUMNS_WITH_VERDICTS} FROM wanted
+            JOIN messages ON space = :space AND {column} = value {also}"""
+        yield from reader.all(sql, **keys, **wanted)

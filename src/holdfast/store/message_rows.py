@@ -1,9 +1,9 @@
-"""A message as a row of the log, and back: pure, and the one place that knows how a message is written down."""
+"""Conversion of messages to rows of the log, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,35 +17,36 @@ if TYPE_CHECKING:
     from holdfast.store.database import Row
 
 COLUMNS = "seq, id, role, name, at, tokens, content, calls, call_id, answers, raw, meta, flags, shown"
-# The same, with what a guard of the caller said in place of what the built-in one did.
-JUDGED = COLUMNS.replace(
+# The same, with the flags of the caller's guard in place of those of the built-in one.
+COLUMNS_WITH_VERDICTS = COLUMNS.replace(
     "flags",
     "coalesce((SELECT v.flags FROM verdicts v WHERE v.space = :space AND v.chat = messages.chat "
     "AND v.seq = messages.seq), flags)",
 )
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Times up to the year 2112, in microseconds: as seconds in a float they still round to themselves, and a timestamp is
-# made into a datetime twice as fast as by adding to the epoch.
+# Times up to the year 2112, in microseconds: as seconds in a float they still round to themselves, and to
+# convert a timestamp is twice as fast as to add to the epoch.
 _EXACT = 2**52
 _from_timestamp = datetime.fromtimestamp
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_micros(at: datetime) -> int:
-    """Count the microseconds since the epoch; a naive time is taken as UTC."""
+    """Return a time in microseconds since the epoch; a naive time is taken as UTC."""
     return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:
-    """Make the UTC time of microseconds since the epoch."""
+    """Return the UTC time of microseconds since the epoch."""
     return EPOCH + timedelta(0, 0, micros)
 
 
 class _Draft:
-    """A message in the making.
+    """A message under construction.
 
-    A frozen dataclass sets each field through object.__setattr__. An object with the same slots that becomes a message
-    when it is complete is made three times as fast, and reading a window is mostly making messages.
+    A frozen dataclass sets each field through object.__setattr__. An object with the same slots that becomes
+    a message when it is complete is built three times as fast, and to read a window is mostly to build
+    messages.
     """
 
     __slots__ = Message.__slots__
@@ -67,31 +68,19 @@ class _Draft:
 
 
 def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
-    """Make messages of rows of the log, each of a chat; one loop without calls, because a window is hundreds of them.
+    """Return the messages of rows of the log, each of a chat; one loop without calls, for speed.
 
     Raises:
-        Damaged: a part of a row is not what was stored.
+        Damaged: a column of a row cannot be decoded.
 
     """
     messages: list[Message] = []
     for row, chat in zip(rows, chats, strict=False):
         draft = _Draft()
         (
-            draft.seq,
-            draft.id,
-            draft.role,
-            draft.name,
-            at,
-            draft.tokens,
-            draft.content,
-            calls,
-            draft.call_id,
-            answers,
-            raw,
-            meta,
-            flags,
-            shown,
-        ) = row
+            draft.seq, draft.id, draft.role, draft.name, at, draft.tokens, draft.content, calls,
+            draft.call_id, answers, raw, meta, flags, shown,
+        ) = row  # fmt: skip
         try:
             draft.at = _from_timestamp(at / 1_000_000, UTC) if 0 <= at < _EXACT else from_micros(at)
             draft.calls = tuple([ToolCall(*call) for call in json.loads(calls)]) if calls else ()
@@ -101,21 +90,21 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
             draft.flags = tuple(json.loads(flags)) if flags else ()
             draft.shown = tuple(json.loads(shown)) if shown else ()
         except (ValueError, TypeError, OverflowError) as error:
-            raise Damaged(
-                f"Message {write_reference(chat, draft.seq)} cannot be read ({error}).",
-                "Restore a backup of the database.",
-            ) from error
+            what = f"Message {write_reference(chat, draft.seq)} cannot be read ({error})."
+            raise Damaged(what, "Restore a backup of the database.") from error
         if raw == "":
             draft.raw = {"role": draft.role, "content": draft.content}
-        draft.__class__ = Message  # type: ignore[assignment]  # allowed - the slots are the same
+        # The slots are the same.
+        draft.__class__ = Message  # type: ignore[assignment]
         message = cast("Message", draft)
-        # Rows of earlier versions may hold half a character in the arguments of a call, which nothing can write out.
+        # Rows of earlier versions may hold lone surrogates in the arguments of a call, which cannot be
+        # encoded.
         messages.append(cleaned(message) if calls and "\\u" in calls else message)
     return messages
 
 
-def stored(message: Message, row: dict[str, Any]) -> Message:
-    """Give a message as it was stored in a row: with its number, its id, its time and its tokens."""
+def as_stored(message: Message, row: dict[str, Any]) -> Message:
+    """Return a message with the seq, the id, the time and the tokens of the row that it was stored in."""
     draft = _Draft()
     draft.seq, draft.id, draft.tokens = row["seq"], row["id"], row["tokens"]
     draft.at = from_micros(row["at"])
@@ -124,19 +113,23 @@ def stored(message: Message, row: dict[str, Any]) -> Message:
     draft.calls, draft.call_id, draft.raw = message.calls, message.call_id, message.raw
     draft.meta, draft.flags = message.meta, message.flags
     draft.shown = tuple(json.loads(row["shown"])) if row["shown"] else ()
-    draft.__class__ = Message  # type: ignore[assignment]  # allowed - the slots are the same
+    # The slots are the same.
+    draft.__class__ = Message  # type: ignore[assignment]
     return cast("Message", draft)
 
 
 def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
-    """Write a message as the values of a row, without what is only known when it is stored; `now` if it has no time.
+    """Return a message as values of a row, but for those known when it is stored; `now` if it has no time.
 
     Raises:
         InvalidInput: its payload is not JSON, or its time is out of range.
 
     """
     answers = message.answers or ((message.call_id,) if message.call_id else ())
+    calls = [[call.id, call.name, call.arguments] for call in message.calls]
     raw = message.raw
+    # A payload that has no more than the columns is not stored again.
+    plain = raw is not None and len(raw) == 2 and raw == {"role": message.role, "content": message.content}
     return {
         "id": message.id,
         "role": message.role,
@@ -144,28 +137,18 @@ def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:
         "at": now if message.at is None else check_time(message.at),
         "tokens": tokens,
         "content": message.content,
-        "calls": _dump_calls(message.calls) if message.calls else None,
+        "calls": dump(calls, "The tool calls of a message") if calls else None,
         "call_id": message.call_id,
         "answers": json.dumps(answers) if answers else None,
-        "raw": None
-        if raw is None
-        else ""
-        if _is_plain(message)
-        else dump(dict(raw), "The payload of a message"),
+        "raw": None if raw is None else "" if plain else dump(dict(raw), "The payload of a message"),
         "meta": dump(dict(message.meta), "`meta` of a message") if message.meta else None,
         "flags": json.dumps(message.flags) if message.flags else None,
         "shown": json.dumps(message.shown) if message.shown else None,
     }
 
 
-def _is_plain(message: Message) -> bool:
-    """Say whether a payload says no more than the columns do, so that it need not be stored again."""
-    raw = message.raw
-    return raw is not None and len(raw) == 2 and raw == {"role": message.role, "content": message.content}
-
-
 def check_time(at: datetime) -> int:
-    """Count the microseconds of a time, or raise InvalidInput where no database and no calendar can hold it."""
+    """Return a time in microseconds since the epoch; raise InvalidInput outside of the calendar."""
     micros = to_micros(at)
     try:
         from_micros(micros)
@@ -174,17 +157,14 @@ def check_time(at: datetime) -> int:
     return micros
 
 
-def _dump_calls(calls: Sequence[ToolCall]) -> str:
-    return dump([[call.id, call.name, call.arguments] for call in calls], "The tool calls of a message")
-
-
-def differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Say whether two rows with the same id are different messages; their times and tokens do not count."""
-    return any(one[part] != other[part] for part in ("role", "name", "content", "call_id")) or any(
-        _differ(one[part], other[part]) for part in ("calls", "raw", "meta")
+def rows_differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two rows with the same id are different messages, times and tokens aside."""
+    columns, json_columns = ("role", "name", "content", "call_id"), ("calls", "raw", "meta")
+    return any(one[name] != other[name] for name in columns) or any(
+        _json_differs(one[name], other[name]) for name in json_columns
     )
 
 
-def _differ(one: str | None, other: str | None) -> bool:
-    """Compare stored JSON; the order of keys says nothing."""
+def _json_differs(one: str | None, other: str | None) -> bool:
+    """Return whether two JSON texts differ, the order of keys aside."""
     return one != other and (not one or not other or not same_json(json.loads(one), json.loads(other)))

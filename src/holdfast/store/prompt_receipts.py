@@ -1,4 +1,4 @@
-"""What prompts were made of: noted when one is made, by any process, and tied to the message that answers it."""
+"""Receipts of prompts: what each was made of, linked to the message that answers it."""
 
 from __future__ import annotations
 
@@ -6,56 +6,73 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import MAX_COUNT, Receipt
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
 
-KEPT = 2_000  # messages of a chat, the newest, whose receipts are kept: of 1,000 turns at least, where each is two
-WAITING = 16  # prompts of a chat that may wait for their answers, each of another open memory
+# How many of the newest messages of a chat keep their receipts: those of 1,000 turns at least.
+MAX_ANSWERED = 2_000
+# How many prompts of a chat may wait for their answers, each of another open memory.
+MAX_WAITING = 16
 _COLUMNS = "seq, at, version, shared, budget, policy, system, query, summary_ids, hits"
-# Only for a chat that is there, and not if something was erased since the prompt was made: it may name that.
-_NOTE = """
-    INSERT INTO receipts (space, chat, seq, worker, at, version, shared, budget, policy, system, query, summary_ids, hits)
-    SELECT space, chat, 0, :worker, :at, :version, :shared, :budget, :policy, :system, :query, :summary_ids, :hits
-    FROM sessions WHERE space = :space AND chat = :chat
+_PARAMETERS = f":{_COLUMNS.replace(', ', ', :')}"
+# Only for an existing chat, and not if something was erased since the prompt was made: it may name that.
+_NOTE = f"""
+    INSERT INTO receipts (space, chat, worker, {_COLUMNS})
+    SELECT space, chat, :worker, {_PARAMETERS} FROM sessions WHERE space = :space AND chat = :chat
     AND (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) = :epoch
     ON CONFLICT (space, chat, seq, worker) DO UPDATE SET
         at = excluded.at, version = excluded.version, shared = excluded.shared, budget = excluded.budget,
         policy = excluded.policy, system = excluded.system, query = excluded.query,
         summary_ids = excluded.summary_ids, hits = excluded.hits
     RETURNING 1"""
-_FORGET_OLDEST = """
+_DELETE_OLDEST = """
     DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at < (
         SELECT min(at) FROM (
-            SELECT at FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 ORDER BY at DESC LIMIT :waiting
+            SELECT at FROM receipts WHERE space = :space AND chat = :chat AND seq = 0
+            ORDER BY at DESC LIMIT :waiting
         ) AS newest)"""
-_WAITING = "SELECT worker, at, hits FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 ORDER BY at, worker"
+_WAITING = """
+    SELECT worker, at, hits FROM receipts WHERE space = :space AND chat = :chat AND seq = 0
+    ORDER BY at, worker"""
 _ANSWER = """
     UPDATE receipts SET seq = :seq, worker = ''
     WHERE space = :space AND chat = :chat AND seq = 0 AND worker = :worker"""
-_FORGET_OLDER = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at <= :at"
-_ADD = f"""
-    INSERT INTO receipts (space, chat, worker, {_COLUMNS})
-    VALUES (:space, :chat, '', :{_COLUMNS.replace(", ", ", :")})"""
-_FORGET_OLD = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 AND seq <= :last"
+_DELETE_WAITING = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq = 0 AND at <= :at"
+_ADD = f"INSERT INTO receipts (space, chat, worker, {_COLUMNS}) VALUES (:space, :chat, '', {_PARAMETERS})"
+_DELETE_ANSWERED = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 AND seq <= :last"
 _SHOWN_LAST = """
     SELECT shown FROM messages WHERE space = :space AND chat = :chat AND seq = (
         SELECT max(seq) FROM receipts WHERE space = :space AND chat = :chat)"""
+_READ = f"""
+    SELECT {_COLUMNS} FROM receipts WHERE space = :space AND chat = :chat AND seq > 0
+    ORDER BY seq DESC LIMIT :limit"""
+_ERASE = "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last"
+# A query comes before its answer: that of the next answer after what is erased, and those that wait for
+# theirs.
+_ERASE_QUERIES = """
+    UPDATE receipts SET query = '' WHERE space = :space AND chat = :chat AND (seq = 0 OR seq = (
+        SELECT min(later.seq) FROM receipts later WHERE later.space = :space AND later.chat = :chat
+        AND later.seq > :last))"""
+_SET_NAMES = """
+    UPDATE receipts SET summary_ids = :summary_ids, hits = :hits
+    WHERE space = :space AND chat = :chat AND seq = :seq AND worker = :worker"""
 
 
-class Asked(NamedTuple):
-    """What an open memory itself knows of the prompts of a chat: its name among others, and what is kept in memory only."""
+class LastPrompt(NamedTuple):
+    """What an open memory knows of the prompts of a chat: its own name, and what it keeps in memory only."""
 
     worker: str
     shown: tuple[str, ...] = ()
-    unstored: Receipt | None = None  # of a prompt that was made before the chat was there
+    # Of a prompt that was made before the chat existed.
+    unstored: Receipt | None = None
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a text; "" for none."""
+    """Return the SHA-256 of a text; "" for an empty one."""
     if not text:
         return ""
     # Loads OpenSSL.
@@ -64,93 +81,64 @@ def digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@repeated
+@retry_transaction
 def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epoch: int) -> bool:
-    """Note what a prompt was made of, in place of the last one of this worker; say whether that is stored.
+    """Store what a prompt was made of, in place of the last one of this worker; return whether that was done.
 
-    It does not wait for the disk: what a failure of the machine takes was not answered.
+    It does not wait for the disk: a prompt that is lost in a crash was not answered.
     """
     with db.writing(lasting=False) as tx:
         tx.lock(space)
-        values = {"space": space, "chat": chat}
-        stored = bool(tx.all(_NOTE, **values, worker=worker, epoch=epoch, **_row(receipt)))
-        tx.all(_FORGET_OLDEST, **values, waiting=WAITING)
+        keys: dict[str, Value] = {"space": space, "chat": chat}
+        stored = bool(tx.all(_NOTE, **keys, worker=worker, epoch=epoch, **_row(receipt), seq=0))
+        tx.all(_DELETE_OLDEST, **keys, waiting=MAX_WAITING)
     return stored
 
 
-def answered(tx: Connection, space: str, chat: str, asked: Asked, seq: int) -> tuple[str, ...]:
-    """Tie the prompt that a message answers to it, and return what was shown to whoever wrote the message.
+def link_answer(tx: Connection, space: str, chat: str, asked: LastPrompt, seq: int) -> tuple[str, ...]:
+    """Link the prompt that a message answers to it, and return what its writer was shown.
 
-    That is the last prompt of the same worker, or else the newest. What older ones showed that nobody has answered counts as
-    shown too: which of them it was that is answered cannot be known. With none, it is what the last answer was shown.
+    That is the last prompt of the same worker, or else the newest. What older unanswered prompts have shown
+    is included: the message may answer one of them. Without any, it is what the last answer was shown.
     """
-    values: dict[str, Value] = {"space": space, "chat": chat}
-    waiting = tx.all(_WAITING, **values)
+    keys: dict[str, Value] = {"space": space, "chat": chat}
+    waiting = tx.all(_WAITING, **keys)
     if waiting:
         chosen = next((row for row in waiting if row[0] == asked.worker), waiting[-1])
-        tx.all(_ANSWER, **values, worker=chosen[0], seq=seq)
+        tx.all(_ANSWER, **keys, worker=chosen[0], seq=seq)
         if len(waiting) > 1:
-            tx.all(_FORGET_OLDER, **values, at=chosen[1])
+            tx.all(_DELETE_WAITING, **keys, at=chosen[1])
     elif asked.unstored is not None:
-        tx.all(_ADD, **values, **_row(asked.unstored), seq=seq)
-    if seq > KEPT and (waiting or asked.unstored):
-        tx.all(_FORGET_OLD, **values, last=seq - KEPT)
-    seen = waiting or [(None, None, row[0]) for row in tx.all(_SHOWN_LAST, **values) if row[0]]
-    stored = [name for row in seen for name in json.loads(row[2])]
+        tx.all(_ADD, **keys, **_row(asked.unstored), seq=seq)
+    if seq > MAX_ANSWERED and (waiting or asked.unstored):
+        tx.all(_DELETE_ANSWERED, **keys, last=seq - MAX_ANSWERED)
+    seen = [row[2] for row in waiting] or [row[0] for row in tx.all(_SHOWN_LAST, **keys) if row[0]]
+    stored = [name for names in seen for name in json.loads(names)]
     return tuple(dict.fromkeys((*stored, *asked.shown)))
 
 
-def read(db: Database, space: str, chat: str, limit: int | None) -> list[Receipt]:
-    """Read the receipts of the prompts of a chat that were answered, oldest first: the newest `limit`."""
-    with db.reading() as connection:
-        rows = connection.all(
-            f"SELECT {_COLUMNS} FROM receipts WHERE space = :space AND chat = :chat AND seq > 0 "
-            "ORDER BY seq DESC LIMIT :limit",
-            space=space,
-            chat=chat,
-            limit=MAX_COUNT if limit is None else limit,
-        )
+def read(db: Reader, space: str, chat: str, limit: int | None) -> list[Receipt]:
+    """Return the receipts of the answered prompts of a chat, the oldest first: the newest `limit`."""
+    rows = db.all(_READ, space=space, chat=chat, limit=MAX_COUNT if limit is None else limit)
     return [_receipt(row) for row in reversed(rows)]
 
 
 def erase(tx: Connection, space: str, chat: str, first: int, last: int) -> None:
-    """Delete the receipts of answers that are erased; of queries that may be erased, the digests."""
-    values: dict[str, Value] = {"space": space, "chat": chat, "first": first, "last": last}
-    tx.all(
-        "DELETE FROM receipts WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last",
-        **values,
-    )
-    # A query comes before its answer: that of the next one after them, and those that wait for theirs.
-    tx.all(
-        """UPDATE receipts SET query = '' WHERE space = :space AND chat = :chat AND (seq = 0 OR seq = (
-            SELECT min(later.seq) FROM receipts later WHERE later.space = :space AND later.chat = :chat
-            AND later.seq > :last))""",
-        space=space,
-        chat=chat,
-        last=last,
-    )
+    """Delete the receipts of answers that are erased, and the digests of queries that may be erased."""
+    tx.all(_ERASE, space=space, chat=chat, first=first, last=last)
+    tx.all(_ERASE_QUERIES, space=space, chat=chat, last=last)
 
 
-def unname(tx: Connection, space: str, gone: Iterable[str]) -> None:
-    """Take names of what is erased out of all receipts of a space."""
+def remove_names(tx: Connection, space: str, gone: Iterable[str]) -> None:
+    """Remove the names of what is erased from all receipts of a space."""
     names = set(gone)
-    rows = tx.all(
-        "SELECT chat, seq, worker, summary_ids, hits FROM receipts WHERE space = :space", space=space
-    )
-    for chat, seq, worker, *lists in rows:
-        summaries, hits = map(json.loads, lists)
-        if names.isdisjoint(summaries) and names.isdisjoint(hits):
-            continue
-        tx.all(
-            "UPDATE receipts SET summary_ids = :summary_ids, hits = :hits "
-            "WHERE space = :space AND chat = :chat AND seq = :seq AND worker = :worker",
-            space=space,
-            chat=chat,
-            seq=seq,
-            worker=worker,
-            summary_ids=json.dumps([name for name in summaries if name not in names]),
-            hits=json.dumps([name for name in hits if name not in names]),
-        )
+    sql = "SELECT chat, seq, worker, summary_ids, hits FROM receipts WHERE space = :space"
+    for chat, seq, worker, *lists in tx.all(sql, space=space):
+        left = [[name for name in json.loads(one) if name not in names] for one in lists]
+        if left != [json.loads(one) for one in lists]:
+            summaries, hits = map(json.dumps, left)
+            keys: dict[str, Value] = {"chat": chat, "seq": seq, "worker": worker}
+            tx.all(_SET_NAMES, space=space, summary_ids=summaries, hits=hits, **keys)
 
 
 def _row(receipt: Receipt) -> dict[str, Value]:
@@ -170,16 +158,5 @@ def _row(receipt: Receipt) -> dict[str, Value]:
 def _receipt(row: Row) -> Receipt:
     seq, at, version, shared, budget, policy, system, query, summaries, hits = row
     name, parameters = json.loads(policy)
-    return Receipt(
-        seq,
-        from_micros(at),
-        version,
-        shared,
-        budget,
-        name,
-        parameters,
-        system,
-        query,
-        tuple(json.loads(summaries)),
-        tuple(json.loads(hits)),
-    )
+    shown = tuple(json.loads(summaries)), tuple(json.loads(hits))
+    return Receipt(seq, from_micros(at), version, shared, budget, name, parameters, system, query, *shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -13,81 +12,77 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
+from holdfast.store import erasure_receipts, summaries
 from holdfast.store.atomic_file import new_file
 from holdfast.store.checksums import seal
-from holdfast.store.database import open_database
-from holdfast.store.erasure_receipts import FILE
-from holdfast.store.log import call_key
-from holdfast.store.space_rows import put
-from holdfast.store.sqlite_pages import Cell, Found, Lost, Pages
-from holdfast.store.tables import Column, Table, tables
+from holdfast.store.connect import open_database
+from holdfast.store.erasure_receipts import DATABASE, to_ranges
+from holdfast.store.log import ADD_CALL, call_key
+from holdfast.store.schema import Column, TableSchema, tables
+from holdfast.store.sqlite import WITHOUT_ROWID
+from holdfast.store.sqlite_pages import Cell, Pages, RawRow, UnreadablePage
+from holdfast.store.table_rows import TableRow, insert
 from holdfast.text.references import write_reference
-from holdfast.types import MAX_COUNT
+from holdfast.types import MAX_COUNT, Range
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database
 
-_Row = dict[str, Any]
-_DERIVED = (
-    "segments",
-    "calls",
-    "imports",
-)  # made again: an index by the next recall, the calls from the messages that made them, imports by the next one
-_SAID = (
-    "agent",
-    "title",
-    "archived",
-    "born",
-    "created",
-    "channel",
-    "meta",
-    "checksum",
-)  # of a session, not counted
-_NAMED = 50  # pages, and chats, that are named one by one
+# Rebuilt: an index by the next recall, calls from the messages that made them, imports by the next one.
+_DERIVED = ("segments", "calls", "imports")
+# What a chat does not count; these are the values of a lost chat.
+_UNKNOWN: TableRow = {
+    "agent": "",
+    "title": "",
+    "archived": 0,
+    **dict.fromkeys(("created", "channel", "meta", "checksum")),
+}
+# Pages, and chats, that are named one by one.
+_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
-    """What was saved, by table, and what was lost, in sentences."""
+class SalvageReport:
+    """How many rows were saved, by table, and what was lost, in sentences."""
 
     rows: Mapping[str, int]
     lost: tuple[str, ...]
 
 
-def salvage(damaged: Path, new: Path) -> Salvaged:
-    """Write every row that can be read into a new database, and list what cannot; the damaged file is only read.
+def salvage(damaged: Path, new: Path) -> SalvageReport:
+    """Write every row that can be read into a new database, and list what cannot be read.
 
-    What is in doubt keeps the checksum that it came with, so that `verify` names it. Killed in the middle, it leaves
-    nothing of the new name, and begins anew the next time.
+    The damaged file is only read. Rows in doubt keep their checksums, so that `verify` names them. Killed in
+    the middle, it leaves nothing of the new name, and starts again the next time.
 
     Raises:
-        InvalidInput: there is something at the path of the new one.
+        InvalidInput: the path of the new one exists.
         Unavailable: it cannot be written.
         Damaged: nothing of it can be read.
 
     """
     with new_file(new.absolute()) as draft:
-        saving = _Saving(Pages(damaged))
+        saving = _Salvage(Pages(damaged))
         draft.unlink()
         database = open_database(str(draft))
         try:
-            saving.into(database)
+            saving.write(database)
         finally:
             database.close()
-    return Salvaged(dict(saving.saved), tuple(saving.lost))
+    return SalvageReport(dict(saving.saved), tuple(saving.lost))
 
 
-class _Saving:
+class _Salvage:
     """The rows of a damaged file, and what is known to be missing among them."""
 
     def __init__(self, pages: Pages) -> None:
         self.saved: Counter[str] = Counter()
         self.lost: list[str] = []
-        self._found: dict[str, dict[tuple[Any, ...], _Row]] = {name: {} for name in tables()}
-        places: list[Lost] = []
+        self._found: dict[str, dict[tuple[Any, ...], TableRow]] = {name: {} for name in tables()}
+        unreadable: list[UnreadablePage] = []
         for one in pages.rows():
-            if isinstance(one, Lost):
-                places.append(one)
+            if isinstance(one, UnreadablePage):
+                unreadable.append(one)
             elif (matched := _match(one)) is not None:
                 table, row = matched
                 key = tuple(row[name] for name in ("space", *table.key))
@@ -98,56 +93,58 @@ class _Saving:
             self.lost.append("the beginning of the file")
         if pages.unused() is None:
             self.lost.append("the list of unused pages: what was deleted lately may be among what was saved")
-        self.lost += [f"page {place.page}: {place.why}" for place in places[:_NAMED]]
-        if len(places) > _NAMED:
-            self.lost.append(f"{len(places) - _NAMED} more pages or rows of pages")
+        self.lost += [f"page {one.page}: {one.why}" for one in unreadable[:_NAMED]]
+        if len(unreadable) > _NAMED:
+            self.lost.append(f"{len(unreadable) - _NAMED} more pages or rows of pages")
 
-    def into(self, database: Database) -> None:
+    def write(self, database: Database) -> None:
         """Write the rows, and let what counts them count what is there."""
         with database.writing() as tx:
             for name, rows in self._found.items():
                 if name not in _DERIVED:
                     for row in rows.values():
-                        self.saved[name] += put(tx, name, row)
-            by_space = defaultdict[str, list[_Row]](list)
-            for row in self._found["messages"].values():
-                by_space[row["space"]].append(row)
-            named = {row["space"] for rows in self._found.values() for row in rows.values()}
-            for space in sorted(named - {"*"}):
-                self._mend(tx, space, by_space[space])
+                        self.saved[name] += insert(tx, name, row)
+            for space in sorted({row["space"] for rows in self._found.values() for row in rows.values()}):
+                if space != DATABASE:
+                    self._repair(tx, space)
 
-    def _mend(self, tx: Connection, space: str, messages: list[_Row]) -> None:
-        """Let the sessions of a space and its numbers fit what is there; a receipt says which numbers are not."""
-        chats = defaultdict[str, list[_Row]](list)
-        for row in sorted(messages, key=lambda row: row["doc"]):
+    def _of(self, table: str, space: str) -> list[TableRow]:
+        return [row for row in self._found[table].values() if row["space"] == space]
+
+    def _repair(self, tx: Connection, space: str) -> None:
+        """Let the chats of a space and its numbers fit what is there; a receipt lists what is missing."""
+        messages = sorted(self._of("messages", space), key=lambda row: int(row["doc"]))
+        chats = defaultdict[str, list[TableRow]](list)
+        for row in messages:
             chats[row["chat"]].append(row)
-        sessions = {row["chat"]: row for row in self._found["sessions"].values() if row["space"] == space}
+            _add_calls(tx, row)
+        sessions = {row["chat"]: row for row in self._of("sessions", space)}
         missing = 0
         for chat in sorted({*chats, *sessions}):
             missing += self._count(tx, space, chat, chats[chat], sessions.get(chat))
-            self._check_tree(tx, space, chat)
-        for row in messages:
-            _note_calls(tx, row)
-        docs = _gaps(
-            [row["doc"] for row in messages], self._newest(space, "docs", *_docs(self._found, space))
-        )
-        known = [row["version"] for row in self._found["records"].values() if row["space"] == space]
-        newest = self._newest(space, "version", *known)
-        versions = _gaps(known, newest)
-        told = [row for row in self._found["erasures"].values() if row["space"] == space]
-        docs, versions = _but(docs, told, "docs"), _but(versions, told, "versions")
-        if (gone := sum(last - first + 1 for first, last in docs)) > missing:
+            self._check_tree(tx, space, chat, chats[chat])
+        erased = self._of("erasures", space)
+        docs = _gaps([row["doc"] for row in messages], self._newest(space, "docs", *self._docs(space)))
+        docs = _without(docs, erased, "docs")
+        found = [row["version"] for row in self._of("records", space)]
+        newest = self._newest(space, "version", *found)
+        versions = _without(_gaps(found, newest), erased, "versions")
+        if (gone := _size(docs)) > missing:
             self.lost.append(f"{_whose(space)}: {gone - missing} messages of chats that are lost as a whole")
             missing = gone
         if versions:
-            self.lost.append(f"{_whose(space)}: the versions {_listed(versions, _range)} of what is known")
-        numbers = [row["number"] for row in self._found["summaries"].values() if row["space"] == space]
+            self.lost.append(f"{_whose(space)}: the versions {_listed(versions, _range)} of records")
+        numbers = [row["number"] for row in self._of("summaries", space)]
         top = {"version": newest, "docs": docs[-1][1] if docs else self._stated(space, "docs")}
-        top["summaries"] = self._newest(space, "summaries", *numbers)
+        top |= {"summaries": self._newest(space, "summaries", *numbers)}
         tx.all("DELETE FROM spaces WHERE space = :space", space=space)
-        put(tx, "spaces", {"space": space, "epoch": self._stated(space, "epoch") + 1, **top})
+        insert(tx, "spaces", {"space": space, "epoch": self._stated(space, "epoch") + 1, **top})
         if docs or versions or missing:
-            _note_loss(tx, space, missing, docs, versions)
+            _add_receipt(tx, space, missing, docs, versions)
+
+    def _docs(self, space: str) -> Iterator[int]:
+        for name, column in (("messages", "doc"), ("records", "doc"), ("sessions", "born")):
+            yield from (row[column] for row in self._of(name, space))
 
     def _stated(self, space: str, column: str) -> int:
         row = self._found["spaces"].get((space,))
@@ -157,111 +154,86 @@ class _Saving:
         return max(self._stated(space, column), *others, 0)
 
     def _count(
-        self, tx: Connection, space: str, chat: str, messages: list[_Row], session: _Row | None
+        self, tx: Connection, space: str, chat: str, messages: list[TableRow], session: TableRow | None
     ) -> int:
-        """Write the row of a session anew, and return how many of its messages are lost."""
+        """Rewrite the row of a chat, and return how many of its messages are lost."""
         seqs = [row["seq"] for row in messages]
         length = max([*seqs, session["length"] if session else 0])
-        gone = _gaps(seqs, length)
-        erased = session["erased"] if session else 0
-        lost = sum(last - first + 1 for first, last in gone) - erased
+        gone, erased = _gaps(seqs, length), session["erased"] if session else 0
+        lost = max(0, _size(gone) - erased)
         if session is None:
             self.lost.append(
                 f"{_whose(space)}, chat {chat!r}: its title, its agent, its metadata, "
                 f"and whether messages after {write_reference(chat, length)} were there"
             )
-        if lost > 0:
-            self.lost.append(
-                f"{_whose(space)}: the messages {_listed(gone, partial(write_reference, chat))}"
-                + (f", {erased} of which were erased" if erased else "")
-            )
-        first = messages[0]["doc"] if messages else 1
-        named = session or {
-            "agent": "",
-            "title": "",
-            "archived": 0,
-            "born": first,
+        if lost:
+            names = _listed(gone, partial(write_reference, chat))
+            of_them = f", {erased} of which were erased" if erased else ""
+            self.lost.append(f"{_whose(space)}: the messages {names}{of_them}")
+        unchanged = session or {
+            **_UNKNOWN,
+            "born": messages[0]["doc"] if messages else 1,
             "oldest": 0,
             "newest": 0,
-            **dict.fromkeys(("created", "channel", "meta", "checksum")),
         }
         row = {
             "space": space,
             "chat": chat,
             "length": length,
-            "erased": erased + max(0, lost),
-            **{name: named[name] for name in _SAID},
+            "erased": erased + lost,
+            **{name: unchanged[name] for name in (*_UNKNOWN, "born")},
             "tokens": sum(row["tokens"] for row in messages),
-            "oldest": min((row["at"] for row in messages), default=named["oldest"]),
-            "newest": max((row["at"] for row in messages), default=named["newest"]),
+            "oldest": min((row["at"] for row in messages), default=unchanged["oldest"]),
+            "newest": max((row["at"] for row in messages), default=unchanged["newest"]),
         }
         if session is None:
             row["checksum"] = seal("sessions", row, tx.key)
         tx.all("DELETE FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
-        put(tx, "sessions", row)
+        insert(tx, "sessions", row)
         self.saved["sessions"] += session is None
-        return max(0, lost)
+        return lost
 
-    def _check_tree(self, tx: Connection, space: str, chat: str) -> None:
-        """Keep the summaries of a session if they still are trees over its messages; they can be made again."""
-        nodes = [
-            row for row in self._found["summaries"].values() if (row["space"], row["chat"]) == (space, chat)
-        ]
+    def _check_tree(self, tx: Connection, space: str, chat: str, messages: list[TableRow]) -> None:
+        """Keep the summaries of a chat if they still are trees over its messages; they can be made again."""
+        nodes = [row for row in self._of("summaries", space) if row["chat"] == chat]
         alive = [row for row in nodes if row["ended"] == MAX_COUNT]
-        messages = [
-            row for row in self._found["messages"].values() if (row["space"], row["chat"]) == (space, chat)
-        ]
         if not _is_whole(alive, messages):
             tx.all("DELETE FROM summaries WHERE space = :space AND chat = :chat", space=space, chat=chat)
             self.saved["summaries"] -= len(nodes)
-            self.lost.append(
-                f"{_whose(space)}, chat {chat!r}: {len(nodes)} summaries, which do not fit any more; compact it anew"
-            )
+            what = f"{len(nodes)} summaries, which do not fit any more; compact it again"
+            self.lost.append(f"{_whose(space)}, chat {chat!r}: {what}")
             alive = []
         frontier = [row for row in alive if not row["parent"]]
-        tx.all(
-            """UPDATE sessions SET covered = :covered, covered_messages = :messages, covered_tokens = :source,
-                summary_tokens = :tokens
-            WHERE space = :space AND chat = :chat""",
-            space=space,
-            chat=chat,
-            covered=max((row["last"] for row in frontier), default=0),
-            messages=sum(row["messages"] for row in frontier),
-            source=sum(row["source_tokens"] for row in frontier),
-            tokens=sum(row["tokens"] for row in frontier),
-        )
+        covered = max((row["last"] for row in frontier), default=0)
+        sums = [sum(row[name] for row in frontier) for name in ("messages", "source_tokens", "tokens")]
+        summaries.set_totals(tx, space, chat, [covered, *sums])
 
 
-def _match(found: Found) -> tuple[Table, _Row] | None:
-    """Find the table that a row is of: the one whose columns have such values. Which one it was is said by the tree only."""
+def _match(found: RawRow) -> tuple[TableSchema, TableRow] | None:
+    """Return the table whose columns have such values, and the row; its page does not name the table."""
     for table in tables().values():
-        if (table.name in _WITHOUT_ROWID) != found.is_index or table.name in _DERIVED:
+        if (table.name in WITHOUT_ROWID) != found.is_index or table.name in _DERIVED:
             continue
-        columns = _as_stored(table) if found.is_index else table.columns
-        row = _fit(columns, found.values)
-        if row is not None and (
-            row["space"] == FILE or row["space"].count("/") == 1
-        ):  # as `Scope.space` is written
+        row = _fit(_as_stored(table) if found.is_index else table.columns, found.values)
+        # A space is written by `Scope.space`.
+        if row is not None and (row["space"] == DATABASE or row["space"].count("/") == 1):
             return table, row
     return None
 
 
-_WITHOUT_ROWID = ("messages", "calls", "records", "pads")  # as `SQLite.dialect` makes them
-
-
-def _as_stored(table: Table) -> tuple[Column, ...]:
+def _as_stored(table: TableSchema) -> tuple[Column, ...]:
     """Return the columns as a table without row numbers has them: those of its key first."""
     key = ("space", *table.key)
     named = {column.name: column for column in table.columns}
     return (*(named[name] for name in key), *(column for column in table.columns if column.name not in key))
 
 
-def _fit(columns: tuple[Column, ...], values: list[Cell]) -> _Row | None:
-    """Make a row of values if they are of the types of the columns; what was added later may be missing."""
+def _fit(columns: tuple[Column, ...], values: list[Cell]) -> TableRow | None:
+    """Return the row of values if they have the types of the columns; later columns may be missing."""
     missing = columns[len(values) :]
     if len(values) > len(columns) or any(not one.nullable and one.default is None for one in missing):
         return None
-    row: _Row = {column.name: column.default for column in missing}
+    row: TableRow = {column.name: column.default for column in missing}
     for column, value in zip(columns, values, strict=False):
         kind = {"TEXT": str, "BIGINT": int, "BYTEA": bytes}.get(column.type, float)
         if not (isinstance(value, kind) or (value is None and column.nullable)):
@@ -270,8 +242,8 @@ def _fit(columns: tuple[Column, ...], values: list[Cell]) -> _Row | None:
     return row
 
 
-def _is_whole(nodes: list[_Row], messages: list[_Row]) -> bool:
-    """Say whether summaries are trees, side by side, over messages that are all there."""
+def _is_whole(nodes: list[TableRow], messages: list[TableRow]) -> bool:
+    """Return whether summaries are trees, side by side, over messages that are all there."""
     parents = {row["id"]: row for row in nodes}
     seqs = {row["seq"] for row in messages}
     for row in nodes:
@@ -286,7 +258,7 @@ def _is_whole(nodes: list[_Row], messages: list[_Row]) -> bool:
     return _is_joined(frontier, 1, max((row["last"] for row in frontier), default=0))
 
 
-def _is_joined(nodes: list[_Row], first: int, last: int) -> bool:
+def _is_joined(nodes: list[TableRow], first: int, last: int) -> bool:
     for row in sorted(nodes, key=lambda row: int(row["first"])):
         if row["first"] != first or row["last"] < first:
             return False
@@ -294,28 +266,17 @@ def _is_joined(nodes: list[_Row], first: int, last: int) -> bool:
     return first == last + 1
 
 
-def _note_calls(tx: Connection, message: _Row) -> None:
+def _add_calls(tx: Connection, message: TableRow) -> None:
     try:
-        made = [str(call[0]) for call in json.loads(message["calls"] or "[]")]
+        calls = [call_key(str(call[0])) for call in json.loads(message["calls"] or "[]")]
     except (ValueError, TypeError, LookupError):
-        return  # reading the message says so
-    for call in made:
-        tx.all(
-            "INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq) "
-            "ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq",
-            space=message["space"],
-            chat=message["chat"],
-            call=call_key(call),
-            seq=message["seq"],
-        )
+        # Reading the message reports it.
+        return
+    for call in calls:
+        tx.all(ADD_CALL, space=message["space"], chat=message["chat"], call=call, seq=message["seq"])
 
 
-def _docs(found: Mapping[str, Mapping[tuple[Any, ...], _Row]], space: str) -> Iterator[int]:
-    for name, column in (("messages", "doc"), ("records", "doc"), ("sessions", "born")):
-        yield from (row[column] for row in found[name].values() if row["space"] == space)
-
-
-def _gaps(numbers: list[int], last: int) -> list[tuple[int, int]]:
+def _gaps(numbers: list[int], last: int) -> list[Range]:
     """Return the ranges of 1 to `last` that are not among some numbers."""
     found, before = [], 0
     for number in [*sorted(set(numbers)), last + 1]:
@@ -325,50 +286,30 @@ def _gaps(numbers: list[int], last: int) -> list[tuple[int, int]]:
     return found
 
 
-def _but(gaps: list[tuple[int, int]], receipts: list[_Row], column: str) -> list[tuple[int, int]]:
-    """Leave out of gaps what receipts of erasures tell of."""
-    told = {
-        number
-        for row in receipts
-        for first, last in json.loads(row[column])
-        for number in range(first, last + 1)
-    }
-    left = [number for first, last in gaps for number in range(first, last + 1) if number not in told]
-    found: list[tuple[int, int]] = []
-    for number in left:
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found
+def _without(gaps: list[Range], receipts: list[TableRow], column: str) -> list[Range]:
+    """Return gaps without the numbers that receipts of erasures list."""
+    listed = [range(first, last + 1) for row in receipts for first, last in json.loads(row[column])]
+    erased = {number for numbers in listed for number in numbers}
+    return to_ranges(n for first, last in gaps for n in range(first, last + 1) if n not in erased)
 
 
-def _note_loss(
-    tx: Connection, space: str, messages: int, docs: list[tuple[int, int]], versions: list[tuple[int, int]]
-) -> None:
-    """Leave a receipt of what is lost, as an erasure does: `verify` then knows of it."""
-    now = time.time_ns() // 1000
-    counts = {"messages": messages, "versions": sum(last - first + 1 for first, last in versions)}
-    row = {
-        "space": space,
-        "id": f"era_{now:015x}{os.urandom(4).hex()}",
-        "at": now,
-        "writer": "system",
-        "what": "damage",
-        "counts": json.dumps({name: number for name, number in counts.items() if number}),
-        "docs": json.dumps(docs),
-        "versions": json.dumps(versions),
-        "digest": "",
-        "number": 0,
-    }
-    put(tx, "erasures", {**row, "checksum": seal("erasures", row, tx.key)})
+def _size(ranges: list[Range]) -> int:
+    return sum(last - first + 1 for first, last in ranges)
+
+
+def _add_receipt(tx: Connection, space: str, messages: int, docs: list[Range], versions: list[Range]) -> None:
+    """Store a receipt of what is lost, like that of an erasure, for `verify`."""
+    lost = {"messages": messages, "versions": _size(versions)}
+    counts = json.dumps({name: number for name, number in lost.items() if number})
+    row = {"writer": "system", "what": "damage", "counts": counts, "digest": "", "number": 0}
+    erasure_receipts.insert(tx, space, time.time_ns() // 1000, row, docs, versions)
 
 
 def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}–{last}"
 
 
-def _listed(gaps: list[tuple[int, int]], name: Callable[[int, int], str]) -> str:
+def _listed(gaps: list[Range], name: Callable[[int, int], str]) -> str:
     shown = [name(*gap) for gap in gaps[:_NAMED]]
     return ", ".join(shown) + (", …" if len(gaps) > _NAMED else "")
 

@@ -1,16 +1,16 @@
-"""Stored segments of the search index, and the documents of the log that they are made from."""
+"""Stored segments of the search index, and the documents of the log that they are made of."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 from holdfast.store.log import NEWEST_DOC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.store.database import Connection, Database, Row
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
     from holdfast.types import Source
 
 
@@ -20,10 +20,29 @@ _STATE = f"""
         (SELECT coalesce(max(summaries), 0) FROM spaces WHERE space = :space) AS summaries,
         (SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space) AS version,
         (SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space) AS epoch"""
+_EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
+_NEXT_EPOCH = """
+    INSERT INTO spaces (space, epoch) VALUES (:space, 1)
+    ON CONFLICT (space) DO UPDATE SET epoch = spaces.epoch + 1"""
+_GAPS = """
+    SELECT before + 1, doc - 1 FROM (
+        SELECT doc, lag(doc, 1, 0) OVER (ORDER BY doc) AS before FROM messages WHERE space = :space
+    ) AS numbered WHERE doc <> before + 1 ORDER BY doc"""
+_FROM_SOURCE = "FROM segments WHERE space = :space AND source = :source AND version = :version"
+_ADD = """
+    INSERT INTO segments (space, source, first, last, version, checksum, body)
+    VALUES (:space, :source, :first, :last, :version, :checksum, :body)"""
+# The agent is looked up for each message, and the numbers are bounded on both sides: with a join, or a bound
+# on one side, PostgreSQL reads the whole space as long as it has no statistics of a new database.
+_DOCUMENTS = """
+    SELECT m.doc, m.chat, coalesce((
+        SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat), ''),
+        m.role, m.name, m.at, m.content, m.calls
+    FROM messages m WHERE m.space = :space AND m.doc > :after AND m.doc <= :until ORDER BY m.doc"""
 
 
-class State(NamedTuple):
-    """What the index of a space has to keep up with: its newest message, summary and change, and the epoch."""
+class IndexState(NamedTuple):
+    """What the index of a space follows: the newest message, summary and version, and the epoch."""
 
     message: int
     summary: int
@@ -31,7 +50,7 @@ class State(NamedTuple):
     epoch: int
 
 
-class Stored(NamedTuple):
+class StoredSegment(NamedTuple):
     """A segment as it stands in the database."""
 
     first: int
@@ -41,86 +60,55 @@ class Stored(NamedTuple):
     body: bytes
 
 
-def state(db: Database, space: str) -> State:
-    """Give the numbers of the newest documents of a space, 0 for none, and the epoch of its index."""
-    with db.reading() as connection:
-        return State(*connection.all(_STATE, space=space)[0])
+def index_state(db: Reader, space: str) -> IndexState:
+    """Return the numbers of the newest documents of a space, 0 for none, and the epoch of its index."""
+    return IndexState(*db.all(_STATE, space=space)[0])
 
 
-def missing(db: Database, space: str) -> tuple[int, list[tuple[int, int]]]:
-    """Count the messages of a space, and give the ranges of document numbers that are between them or before them."""
-    with db.reading() as connection:
-        count = connection.all("SELECT count(*) FROM messages WHERE space = :space", space=space)[0][0]
-        rows = connection.all(
-            """SELECT before + 1, doc - 1 FROM (
-                SELECT doc, lag(doc, 1, 0) OVER (ORDER BY doc) AS before FROM messages WHERE space = :space
-            ) AS numbered WHERE doc <> before + 1 ORDER BY doc""",
-            space=space,
-        )
-    return count, [(first, last) for first, last in rows]
+def missing(db: Reader, space: str) -> tuple[int, list[tuple[int, int]]]:
+    """Return how many messages a space has, and the ranges of document numbers between or before them."""
+    count = db.all("SELECT count(*) FROM messages WHERE space = :space", space=space)[0][0]
+    return count, [(first, last) for first, last in db.all(_GAPS, space=space)]
 
 
-def load(db: Database, space: str, version: int, after: int, source: Source = "message") -> list[Stored]:
-    """Read the segments of a version and a source that cover documents after a number, in order."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT first, last, version, checksum, body FROM segments "
-            "WHERE space = :space AND source = :source AND version = :version AND last > :after ORDER BY first",
-            space=space,
-            source=source,
-            version=version,
-            after=after,
-        )
-    return [Stored(*row) for row in rows]
+def load(db: Reader, space: str, version: int, after: int, source: Source = "message") -> list[StoredSegment]:
+    """Return the segments of a version and a source that cover documents after a number, in order."""
+    sql = f"SELECT first, last, version, checksum, body {_FROM_SOURCE} AND last > :after ORDER BY first"
+    rows = db.all(sql, space=space, source=source, version=version, after=after)
+    return [StoredSegment(*row) for row in rows]
 
 
-@repeated
+@retry_transaction
 def replace(
     db: Database,
     space: str,
     source: Source,
     expected: Sequence[tuple[int, int]],
     epoch: int,
-    segment: Stored,
+    segment: StoredSegment,
 ) -> bool:
     """Store a segment in place of those of its version that it covers, and return whether that was done.
 
-    It is not done unless `expected` lists the (first, last) of all stored segments of that source and version in the
-    space, and the space is still in the `epoch` under which the documents were read: otherwise words that were erased
-    since would come back.
+    It is not done unless `expected` lists the (first, last) of all stored segments of that source and version
+    in the space, and the space is still in the `epoch` under which the documents were read: otherwise words
+    that were erased since would come back.
     """
-    keys: dict[str, str | int] = {"space": space, "source": source, "version": segment.version}
+    keys: dict[str, Value] = {"space": space, "source": source, "version": segment.version}
     with db.writing() as tx:
         tx.lock(space)
-        now = tx.all("SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space", space=space)[0][0]
-        found = tx.all(
-            "SELECT first, last FROM segments "
-            "WHERE space = :space AND source = :source AND version = :version ORDER BY first",
-            **keys,
-        )
-        if now != epoch or found != list(expected):
+        found = tx.all(f"SELECT first, last {_FROM_SOURCE} ORDER BY first", **keys)
+        if tx.all(_EPOCH, space=space)[0][0] != epoch or found != list(expected):
             return False
-        tx.all(
-            "DELETE FROM segments "
-            "WHERE space = :space AND source = :source AND version = :version AND first >= :first",
-            first=segment.first,
-            **keys,
-        )
-        tx.all(
-            "INSERT INTO segments (space, source, first, last, version, checksum, body) "
-            "VALUES (:space, :source, :first, :last, :version, :checksum, :body)",
-            space=space,
-            source=source,
-            **segment._asdict(),
-        )
+        tx.all(f"DELETE {_FROM_SOURCE} AND first >= :first", first=segment.first, **keys)
+        tx.all(_ADD, space=space, source=source, **segment._asdict())
     return True
 
 
-@repeated
+@retry_transaction
 def clear(db: Database, space: str, version: int | None = None) -> None:
-    """Remove the segments of a space and begin a new epoch, so that every process makes its index anew.
+    """Delete the segments of a space and begin a new epoch, so that every process builds its index anew.
 
-    With a version only its own go, and a process that has another one loads it again.
+    With a version only its own are deleted, and a process with another one loads it again.
     """
     with db.writing() as tx:
         tx.lock(space)
@@ -132,27 +120,11 @@ def clear_in(tx: Connection, space: str, version: int | None = None) -> None:
     if version is None:
         tx.all("DELETE FROM segments WHERE space = :space", space=space)
     else:
-        tx.all(
-            "DELETE FROM segments WHERE space = :space AND version = :version", space=space, version=version
-        )
-    tx.all(
-        "INSERT INTO spaces (space, epoch) VALUES (:space, 1) "
-        "ON CONFLICT (space) DO UPDATE SET epoch = spaces.epoch + 1",
-        space=space,
-    )
+        sql = "DELETE FROM segments WHERE space = :space AND version = :version"
+        tx.all(sql, space=space, version=version)
+    tx.all(_NEXT_EPOCH, space=space)
 
 
-def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the messages of the next numbers: doc, chat, agent, role, name, at, content, calls."""
-    # The agent is looked up for each message, and the numbers are bounded on both sides: with a join, or a bound on one
-    # side, PostgreSQL reads the whole space as long as it has no statistics of a new database.
-    with db.reading() as connection:
-        return connection.all(
-            """SELECT m.doc, m.chat, coalesce((
-                SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat), ''),
-                m.role, m.name, m.at, m.content, m.calls
-            FROM messages m WHERE m.space = :space AND m.doc > :after AND m.doc <= :until ORDER BY m.doc""",
-            space=space,
-            after=after,
-            until=after + limit,
-        )
+def documents(db: Reader, space: str, after: int, limit: int) -> list[Row]:
+    """Return what the index needs of the next messages: doc, chat, agent, role, name, at, content, calls."""
+    return db.all(_DOCUMENTS, space=space, after=after, until=after + limit)

@@ -1,24 +1,35 @@
-"""Snapshots: the version of what is known that the prompts of a session show."""
+"""Snapshots: the versions of records that the prompts of a chat show."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.store.database import repeated
+from holdfast.store.database import retry_transaction
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database
+    from holdfast.store.database import Connection, Database, Reader
     from holdfast.types import Scope
 
 _READ = "SELECT version, shared, at FROM snapshots WHERE space = :space AND chat = :chat"
 _EPOCH = "SELECT coalesce(max(epoch), 0) FROM spaces WHERE space = :space"
 _VERSION = "SELECT coalesce(max(version), 0) FROM spaces WHERE space = :space"
+_EXISTS = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
+_FOLLOW = """
+    UPDATE snapshots SET version = :version, shared = :shared, at = :time
+    WHERE space = :space AND chat = :chat"""
+_TAKE = """
+    INSERT INTO snapshots (space, chat, version, shared, at) VALUES (:space, :chat, :version, :shared, :time)
+    ON CONFLICT (space, chat) DO UPDATE SET
+        version = CASE WHEN :again = 1 THEN excluded.version ELSE snapshots.version END,
+        shared = CASE WHEN :again = 1 THEN excluded.shared ELSE snapshots.shared END,
+        at = CASE WHEN :again = 1 THEN excluded.at ELSE snapshots.at END"""
 
 
 class Snapshot(NamedTuple):
-    """What a session knows: the version of its space and of the one that the tenant shares, and since when.
+    """The version of the space of a chat, that of the space that the tenant shares, and when they were taken.
 
-    The same snapshot always shows the same, until something is erased: the epochs of the two spaces grow then.
+    The same snapshot always shows the same, until something is erased: the epochs of the two spaces grow
+    then.
     """
 
     version: int
@@ -29,83 +40,51 @@ class Snapshot(NamedTuple):
 
 
 def read(db: Database, scope: Scope, chat: str) -> Snapshot | None:
-    """Read the snapshot of a session; None before its first prompt, and for a chat that does not exist."""
-    with db.reading() as connection:
-        return _read(connection, scope, chat)
-
-
-def _read(connection: Connection, scope: Scope, chat: str) -> Snapshot | None:
-    rows = connection.all(_READ, space=scope.space, chat=chat)
-    if not rows:
-        return None
-    epochs = [connection.all(_EPOCH, space=space)[0][0] for space in (scope.space, scope.shared.space)]
-    return Snapshot(*rows[0], *epochs)
+    """Return the snapshot of a chat; None before its first prompt, and for an unknown chat."""
+    with db.reading() as reader:
+        rows = reader.all(_READ, space=scope.space, chat=chat)
+        return Snapshot(*(*rows[0], *_of_both(reader, scope, _EPOCH))) if rows else None
 
 
 def now(db: Database, scope: Scope, time: int) -> Snapshot:
-    """Return the snapshot of what is known now, which is what a session that has none is shown."""
-    with db.reading() as connection:
-        return _now(connection, scope, time)
+    """Return the snapshot of the newest versions, which a chat shows that has none."""
+    with db.reading() as reader:
+        version, shared = _of_both(reader, scope, _VERSION)
+        return Snapshot(version, shared, time, *_of_both(reader, scope, _EPOCH))
 
 
-def _now(connection: Connection, scope: Scope, time: int) -> Snapshot:
-    spaces = (scope.space, scope.shared.space)
-    version, shared = (connection.all(_VERSION, space=space)[0][0] for space in spaces)
-    epoch, shared_epoch = (connection.all(_EPOCH, space=space)[0][0] for space in spaces)
-    return Snapshot(version, shared, time, epoch, shared_epoch)
+def _of_both(reader: Reader, scope: Scope, sql: str) -> tuple[int, int]:
+    return reader.all(sql, space=scope.space)[0][0], reader.all(sql, space=scope.shared.space)[0][0]
 
 
 def freeze(db: Database, scope: Scope, chat: str, time: int) -> None:
-    """Take the snapshot of a session that has none; do nothing for a chat that does not exist."""
-    with db.reading() as connection:
-        if _read(connection, scope, chat) or not _exists(connection, scope, chat):
-            return
-    _take(db, scope, chat, time, again=False)
+    """Take the snapshot of a chat that has none; do nothing for an unknown chat."""
+    keys = {"space": scope.space, "chat": chat}
+    with db.reading() as reader:
+        missing = not reader.all(_READ, **keys) and reader.all(_EXISTS, **keys)
+    if missing:
+        _take(db, scope, chat, time, again=False)
 
 
 def advance(db: Database, scope: Scope, chat: str, time: int) -> int:
-    """Let a session know what is known now, and return that version."""
+    """Let a chat show the newest versions, and return that of its space."""
     return _take(db, scope, chat, time, again=True)
 
 
 def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> None:
-    """Let a session that has a snapshot know what it writes itself, in the transaction that writes it."""
-    shared = (
-        version if scope.shared.space == scope.space else tx.all(_VERSION, space=scope.shared.space)[0][0]
-    )
-    tx.all(
-        "UPDATE snapshots SET version = :version, shared = :shared, at = :time WHERE space = :space AND chat = :chat",
-        space=scope.space,
-        chat=chat,
-        version=version,
-        shared=shared,
-        time=time,
-    )
+    """Let a chat that has a snapshot show what it writes itself, in the transaction that writes it."""
+    same = scope.shared.space == scope.space
+    shared = version if same else tx.all(_VERSION, space=scope.shared.space)[0][0]
+    tx.all(_FOLLOW, space=scope.space, chat=chat, version=version, shared=shared, time=time)
 
 
-@repeated
+@retry_transaction
 def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> int:
     with db.writing() as tx:
-        tx.lock(scope.space)  # a change that has its version is then committed
-        taken = _now(tx, scope, time)
-        if again or _exists(tx, scope, chat):
-            tx.all(
-                """INSERT INTO snapshots (space, chat, version, shared, at)
-                VALUES (:space, :chat, :version, :shared, :time)
-                ON CONFLICT (space, chat) DO UPDATE SET
-                    version = CASE WHEN :again = 1 THEN excluded.version ELSE snapshots.version END,
-                    shared = CASE WHEN :again = 1 THEN excluded.shared ELSE snapshots.shared END,
-                    at = CASE WHEN :again = 1 THEN excluded.at ELSE snapshots.at END""",
-                space=scope.space,
-                chat=chat,
-                version=taken.version,
-                shared=taken.shared,
-                time=time,
-                again=int(again),
-            )
-    return taken.version
-
-
-def _exists(connection: Connection, scope: Scope, chat: str) -> bool:
-    sql = "SELECT 1 FROM sessions WHERE space = :space AND chat = :chat"
-    return bool(connection.all(sql, space=scope.space, chat=chat))
+        # A change that has its version is then committed.
+        tx.lock(scope.space)
+        version, shared = _of_both(tx, scope, _VERSION)
+        if again or tx.all(_EXISTS, space=scope.space, chat=chat):
+            versions = {"version": version, "shared": shared, "again": int(again)}
+            tx.all(_TAKE, space=scope.space, chat=chat, time=time, **versions)
+    return version

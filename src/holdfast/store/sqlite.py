@@ -11,16 +11,19 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from holdfast.errors import Closed, Damaged, HoldfastError, InvalidInput, Unavailable
 from holdfast.store import database
-from holdfast.store.database import Connection, Database, Durability, Purged, Row, Value
+from holdfast.store.database import Connection, Database, Durability, PurgeResult, Row, Value
+from holdfast.store.schema import tables
+
+# The tables without row numbers.
+WITHOUT_ROWID = ("messages", "calls", "records", "pads", "receipts")
 
 
 class _Connection(sqlite3.Connection):
-    """Say what is wrong in our own errors."""
+    """A connection that raises the errors of Holdfast, and checks the types of what it reads."""
 
     key = b""
 
@@ -32,11 +35,11 @@ class _Connection(sqlite3.Connection):
         except sqlite3.Error as error:
             raise _explain(error) from error
         if rows:
-            if (kinds := _KINDS.get(sql)) is None:
-                if len(_KINDS) == _STATEMENTS:
-                    _KINDS.clear()
-                kinds = _KINDS[sql] = _kinds_of([column[0] for column in cursor.description])
-            _check_types(rows, kinds)
+            if (types := _TYPES.get(sql)) is None:
+                if len(_TYPES) == _MAX_STATEMENTS:
+                    _TYPES.clear()
+                types = _TYPES[sql] = _result_types([column[0] for column in cursor.description])
+            _check_types(rows, types)
         return rows
 
     def run(self, sql: str) -> None:
@@ -57,12 +60,13 @@ class _Connection(sqlite3.Connection):
         """See `Connection.lock`; there is only one transaction at a time."""
 
     def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # it could not be opened in the first place
+        # It may not have been opened in the first place.
+        with suppress(sqlite3.ProgrammingError):
             self.close()
 
 
 class _Reader:
-    """Close the connection of a thread when the thread is gone; a connection itself would wait for the collector."""
+    """Closes the connection of a thread when it ends; a connection itself would wait for the collector."""
 
     def __init__(self, connection: _Connection) -> None:
         self.connection = connection
@@ -77,14 +81,15 @@ class SQLite(Database):
     def __init__(self, path: str, durability: Durability, key: bytes = b"") -> None:
         super().__init__(key)
         self._memory = path == ":memory:"
-        # The whole path: it is opened again for each thread, wherever the program has gone to, and is never a URI.
+        # Absolute, because each thread opens it again, in whatever working directory; and never a URI.
         self._path = path if self._memory else str(Path(path).absolute())
         self._durability = durability
         self._lock = threading.RLock()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Connection] = weakref.WeakSet()
         if not self._memory:
-            with suppress(OSError):  # it is there, or SQLite will say what is wrong
+            # It exists, or SQLite reports what is wrong.
+            with suppress(OSError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._writer = self._connect()
 
@@ -105,7 +110,8 @@ class SQLite(Database):
             connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
             self._check_file(connection)
             if _use_wal(connection):
-                # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at 1,000 pages.
+                # Fewer, larger checkpoints: the 99th percentile of an append is five times lower than at
+                # 1,000 pages.
                 connection.execute("PRAGMA wal_autocheckpoint = 4000")
                 connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
         except sqlite3.Error as error:
@@ -113,9 +119,9 @@ class SQLite(Database):
         return connection
 
     def _check_file(self, connection: _Connection) -> None:
-        """Leave a database of another program, and one without its end, as it is.
+        """Raise Damaged for a database of another program, and for a truncated one, and change neither.
 
-        Even the change to WAL mode would stay in the file of the one; SQLite reads the missing end of the other as zeros.
+        Even WAL mode would stay in the file of another program; SQLite reads a missing end as zeros.
         """
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         if tables and ("schema_version",) not in tables:
@@ -124,10 +130,7 @@ class SQLite(Database):
             )
         size, log = (_size(self._path + suffix) for suffix in ("", "-wal"))
         if size % connection.execute("PRAGMA page_size").fetchone()[0] and not log:
-            raise Damaged(
-                f"{self._path} is damaged: its last page is not whole.",
-                "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`.",
-            )
+            raise Damaged(f"{self._path} is damaged: its last page is not whole.", _SAVE)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -149,13 +152,15 @@ class SQLite(Database):
         """See `Database.one_read`. A transaction that has only read needs no commit."""
         with self.reading() as connection:
             if self._memory or self._local.reader.connection.in_transaction:
-                yield  # nobody else writes, as long as the one connection is held
+                # Nobody else writes to memory while its only connection is held.
+                yield
                 return
             connection.all("BEGIN")
             try:
                 yield
             finally:
-                with suppress(sqlite3.ProgrammingError):  # it was closed meanwhile
+                # It may have been closed meanwhile.
+                with suppress(sqlite3.ProgrammingError):
                     self._local.reader.connection.rollback()
 
     @contextmanager
@@ -163,7 +168,8 @@ class SQLite(Database):
         """See `Database.writing`."""
         self.check_open()
         with self._lock, nullcontext() if lasting else self._without_waiting():
-            self._writer.run("BEGIN IMMEDIATE")  # says so if it was closed while this thread stood in line
+            # Raises Closed if it was closed while this thread waited for the lock.
+            self._writer.run("BEGIN IMMEDIATE")
             try:
                 yield self._writer
                 self._writer.run("COMMIT")
@@ -183,7 +189,8 @@ class SQLite(Database):
         """See `Database.close`."""
         with self._lock:
             self._closed = True
-            if os.getpid() == self._process:  # closing a parent's connections would drop the parent's locks
+            # Closing the connections of a parent process would drop its locks.
+            if os.getpid() == self._process:
                 for reader in list(self._readers):
                     reader.close()
                 self._writer.close()
@@ -195,29 +202,31 @@ class SQLite(Database):
         return [f"the file: {row[0]}" for row in rows if row[0] != "ok"]
 
     def copy(self, path: str) -> None:
-        """See `Database.copy`. Made anew row by row: it is compact, and damage cannot be copied."""
+        """See `Database.copy`. Rebuilt row by row: the copy is compact, and no damage is copied."""
         self.check_open()
         with closing(self._connect()) if not self._memory else nullcontext(self._writer) as connection:
             connection.all("VACUUM INTO :path", path=path)
 
-    def purge(self, *, rewrite: bool) -> Purged:  # noqa: ARG002 - the file is always written anew
+    # `rewrite` belongs to the interface; a file is always rewritten.
+    def purge(self, *, rewrite: bool) -> PurgeResult:  # noqa: ARG002
         """See `Database.purge`. Takes as long as copying the file, and as much room beside it."""
         self.check_open()
         with self._lock:
             try:
                 self._writer.all("VACUUM")
             except Unavailable as error:
-                return Purged((), {"file": error.what}, done=False)
+                return PurgeResult((), {"file": error.what}, done=False)
             if self._memory:
-                return Purged(("memory",), {}, done=True)
+                return PurgeResult(("memory",), {}, done=True)
             if self._writer.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-                why = "others read it for longer than an erasure waits, so that its write-ahead log could not be emptied"
-                return Purged((), {"file": why}, done=False)
-        return Purged(("file",), {}, done=True)
+                why = "others read it for longer than an erasure waits, so its log could not be emptied"
+                return PurgeResult((), {"file": why}, done=False)
+        return PurgeResult(("file",), {}, done=True)
 
     def dialect(self, statement: str) -> str:
-        """Keep rows in the order of their key: a write then touches one page less, a window reads fewer."""
-        if re.search(r"CREATE TABLE (?:messages|calls|records|pads|receipts) ", statement):
+        """Store rows in the order of their key: a write then touches one page less, a window reads fewer."""
+        table = re.search(r"CREATE TABLE (\w+) ", statement)
+        if table and table[1] in WITHOUT_ROWID:
             return statement.removesuffix(";") + " WITHOUT ROWID"
         return statement
 
@@ -228,39 +237,39 @@ class SQLite(Database):
         )
 
 
-_Kinds = tuple[tuple[str, frozenset[type] | None], ...]
-_KINDS: dict[
-    str, _Kinds
-] = {}  # of each statement: the names of its results, and the types that they may have
-_STATEMENTS = 500  # whose results are known at once
+# Of a statement: the names of its results, and the types that they may have.
+_Types = tuple[tuple[str, frozenset[type] | None], ...]
+_TYPES: dict[str, _Types] = {}
+# Statements whose types are cached at once.
+_MAX_STATEMENTS = 500
 
 
-def _check_types(rows: list[Row], kinds: _Kinds) -> None:
-    """Raise Damaged if a value has not the type of its column: SQLite keeps any value in any column."""
-    for (name, known), column in zip(kinds, zip(*rows, strict=True), strict=True):
-        if known is not None and not known.issuperset(map(type, column)):
+def _check_types(rows: list[Row], types: _Types) -> None:
+    """Raise Damaged if a value has not the type of its column: SQLite stores any value in any column."""
+    for (name, allowed), column in zip(types, zip(*rows, strict=True), strict=True):
+        if allowed is not None and not allowed.issuperset(map(type, column)):
             raise Damaged(f"A value of `{name}` is not of the type that was stored.", "Restore a backup.")
 
 
-def _kinds_of(names: Iterable[str]) -> _Kinds:
-    """Return the types of results, where they are known because all columns that they name have the same one."""
+def _result_types(names: Iterable[str]) -> _Types:
+    """Return the types of results, where all columns that a result names have the same one."""
     found: list[tuple[str, frozenset[type] | None]] = []
     for name in names:
-        kinds = {_columns()[word] for word in re.findall(r"\w+", name) if word in _columns()}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        found.append((name, frozenset((kind, type(None))) if kind else None))
+        types = {_column_types()[word] for word in re.findall(r"\w+", name) if word in _column_types()}
+        only = types.pop() if len(types) == 1 else None
+        found.append((name, frozenset((only, type(None))) if only else None))
     return tuple(found)
 
 
 @cache
-def _columns() -> Mapping[str, type | None]:
+def _column_types() -> Mapping[str, type | None]:
     """Return the type of each column of the schema; None for a name that has several."""
-    schema = (resources.files("holdfast.store") / "schema.sql").read_text("utf-8")
-    kinds = {"TEXT": str, "BIGINT": int, "DOUBLE": float, "BYTEA": bytes}
-    columns: dict[str, type | None] = {}
-    for name, kind in re.findall(r"^ {4}(\w+) (TEXT|BIGINT|DOUBLE|BYTEA)\b", schema, re.MULTILINE):
-        columns[name] = kinds[kind] if columns.get(name, kinds[kind]) == kinds[kind] else None
-    return columns
+    python = {"TEXT": str, "BIGINT": int, "DOUBLE PRECISION": float, "BYTEA": bytes}
+    types: dict[str, type | None] = {}
+    for column in (column for table in tables().values() for column in table.columns):
+        type_ = python[column.type]
+        types[column.name] = type_ if types.get(column.name, type_) == type_ else None
+    return types
 
 
 def _size(path: str) -> int:
@@ -268,7 +277,7 @@ def _size(path: str) -> int:
 
 
 def _use_wal(connection: sqlite3.Connection) -> bool:
-    """Switch to WAL mode, which memory does not have. SQLite does not wait when others switch at the same moment."""
+    """Switch to WAL mode, which memory does not have; SQLite does not wait for others that switch."""
     deadline = time.monotonic() + database.BUSY_SECONDS
     while True:
         try:
@@ -279,25 +288,47 @@ def _use_wal(connection: sqlite3.Connection) -> bool:
             time.sleep(0.005)
 
 
-_LOG_BYTES = (
-    16 << 20
-)  # of the write-ahead log that stay when its words are in the database: what 4,000 pages take
-
-_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
-_NOT_WRITABLE = {
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_AUTH,
-    sqlite3.SQLITE_NOLFS,
-}
-_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
-_FOREIGN = {
-    sqlite3.SQLITE_NOTADB,
-    sqlite3.SQLITE_FORMAT,
-    sqlite3.SQLITE_ERROR,  # our statements are right: a table or a column is missing
-}
+# What stays of the write-ahead log when it is in the database: 4,000 pages.
+_LOG_BYTES = 16 << 20
 _SAVE = "Restore what `holdfast backup` made, or save what can be read with `holdfast salvage`."
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_ACCESS = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+# Our statements are right: after SQLITE_ERROR a table or a column is missing.
+_FOREIGN = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
+_ERRORS: tuple[tuple[set[int], type[HoldfastError], str, str], ...] = (
+    ({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH}, Damaged, "is damaged ({text})", _SAVE),
+    (
+        _FOREIGN,
+        Damaged,
+        "is not a Holdfast database ({text}), or its beginning is damaged",
+        f"Check the path. {_SAVE}",
+    ),
+    (
+        {sqlite3.SQLITE_CONSTRAINT},
+        Damaged,
+        "is damaged: stored values contradict each other ({text})",
+        f"Run `verify`. {_SAVE}",
+    ),
+    (
+        {*_ACCESS, sqlite3.SQLITE_NOLFS},
+        Unavailable,
+        "cannot be opened for writing ({text})",
+        "Check that the folder exists and that this user may write to it and to the file.",
+    ),
+    (
+        _LOCKED,
+        Unavailable,
+        "was locked by another process for {seconds} seconds",
+        "Try again when that process is done.",
+    ),
+    (
+        {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM},
+        Unavailable,
+        "cannot be written ({text})",
+        "Free some disk space or repair the disk.",
+    ),
+    ({sqlite3.SQLITE_TOOBIG}, InvalidInput, "cannot hold a text of this length ({text})", "Split the text."),
+)
 
 
 def _code(error: sqlite3.Error) -> int | None:
@@ -307,35 +338,14 @@ def _code(error: sqlite3.Error) -> int | None:
 
 
 def _explain(error: sqlite3.Error, path: str = "the database") -> HoldfastError:
-    code, text = _code(error), f"{error}"
-    if code is None and isinstance(error, sqlite3.ProgrammingError):  # the connection is not open any more
+    code = _code(error)
+    if code is None and isinstance(error, sqlite3.ProgrammingError):
+        # The connection is not open any more.
         return Closed("The memory is closed.", "Open a new Memory.")
-    if code is None:  # a text that is none
-        return Damaged(f"{path} is damaged: it holds what cannot be read ({text}).", _SAVE)
-    text = f"{text}, {getattr(error, 'sqlite_errorname', code)}"
-    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH}:
-        return Damaged(f"{path} is damaged ({text}).", _SAVE)
-    if code in _FOREIGN:
-        return Damaged(
-            f"{path} is not a Holdfast database ({text}), or its beginning is damaged.",
-            f"Check the path. {_SAVE}",
-        )
-    if code == sqlite3.SQLITE_CONSTRAINT:
-        return Damaged(
-            f"{path} is damaged: what is stored contradicts itself ({text}).", f"Run `verify`. {_SAVE}"
-        )
-    if code in _NOT_WRITABLE:
-        return Unavailable(
-            f"{path} cannot be opened for writing ({text}).",
-            "Check that the folder exists and that this user may write to it and to the file.",
-        )
-    if code in _LOCKED:
-        return Unavailable(
-            f"{path} was locked by another process for {database.BUSY_SECONDS} seconds.",
-            "Try again when that process is done.",
-        )
-    if code in _NO_ROOM:
-        return Unavailable(f"{path} cannot be written ({text}).", "Free some disk space or repair the disk.")
-    if code == sqlite3.SQLITE_TOOBIG:
-        return InvalidInput(f"A text is longer than {path} can hold ({text}).", "Split it.")
-    return Unavailable(f"{path} did not do what was asked ({text}).", "Try again, and report it if it stays.")
+    if code is None:
+        return Damaged(f"{path} is damaged: it holds text that cannot be decoded ({error}).", _SAVE)
+    text = f"{error}, {getattr(error, 'sqlite_errorname', code)}"
+    for codes, kind, what, todo in _ERRORS:
+        if code in codes:
+            return kind(f"{path} {what.format(text=text, seconds=database.BUSY_SECONDS)}.", todo)
+    return Unavailable(f"{path} reported an error ({text}).", "Try again, and report it if it stays.")

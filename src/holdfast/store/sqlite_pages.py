@@ -1,7 +1,7 @@
 """The pages of a SQLite file, read without SQLite: one that is damaged does not hide the others.
 
-Rows are found on the pages that hold them, not by way of the trees over them, so the loss of an inner page loses no row.
-The format is that of https://www.sqlite.org/fileformat2.html, which SQLite promises to keep.
+Rows are found on the pages that hold them, not by way of the trees over them, so the loss of an inner page
+loses no row. The format is that of https://www.sqlite.org/fileformat2.html, which SQLite promises to keep.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ _MAGIC = b"SQLite format 3\x00"
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _SIZES = {1 << power for power in range(9, 17)}
 _INDEX_INNER, _TABLE_INNER, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13
-_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes of a number, by its type
+# Bytes of an integer, by its serial type.
+_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 Cell = str | int | float | bytes | None
 
 
-class Found(NamedTuple):
-    """A row that lies on a page: of an index, which a table without row numbers is as well, or of a table."""
+class RawRow(NamedTuple):
+    """A row on a page: of an index, which includes tables without row numbers, or of a table."""
 
     page: int
     is_index: bool
     values: list[Cell]
 
 
-class Lost(NamedTuple):
+class UnreadablePage(NamedTuple):
     """A page, or a row of it, that cannot be read."""
 
     page: int
@@ -52,7 +53,7 @@ class Pages:
         self._last = max(-(-len(self._data) // self._size), *self._frames, 0)
 
     def _committed(self) -> dict[int, int]:
-        """Find the pages of the write-ahead log that were committed: the newest of each."""
+        """Return where the write-ahead log has the newest committed version of each page."""
         if len(self._log) < 32 or struct.unpack(">I", self._log[:4])[0] not in _WAL_MAGIC:
             return {}
         salt = self._log[16:24]
@@ -61,7 +62,8 @@ class Pages:
         for start in range(32, len(self._log) - self._size - 23, self._size + 24):
             number, commit = struct.unpack(">II", self._log[start : start + 8])
             if self._log[start + 8 : start + 16] != salt:
-                break  # left from before the log began anew
+                # Left from before the log was restarted.
+                break
             pending[number] = start + 24
             if commit:
                 found |= pending
@@ -75,7 +77,7 @@ class Pages:
         return self._data[(number - 1) * self._size : number * self._size]
 
     def unused(self) -> set[int] | None:
-        """Return the pages that hold nothing any more, but what was deleted; None if the list of them is damaged."""
+        """Return the unused pages, which may hold what was deleted; None if the list of them is damaged."""
         if not self.has_head:
             return None
         trunk, count = struct.unpack(">II", self.page(1)[32:40])
@@ -91,8 +93,8 @@ class Pages:
             trunk = following
         return found if len(found) == count else None
 
-    def rows(self) -> Iterator[Found | Lost]:
-        """Read all rows of all pages that are in use, and name what cannot be read."""
+    def rows(self) -> Iterator[RawRow | UnreadablePage]:
+        """Iterate over all rows of all pages in use, and over what cannot be read."""
         unused = self.unused() or set()
         overflow: set[int] = set()
         strange: list[int] = []
@@ -106,7 +108,7 @@ class Pages:
                 yield from self._cells(number, kind, overflow)
         for number in strange:
             if number not in overflow:
-                yield Lost(number, "it is no page of a database")
+                yield UnreadablePage(number, "it is no page of a database")
 
     def _kind(self, number: int) -> int | None:
         page, head = self.page(number), 100 if number == 1 else 0
@@ -115,16 +117,16 @@ class Pages:
         count = struct.unpack(">H", page[head + 3 : head + 5])[0]
         return page[head] if count * 2 + head + 8 <= self._size else None
 
-    def _cells(self, number: int, kind: int, overflow: set[int]) -> Iterator[Found | Lost]:
+    def _cells(self, number: int, kind: int, overflow: set[int]) -> Iterator[RawRow | UnreadablePage]:
         page, head = self.page(number), 100 if number == 1 else 0
         count = struct.unpack(">H", page[head + 3 : head + 5])[0]
         start = head + (12 if kind == _INDEX_INNER else 8)
         for place in range(count):
             try:
                 (at,) = struct.unpack(">H", page[start + 2 * place : start + 2 * place + 2])
-                yield Found(number, kind != _TABLE_LEAF, self._row(page, at, kind, overflow))
+                yield RawRow(number, kind != _TABLE_LEAF, self._row(page, at, kind, overflow))
             except (struct.error, IndexError, ValueError, OverflowError) as error:
-                yield Lost(number, f"row {place + 1} of it: {error}")
+                yield UnreadablePage(number, f"row {place + 1} of it: {error}")
 
     def _row(self, page: bytes, at: int, kind: int, overflow: set[int]) -> list[Cell]:
         at += 4 if kind == _INDEX_INNER else 0
@@ -148,7 +150,7 @@ class Pages:
         return _record(payload)
 
     def _rest(self, number: int, size: int, overflow: set[int]) -> bytes:
-        """Read the end of a row that is too long for its page."""
+        """Return the end of a row that is too long for its page."""
         parts: list[bytes] = []
         while size > 0:
             page = self.page(number)
@@ -162,7 +164,7 @@ class Pages:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number of one to nine bytes, and return it with the place after it."""
+    """Return a number of one to nine bytes, and the place after it."""
     value = 0
     for place in range(at, at + 8):
         value = (value << 7) | (data[place] & 0x7F)
@@ -172,7 +174,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _record(payload: bytes) -> list[Cell]:
-    """Read the values of a row."""
+    """Return the values of a row."""
     end, at = _number(payload, 0)
     types = []
     while at < end:

@@ -1,52 +1,80 @@
-"""Summaries: the tree over the messages of a session. What replaced messages is added in short transactions that look again."""
+"""Summaries: the tree over the messages of a chat, added to by short transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Damaged
 from holdfast.store.checksums import seal
-from holdfast.store.database import repeated
+from holdfast.store.database import one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Change, Level, Summary
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database, Row, Value
+    from holdfast.store.database import Connection, Database, Reader, Row
     from holdfast.types import Scope
 
-_COLUMNS = "id, chat, depth, first, last, parent, messages, source_tokens, tokens, since, until, level, model, at, text"
-_OF_CHAT = f"""
-    SELECT {_COLUMNS} FROM summaries
-    WHERE space = :space AND chat = :chat AND parent = :parent AND ended = {MAX_COUNT} ORDER BY first"""
-# A chat belongs to the agent that opened it, and so do its summaries; a handle without an agent sees all, and one on
-# the chat itself sees those of the chat.
+# Each is a field of `Summary`.
+_COLUMNS = (
+    "id, chat, depth, first, last, parent, messages, source_tokens, tokens, since, until, level, model, at, "
+    "text"
+)
+_FIELDS = _COLUMNS.split(", ")
+_TIMES = ("since", "until", "at")
+_FROM_CHAT = f"FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT}"
+_CHILDREN = f"SELECT {_COLUMNS} {_FROM_CHAT} AND parent = :parent ORDER BY first"
+# A chat belongs to the agent that opened it, and so do its summaries. A handle without an agent sees all, and
+# one on the chat itself sees those of the chat.
 _BY_ID = f"""
     SELECT {_COLUMNS} FROM summaries
     WHERE space = :space AND id = :id AND ended = {MAX_COUNT} AND (:agent = '' OR chat = :chat OR chat IN (
         SELECT chat FROM sessions WHERE space = :space AND agent = :agent))"""
-_NEXT_NUMBER = """
-    INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
-    ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
-_INSERT = f"""
-    INSERT INTO summaries (space, number, ended, checksum, {_COLUMNS})
-    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""
+_ERASURES = "SELECT count(*) FROM erasures WHERE space = :space"
+_PROGRESS = f"""
+    SELECT length, covered, tokens - covered_tokens + summary_tokens, ({_ERASURES})
+    FROM sessions WHERE space = :space AND chat = :chat"""
+_PART_COUNTS = f"""
+    SELECT above.id, (
+        SELECT count(*) FROM summaries part
+        WHERE part.space = :space AND part.chat = :chat AND part.parent = above.id
+            AND part.ended = {MAX_COUNT})
+    FROM summaries above
+    WHERE above.space = :space AND above.chat = :chat AND above.parent = '' AND above.ended = {MAX_COUNT}
+        AND above.depth > 0"""
+_MESSAGE_TOTALS = """
+    SELECT count(*), coalesce(sum(tokens), 0), min(at), max(at) FROM messages
+    WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last"""
+# With the agent looked up for each row, as in `segments.documents`.
+_DOCUMENTS = """
+    SELECT n.number, n.id, coalesce((
+        SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = n.chat), ''), n.until, n.text
+    FROM summaries n WHERE n.space = :space AND n.number > :after AND n.number <= :until ORDER BY n.number"""
+_WRITTEN = """
+    SELECT number, id, chat, first, last, level, model, at,
+        (SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat) AS agent
+    FROM summaries m WHERE space = :space AND number < :before ORDER BY number DESC LIMIT :page"""
+_PAGE = 64
 
 
-class Progress(NamedTuple):
-    """How far a session is summarised: up to which seq, and what stands for it now."""
+class SummaryProgress(NamedTuple):
+    """How far a chat is summarised."""
 
-    length: int  # the newest seq
-    covered: int  # the newest seq that a summary stands for
-    tokens: int  # of the summaries of the frontier and the messages after them
-    erasures: int  # in the space so far
+    # The newest seq.
+    length: int
+    # The newest seq that a summary stands for.
+    covered: int
+    # Those of the summaries of the frontier and of the messages after them.
+    tokens: int
+    # In the space so far.
+    erasures: int
 
 
-class Draft(NamedTuple):
-    """A summary that was written and is to be added."""
+class SummaryDraft(NamedTuple):
+    """A summary that is to be added; `erasures` counts those of the space when it was planned."""
 
     id: str
     depth: int
@@ -60,430 +88,264 @@ class Draft(NamedTuple):
     text: str
     level: Level
     model: str
-    erasures: int  # in the space when it was planned
+    erasures: int
 
 
-_WRITTEN = """
-    SELECT number, id, chat, first, last, level, model, at,
-        (SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = m.chat) AS agent
-    FROM summaries m WHERE space = :space AND number < :before ORDER BY number DESC LIMIT :page"""
-_PAGE = 64  # rows asked for at once
-
-
-def changes(db: Database, space: str) -> Iterator[Change]:
-    """Give the summaries that were written as changes, the newest first."""
+def changes(db: Reader, space: str) -> Iterator[Change]:
+    """Iterate over the summaries that were written, as changes, the newest first."""
     before = MAX_COUNT
     while True:
-        with db.reading() as connection:
-            rows = connection.all(_WRITTEN, space=space, before=before, page=_PAGE)
-        for before, identity, chat, first, last, level, model, at, agent in rows:  # noqa: B007 - where to go on
-            by = f", by {model}" if model else ""
-            why = f"{write_reference(chat, first, last)}, {level}{by}"
-            yield Change(
-                0,
-                "compact",
-                "summary",
-                identity,
-                None,
-                None,
-                "system",
-                chat,
-                from_micros(at),
-                why,
-                agent=agent or "",
-            )
+        rows = db.all(_WRITTEN, space=space, before=before, page=_PAGE)
+        for _, identity, chat, first, last, level, model, at, agent in rows:
+            why = f"{write_reference(chat, first, last)}, {level}{f', by {model}' if model else ''}"
+            then, of = from_micros(at), agent or ""
+            yield Change(0, "compact", "summary", identity, None, None, "system", chat, then, why, agent=of)
         if len(rows) < _PAGE:
             return
+        before = rows[-1][0]
 
 
-def to_summary(row: Row) -> Summary:
-    """Make a summary of the columns of a row.
+def _to_summary(row: Row) -> Summary:
+    """Return the summary of a row of `_COLUMNS`.
 
     Raises:
-        Damaged: its times are none.
+        Damaged: one of its times is invalid.
 
     """
-    (
-        identity,
-        chat,
-        depth,
-        first,
-        last,
-        parent,
-        messages,
-        source,
-        tokens,
-        since,
-        until,
-        level,
-        model,
-        at,
-        text,
-    ) = row
+    values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     try:
-        times = [from_micros(time) for time in (since, until, at)]
+        values |= {name: from_micros(values[name]) for name in _TIMES}
     except (OverflowError, TypeError) as error:
-        raise Damaged(
-            f"Summary {identity} has a time that is none, or outside of the calendar.",
-            "Restore a backup of the database.",
-        ) from error
-    return Summary(
-        identity,
-        chat,
-        depth,
-        first,
-        last,
-        text,
-        tokens=tokens,
-        parent=parent,
-        since=times[0],
-        until=times[1],
-        level=level,
-        messages=messages,
-        source_tokens=source,
-        model=model,
-        at=times[2],
-    )
+        what = f"Summary {values['id']} has an invalid time."
+        raise Damaged(what, "Restore a backup of the database.") from error
+    return Summary(**values)
 
 
-def progress(db: Database, space: str, chat: str) -> Progress:
-    """Read how far a session is summarised; all zero for an unknown one."""
-    with db.reading() as connection:
-        rows = connection.all(
-            "SELECT length, covered, tokens - covered_tokens + summary_tokens, "
-            "(SELECT count(*) FROM erasures WHERE space = :space) "
-            "FROM sessions WHERE space = :space AND chat = :chat",
-            space=space,
-            chat=chat,
-        )
-    return Progress(*rows[0]) if rows else Progress(0, 0, 0, 0)
+def progress(db: Reader, space: str, chat: str) -> SummaryProgress:
+    """Return how far a chat is summarised; all zero for an unknown one."""
+    rows = db.all(_PROGRESS, space=space, chat=chat)
+    return SummaryProgress(*rows[0]) if rows else SummaryProgress(0, 0, 0, 0)
 
 
-def frontier(db: Database, space: str, chat: str) -> list[Summary]:
-    """Read the summaries of a session that are part of no other, the oldest first."""
+def frontier(db: Reader, space: str, chat: str) -> list[Summary]:
+    """Return the summaries of a chat that are part of no other, the oldest first."""
     return children(db, space, chat, "")
 
 
-def widths(db: Database, space: str, chat: str) -> dict[str, int]:
-    """Count the parts of each condensed summary that is part of no other."""
-    with db.reading() as connection:
-        rows = connection.all(
-            """SELECT above.id, (
-                SELECT count(*) FROM summaries part
-                WHERE part.space = :space AND part.chat = :chat AND part.parent = above.id AND part.ended = :alive)
-            FROM summaries above
-            WHERE above.space = :space AND above.chat = :chat AND above.parent = '' AND above.ended = :alive
-                AND above.depth > 0""",
-            space=space,
-            chat=chat,
-            alive=MAX_COUNT,
-        )
-    return {row[0]: int(row[1]) for row in rows}
+def part_counts(db: Reader, space: str, chat: str) -> dict[str, int]:
+    """Return the number of parts of each condensed summary of the frontier, by its id."""
+    return {row[0]: int(row[1]) for row in db.all(_PART_COUNTS, space=space, chat=chat)}
 
 
-def children(db: Database, space: str, chat: str, parent: str) -> list[Summary]:
-    """Read the summaries that a condensed one was made of, the oldest first."""
-    with db.reading() as connection:
-        rows = connection.all(_OF_CHAT, space=space, chat=chat, parent=parent)
-    return [to_summary(row) for row in rows]
+def children(db: Reader, space: str, chat: str, parent: str) -> list[Summary]:
+    """Return the summaries that a condensed one was made of, the oldest first."""
+    return [_to_summary(row) for row in db.all(_CHILDREN, space=space, chat=chat, parent=parent)]
 
 
-def find(db: Database, scope: Scope, chat: str, identity: str) -> tuple[str, Summary] | None:
-    """Find a summary by its id, and its space: that of the user, or the one that the tenant shares.
+def find(db: Reader, scope: Scope, chat: str, identity: str) -> tuple[str, Summary] | None:
+    """Return a summary by its id, and its space: that of the user, or the one that the tenant shares.
 
     It is one of `chat`, or of any chat of the scope's agent.
     """
     for space in dict.fromkeys((scope.space, scope.shared.space)):
-        with db.reading() as connection:
-            own = chat if space == scope.space else ""
-            rows = connection.all(_BY_ID, space=space, id=identity, agent=scope.agent, chat=own)
+        own = chat if space == scope.space else ""
+        rows = db.all(_BY_ID, space=space, id=identity, agent=scope.agent, chat=own)
         if rows:
-            return space, to_summary(rows[0])
+            return space, _to_summary(rows[0])
     return None
 
 
-def ancestors(db: Database, space: str, summary: Summary) -> list[str]:
-    """Give the ids of the summaries that contain one, the nearest first."""
+def ancestors(db: Reader, space: str, summary: Summary) -> list[str]:
+    """Return the ids of the summaries that contain one, the nearest first."""
     found: list[str] = []
     parent = summary.parent
     while parent and parent not in found:
         found.append(parent)
-        with db.reading() as connection:
-            rows = connection.all(_BY_ID, space=space, id=parent, agent="", chat="")
+        rows = db.all(_BY_ID, space=space, id=parent, agent="", chat="")
         parent = rows[0][5] if rows else ""
     return found
 
 
-def by_numbers(db: Database, space: str, numbers: Sequence[int]) -> dict[int, Summary]:
-    """Read a few summaries by their numbers; those that were erased, or have grown since, are not among them."""
-    marks = {f"n{place}": number for place, number in enumerate(numbers)}
-    if not marks:
+def by_numbers(db: Reader, space: str, numbers: Sequence[int]) -> dict[int, Summary]:
+    """Return a few summaries by their numbers; those that were erased or extended are left out."""
+    if not numbers:
         return {}
-    with db.reading() as connection:
-        rows = connection.all(
-            f"SELECT number, {_COLUMNS} FROM summaries WHERE space = :space AND ended = {MAX_COUNT} "
-            f"AND number IN ({', '.join(f':{mark}' for mark in marks)})",
-            space=space,
-            **marks,
-        )
-    return {row[0]: to_summary(row[1:]) for row in rows}
+    condition, values = one_of("number", numbers)
+    sql = f"""
+        SELECT number, {_COLUMNS} FROM summaries
+        WHERE space = :space AND ended = {MAX_COUNT} AND {condition}"""
+    return {row[0]: _to_summary(row[1:]) for row in db.all(sql, space=space, **values)}
 
 
-def numbers(db: Database, space: str, chat: str) -> list[int]:
-    """Give the numbers of the summaries of a session."""
-    with db.reading() as connection:
-        rows = connection.all(
-            f"SELECT number FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT}",
-            space=space,
-            chat=chat,
-        )
-    return [row[0] for row in rows]
+def numbers(db: Reader, space: str, chat: str) -> list[int]:
+    """Return the numbers of the summaries of a chat."""
+    return [row[0] for row in db.all(f"SELECT number {_FROM_CHAT}", space=space, chat=chat)]
 
 
-def documents(db: Database, space: str, after: int, limit: int) -> list[Row]:
-    """Read what the index needs of the rows of the next numbers: number, id, agent, time, text."""
-    with db.reading() as connection:  # as `segments.documents` does
-        return connection.all(
-            """SELECT n.number, n.id, coalesce((
-                SELECT s.agent FROM sessions s WHERE s.space = :space AND s.chat = n.chat), ''), n.until, n.text
-            FROM summaries n WHERE n.space = :space AND n.number > :after AND n.number <= :until ORDER BY n.number""",
-            space=space,
-            after=after,
-            until=after + limit,
-        )
+def documents(db: Reader, space: str, after: int, limit: int) -> list[Row]:
+    """Return what the index needs of the rows of the next numbers: number, id, agent, time, text."""
+    return db.all(_DOCUMENTS, space=space, after=after, until=after + limit)
 
 
-def all_of(db: Database, space: str, chat: str) -> list[Summary]:
-    """Read all summaries of a session, leaves first, each level in the order of the messages."""
-    with db.reading() as connection:
-        rows = connection.all(
-            f"SELECT {_COLUMNS} FROM summaries WHERE space = :space AND chat = :chat AND ended = {MAX_COUNT} "
-            "ORDER BY depth, first",
-            space=space,
-            chat=chat,
-        )
-    return [to_summary(row) for row in rows]
+def read_all(db: Reader, space: str, chat: str) -> list[Summary]:
+    """Return all summaries of a chat, leaves first, each level in the order of the messages."""
+    sql = f"SELECT {_COLUMNS} {_FROM_CHAT} ORDER BY depth, first"
+    return [_to_summary(row) for row in db.all(sql, space=space, chat=chat)]
 
 
-def covered(
-    db: Database, space: str, chat: str, first: int, last: int
+def message_totals(
+    db: Reader, space: str, chat: str, first: int, last: int
 ) -> tuple[int, int, datetime, datetime] | None:
-    """Count the messages from one seq to another, and their tokens, and give their earliest and latest time."""
-    with db.reading() as connection:
-        count, tokens, since, until = connection.all(
-            "SELECT count(*), coalesce(sum(tokens), 0), min(at), max(at) FROM messages "
-            "WHERE space = :space AND chat = :chat AND seq >= :first AND seq <= :last",
-            space=space,
-            chat=chat,
-            first=first,
-            last=last,
-        )[0]
+    """Return count, tokens, earliest and latest time of messages `first` to `last`; None for none."""
+    count, tokens, since, until = db.all(_MESSAGE_TOTALS, space=space, chat=chat, first=first, last=last)[0]
     try:
         return (count, int(tokens), from_micros(since), from_micros(until)) if count else None
     except (OverflowError, TypeError, ValueError) as error:
-        raise Damaged(
-            f"A message of {write_reference(chat, first, last)} has a time or tokens that are none.",
-            "Restore a backup of the database.",
-        ) from error
+        what = f"A message of {write_reference(chat, first, last)} has an invalid time or number of tokens."
+        raise Damaged(what, "Restore a backup of the database.") from error
+
+
+# Writing
+
+_NEXT_NUMBER = """
+    INSERT INTO spaces (space, epoch, summaries) VALUES (:space, 0, 1)
+    ON CONFLICT (space) DO UPDATE SET summaries = spaces.summaries + 1 RETURNING summaries"""
+_INSERT = f"""
+    INSERT INTO summaries (space, number, ended, checksum, {_COLUMNS})
+    VALUES (:space, :number, {MAX_COUNT}, :checksum, :{_COLUMNS.replace(", ", ", :")})"""
+_SOURCE = """
+    SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
+    FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
+    WHERE s.space = :space AND s.chat = :chat AND m.seq >= :first AND m.seq <= :last GROUP BY s.covered"""
+_COVER = """
+    UPDATE sessions SET covered = :last, covered_messages = covered_messages + :messages,
+        covered_tokens = covered_tokens + :source, summary_tokens = summary_tokens + :tokens
+    WHERE space = :space AND chat = :chat"""
+_ADD_TOKENS = """
+    UPDATE sessions SET summary_tokens = summary_tokens + :more WHERE space = :space AND chat = :chat"""
+_IS_UNCHANGED = f"id = :id AND parent = '' AND last = :last AND ended = {MAX_COUNT}"
+_ADOPT = f"UPDATE summaries SET parent = :parent WHERE space = :space AND {_IS_UNCHANGED} RETURNING id"
+_END = f"""
+    UPDATE summaries SET ended = (SELECT summaries + 1 FROM spaces WHERE space = :space)
+    WHERE space = :space AND {_IS_UNCHANGED} RETURNING number"""
+_ERASE = """
+    DELETE FROM summaries WHERE space = :space AND chat = :chat AND last >= :first
+    RETURNING number, text, id"""
+# A summary that was extended is again what it was before.
+_REVIVE = f"""
+    UPDATE summaries SET ended = {MAX_COUNT}
+    WHERE space = :space AND chat = :chat AND ended < {MAX_COUNT} AND NOT EXISTS (
+        SELECT 1 FROM summaries later WHERE later.space = :space AND later.number = summaries.ended)"""
+_ORPHAN = f"""
+    UPDATE summaries SET parent = '' WHERE space = :space AND chat = :chat AND parent <> '' AND NOT EXISTS (
+        SELECT 1 FROM summaries above WHERE above.space = :space AND above.id = summaries.parent
+        AND above.ended = {MAX_COUNT} AND above.last >= summaries.last)"""
+_FRONTIER_TOTALS = f"""
+    SELECT coalesce(max(last), 0), coalesce(sum(messages), 0), coalesce(sum(source_tokens), 0),
+        coalesce(sum(tokens), 0)
+    {_FROM_CHAT} AND parent = ''"""
+_SET_TOTALS = """
+    UPDATE sessions SET covered = :covered, covered_messages = :messages, covered_tokens = :source,
+        summary_tokens = :tokens
+    WHERE space = :space AND chat = :chat"""
+
+
+def set_totals(tx: Connection, space: str, chat: str, totals: Sequence[int]) -> None:
+    """Store what summaries stand for in a chat: newest seq, messages, their tokens, their own tokens."""
+    values = dict(zip(("covered", "messages", "source", "tokens"), map(int, totals), strict=True))
+    tx.all(_SET_TOTALS, space=space, chat=chat, **values)
 
 
 def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
-    """Delete all that may hold words of messages from a seq on, and return number, text and id of what is gone.
+    """Delete all that may hold words of messages from a seq on, and return number, text and id of each.
 
-    That is not only what covers them: a model is shown the summaries before those that it writes. So whatever covers that
-    message or a later one goes, the messages stand for themselves again, and what covers earlier ones only stays.
+    That is not only what covers them: a model is shown the summaries before those that it writes. So whatever
+    covers that message or a later one goes, the messages stand for themselves again, and what covers earlier
+    ones only stays.
     """
-    gone = tx.all(
-        "DELETE FROM summaries WHERE space = :space AND chat = :chat AND last >= :first RETURNING number, text, id",
-        space=space,
-        chat=chat,
-        first=first,
-    )
-    # A summary that had grown is again what it was before.
-    tx.all(
-        """UPDATE summaries SET ended = :alive WHERE space = :space AND chat = :chat AND ended < :alive AND NOT EXISTS (
-            SELECT 1 FROM summaries later WHERE later.space = :space AND later.number = summaries.ended)""",
-        space=space,
-        chat=chat,
-        alive=MAX_COUNT,
-    )
-    tx.all(
-        """UPDATE summaries SET parent = '' WHERE space = :space AND chat = :chat AND parent <> '' AND NOT EXISTS (
-            SELECT 1 FROM summaries above WHERE above.space = :space AND above.id = summaries.parent
-            AND above.ended = :alive AND above.last >= summaries.last)""",
-        space=space,
-        chat=chat,
-        alive=MAX_COUNT,
-    )
-    covered, messages, source, tokens = tx.all(
-        f"""SELECT coalesce(max(last), 0), coalesce(sum(messages), 0), coalesce(sum(source_tokens), 0),
-            coalesce(sum(tokens), 0)
-        FROM summaries WHERE space = :space AND chat = :chat AND parent = '' AND ended = {MAX_COUNT}""",
-        space=space,
-        chat=chat,
-    )[0]
-    tx.all(
-        """UPDATE sessions SET covered = :covered, covered_messages = :messages, covered_tokens = :source,
-            summary_tokens = :tokens
-        WHERE space = :space AND chat = :chat""",
-        space=space,
-        chat=chat,
-        covered=int(covered),
-        messages=int(messages),
-        source=int(source),
-        tokens=int(tokens),
-    )
+    gone = tx.all(_ERASE, space=space, chat=chat, first=first)
+    tx.all(_REVIVE, space=space, chat=chat)
+    tx.all(_ORPHAN, space=space, chat=chat)
+    set_totals(tx, space, chat, tx.all(_FRONTIER_TOTALS, space=space, chat=chat)[0])
     return gone
 
 
-@repeated
-def add_leaf(db: Database, space: str, chat: str, draft: Draft, now: int) -> Summary | None:
-    """Let a summary stand for the messages after the frontier; None if they are not what was summarised any more."""
-    with suppress(_Lost), db.writing() as tx:
+@retry_transaction
+def add_leaf(db: Database, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary | None:
+    """Let a summary stand for the messages after the frontier; None if they have changed since."""
+    with suppress(_Changed), db.writing() as tx:
         _begin(tx, space, draft)
-        rows = tx.all(
-            """SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
-            FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
-            WHERE s.space = :space AND s.chat = :chat AND m.seq >= :first AND m.seq <= :last GROUP BY s.covered""",
-            space=space,
-            chat=chat,
-            first=draft.first,
-            last=draft.last,
-        )
+        rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
         if not rows or tuple(map(int, rows[0])) != (draft.first - 1, draft.messages, draft.source_tokens):
-            raise _Lost
-        summary = _make(draft, chat, now)
-        _insert(tx, space, summary)
-        tx.all(
-            """UPDATE sessions SET covered = :last, covered_messages = covered_messages + :messages,
-                covered_tokens = covered_tokens + :source, summary_tokens = summary_tokens + :tokens
-            WHERE space = :space AND chat = :chat""",
-            space=space,
-            chat=chat,
-            last=draft.last,
-            messages=draft.messages,
-            source=draft.source_tokens,
-            tokens=draft.tokens,
-        )
+            raise _Changed
+        summary = _insert(tx, space, chat, draft, now)
+        totals = {"messages": draft.messages, "source": draft.source_tokens, "tokens": draft.tokens}
+        tx.all(_COVER, space=space, chat=chat, last=draft.last, **totals)
         return summary
     return None
 
 
-@repeated
+@retry_transaction
 def add_node(
-    db: Database, space: str, chat: str, draft: Draft, parts: Sequence[Summary], now: int
+    db: Database, space: str, chat: str, draft: SummaryDraft, parts: Sequence[Summary], now: int
 ) -> Summary | None:
-    """Let a summary stand for some of the frontier; None if they are not all in it any more, as they were read."""
-    summary = _make(draft, chat, now)
-    with suppress(_Lost), db.writing() as tx:
+    """Let a summary stand for some of the frontier; None if those have changed since."""
+    with suppress(_Changed), db.writing() as tx:
         _begin(tx, space, draft)
-        _adopt(tx, space, summary.id, parts)
-        _insert(tx, space, summary)
-        _recount(tx, space, chat, summary.tokens - sum(part.tokens for part in parts))
+        _adopt(tx, space, draft.id, parts)
+        summary = _insert(tx, space, chat, draft, now)
+        more = summary.tokens - sum(part.tokens for part in parts)
+        tx.all(_ADD_TOKENS, space=space, chat=chat, more=more)
         return summary
     return None
 
 
-@repeated
-def grow(
-    db: Database, space: str, chat: str, draft: Draft, node: Summary, parts: Sequence[Summary], now: int
+@retry_transaction
+def extend(
+    db: Database,
+    space: str,
+    chat: str,
+    draft: SummaryDraft,
+    node: Summary,
+    parts: Sequence[Summary],
+    now: int,
 ) -> Summary | None:
-    """Let a condensed summary of the frontier take in those that follow it, under the id that it has; None as above."""
-    grown = _make(draft, chat, now)
-    with suppress(_Lost), db.writing() as tx:
+    """Extend a condensed summary of the frontier by those that follow it; None if they have changed."""
+    with suppress(_Changed), db.writing() as tx:
         _begin(tx, space, draft)
-        ended = tx.all(
-            "UPDATE summaries SET ended = (SELECT summaries + 1 FROM spaces WHERE space = :space) "
-            "WHERE space = :space AND id = :id AND parent = '' AND last = :last AND ended = :alive RETURNING number",
-            space=space,
-            id=node.id,
-            last=node.last,
-            alive=MAX_COUNT,
-        )
-        if not ended:
-            raise _Lost
+        if not tx.all(_END, space=space, id=node.id, last=node.last):
+            raise _Changed
         _adopt(tx, space, node.id, parts)
-        _insert(tx, space, grown)
-        _recount(tx, space, chat, grown.tokens - node.tokens - sum(part.tokens for part in parts))
-        return grown
+        summary = _insert(tx, space, chat, draft, now)
+        more = summary.tokens - sum(part.tokens for part in (node, *parts))
+        tx.all(_ADD_TOKENS, space=space, chat=chat, more=more)
+        return summary
     return None
 
 
-def _begin(tx: Connection, space: str, draft: Draft) -> None:
-    """Keep others from writing, and see that nothing was erased since the summary was planned: it may have those words."""
+class _Changed(Exception):
+    """The sources of a summary have changed: the transaction is rolled back."""
+
+
+def _begin(tx: Connection, space: str, draft: SummaryDraft) -> None:
+    """Lock the space; raise _Changed if something was erased since the draft was planned."""
     tx.lock(space)
-    if tx.all("SELECT count(*) FROM erasures WHERE space = :space", space=space)[0][0] != draft.erasures:
-        raise _Lost
+    if tx.all(_ERASURES, space=space)[0][0] != draft.erasures:
+        raise _Changed
 
 
-class _Lost(Exception):
-    """Somebody else was faster: the transaction is rolled back."""
-
-
-def _make(draft: Draft, chat: str, now: int) -> Summary:
-    return Summary(
-        draft.id,
-        chat,
-        draft.depth,
-        draft.first,
-        draft.last,
-        draft.text,
-        tokens=draft.tokens,
-        since=draft.since,
-        until=draft.until,
-        level=draft.level,
-        messages=draft.messages,
-        source_tokens=draft.source_tokens,
-        model=draft.model,
-        at=from_micros(now),
-    )
-
-
-def _insert(tx: Connection, space: str, summary: Summary) -> int:
+def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary:
+    values = {name: value for name, value in draft._asdict().items() if name != "erasures"}
+    summary = Summary(chat=chat, at=from_micros(now), **values)
     number = int(tx.all(_NEXT_NUMBER, space=space)[0][0])
-    row: dict[str, Value] = {
-        "space": space,
-        "number": number,
-        "id": summary.id,
-        "chat": summary.chat,
-        "depth": summary.depth,
-        "first": summary.first,
-        "last": summary.last,
-        "parent": summary.parent,
-        "messages": summary.messages,
-        "source_tokens": summary.source_tokens,
-        "tokens": summary.tokens,
-        "since": to_micros(summary.since),
-        "until": to_micros(summary.until),
-        "level": summary.level,
-        "model": summary.model,
-        "at": to_micros(summary.at),
-        "text": summary.text,
-    }
+    row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
+    row |= {name: to_micros(row[name]) for name in _TIMES} | {"space": space, "number": number}
     tx.all(_INSERT, **row, checksum=seal("summaries", row, tx.key))
-    return number
+    return summary
 
 
 def _adopt(tx: Connection, space: str, parent: str, parts: Sequence[Summary]) -> None:
-    """Make some summaries of the frontier part of another one, if they still are what they were when they were read."""
+    """Make some summaries of the frontier part of another one, if they have not changed."""
     for part in parts:
-        found = tx.all(
-            """UPDATE summaries SET parent = :parent
-            WHERE space = :space AND id = :id AND parent = '' AND last = :last AND ended = :alive RETURNING id""",
-            space=space,
-            id=part.id,
-            last=part.last,
-            parent=parent,
-            alive=MAX_COUNT,
-        )
-        if not found:
-            raise _Lost
-
-
-def _recount(tx: Connection, space: str, chat: str, more: int) -> None:
-    tx.all(
-        "UPDATE sessions SET summary_tokens = summary_tokens + :more WHERE space = :space AND chat = :chat",
-        space=space,
-        chat=chat,
-        more=more,
-    )
+        if not tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=parent):
+            raise _Changed

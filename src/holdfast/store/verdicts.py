@@ -1,4 +1,4 @@
-"""Verdicts: what a guard of the caller said of messages and records. They stand beside the log, which stays as it is."""
+"""Verdicts of the caller's guard about messages and records, beside the log, which stays as it is."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.store.database import Connection, Database
+    from holdfast.store.database import Connection, Reader
 
-OF_RECORDS = ""  # in place of a chat
+# The chat of verdicts about versions of records.
+OF_RECORDS = ""
+_REPLACE = """
+    ON CONFLICT (space, chat, seq) DO UPDATE SET
+        at = excluded.at, guard = excluded.guard, flags = excluded.flags"""
 # Of a message only while it is there: it may have been erased since the guard was asked.
-_OF_MESSAGE = """
+_OF_MESSAGE = f"""
     INSERT INTO verdicts (space, chat, seq, at, guard, flags)
-    SELECT space, chat, seq, :at, :guard, :flags FROM messages WHERE space = :space AND chat = :chat AND seq = :seq
-    ON CONFLICT (space, chat, seq) DO UPDATE SET at = excluded.at, guard = excluded.guard, flags = excluded.flags"""
-_OF_RECORD = """
+    SELECT space, chat, seq, :at, :guard, :flags FROM messages
+    WHERE space = :space AND chat = :chat AND seq = :seq {_REPLACE}"""
+_OF_RECORD = f"""
     INSERT INTO verdicts (space, chat, seq, at, guard, flags) VALUES (:space, '', :seq, :at, :guard, :flags)
-    ON CONFLICT (space, chat, seq) DO UPDATE SET at = excluded.at, guard = excluded.guard, flags = excluded.flags"""
-# What the user or the application wrote, or released, is theirs to decide.
+    {_REPLACE}"""
+# Not what the user or the application wrote or released: that is theirs to decide.
 _UNJUDGED = """
     FROM records r LEFT JOIN verdicts v ON v.space = r.space AND v.chat = '' AND v.seq = r.version
     WHERE r.space = :space AND r.ended = :open AND r.retracted = 0 AND r.author NOT IN ('user', 'system')
@@ -30,26 +34,19 @@ _UNJUDGED = """
 def note(
     tx: Connection, space: str, chat: str, seq: int, *, now: int, guard: str, flags: Sequence[str]
 ) -> None:
-    """Write down what a guard said of a message, or of a version of a record if there is no chat."""
+    """Store the verdict of a guard about a message, or about a version of a record if the chat is ""."""
     statement = _OF_RECORD if chat == OF_RECORDS else _OF_MESSAGE
     named = {} if chat == OF_RECORDS else {"chat": chat}
     tx.all(statement, space=space, seq=seq, at=now, guard=guard, flags=json.dumps(list(flags)), **named)
 
 
-def owners(db: Database, space: str) -> set[str]:
-    """Return the agents with records that no guard was asked about; "" is no agent."""
-    with db.reading() as connection:
-        rows = connection.all(f"SELECT DISTINCT r.agent {_UNJUDGED}", space=space, open=MAX_COUNT)
+def agents_with_unjudged(db: Reader, space: str) -> set[str]:
+    """Return the agents with records that have no verdict; "" is no agent."""
+    rows = db.all(f"SELECT DISTINCT r.agent {_UNJUDGED}", space=space, open=MAX_COUNT)
     return {row[0] for row in rows}
 
 
-def unjudged(db: Database, space: str, agent: str) -> list[str]:
-    """Return the ids of the records of an agent, and of those of none, that no guard was asked about."""
-    with db.reading() as connection:
-        rows = connection.all(
-            f"SELECT r.id {_UNJUDGED} AND r.agent IN (:agent, '') ORDER BY r.version",
-            space=space,
-            open=MAX_COUNT,
-            agent=agent,
-        )
-    return [row[0] for row in rows]
+def unjudged(db: Reader, space: str, agent: str) -> list[str]:
+    """Return the ids of the records of an agent, and of those of none, that have no verdict."""
+    sql = f"SELECT r.id {_UNJUDGED} AND r.agent IN (:agent, '') ORDER BY r.version"
+    return [row[0] for row in db.all(sql, space=space, open=MAX_COUNT, agent=agent)]

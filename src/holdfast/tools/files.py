@@ -18,8 +18,9 @@ from holdfast.records.draft import TRUSTED, allow, policy, quarantine_reason, sa
 from holdfast.records.view import View
 from holdfast.records.writing import Knowledge
 from holdfast.safety import guard
-from holdfast.store import records
-from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store import record_changes, records
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.clean import clean
 from holdfast.tools import file_lines
 from holdfast.tools.file_paths import ROOT, Refused, is_below, resolve
@@ -342,11 +343,11 @@ class Files:
             return plan({}, _author(memory, self._by)).said
         for _ in range(_ATTEMPTS):
             intake = memory._intake(self._by)  # noqa: SLF001 - our own
-            seen, tree = records.seen(intake.database, intake.space), self._tree()
+            seen, tree = records.space_state(intake.database, intake.space), self._tree()
             planned = plan(tree, _Author(intake.by, intake.scope.agent, policy(intake.kinds, KIND)))
             if not planned.edits:
                 return planned.said
-            with records.writing(intake.database, intake.space, intake.now) as changes:
+            with record_changes.writing(intake.database, intake.space, intake.now) as changes:
                 if changes.seen != seen and versions(_read(changes, intake.scope.agent)) != versions(tree):
                     continue  # another one wrote or erased files in between
                 written = [
@@ -359,7 +360,7 @@ class Files:
 
 
 def _read(changes: Writing, agent: str) -> Tree:
-    wanted = Wanted(kinds=(KIND,), agents=(agent,))
+    wanted = RecordFilter(kinds=(KIND,), agents=(agent,))
     return lay_out(records.read(changes.tx, changes.space, NOW.version, wanted), agent)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from holdfast.errors import InvalidInput
 from holdfast.records.view import selection
 from holdfast.run import current_run
-from holdfast.store.records import begun, size
+from holdfast.store.record_rows import capped_length
+from holdfast.store.records import first_written
 from holdfast.tools import render
 from holdfast.tools.presets.fitting import CAP, LEFT_OUT, fitting, shortened
 from holdfast.tools.results import ORIGIN
@@ -126,7 +127,7 @@ class _Shelf:
             held = run.notes() if run else []
         else:
             held = self._memory.records(kind="note", target=compartment, chat=self._chat.id)
-        return size(Record("", "note", content, meta=meta)) + sum(map(size, held)) <= cap
+        return capped_length(Record("", "note", content, meta=meta)) + sum(map(capped_length, held)) <= cap
 
     def get(
         self,
@@ -176,7 +177,7 @@ class _Shelf:
         if opened is None:
             return [_entry(one, one.created) for one in found]
         scope = self._memory.scope
-        created = begun(opened.database, scope.space, [one.id for one in found])
+        created = first_written(opened.database, scope.space, [one.id for one in found])
         return [_entry(one, created.get(one.id)) for one in opened.used(scope, found)]
 
     def _running(self) -> Run:

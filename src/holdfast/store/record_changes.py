@@ -1,0 +1,211 @@
+"""Changes of records: append-only, in transactions that give each the next version of its space."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Conflict
+from holdfast.store.checksums import seal
+from holdfast.store.database import one_of
+from holdfast.store.message_rows import from_micros
+from holdfast.store.record_rows import COLUMNS, to_row, to_wordings
+from holdfast.store.records import STATE, SpaceState
+from holdfast.types import MAX_COUNT, Change, Record
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from holdfast.store.database import Connection, Database, Reader, Row, Value
+    from holdfast.types import Writer
+
+# The priority of a record for which none was given.
+_USUAL = 5
+_INSERT = f"""
+    INSERT INTO records (space, ended, born, batch, undone, doc, writer, checksum, {COLUMNS})
+    VALUES (
+        :space, :ended, :born, :batch, :undone, :doc, :writer, :checksum, :{COLUMNS.replace(", ", ", :")})"""
+_END = "UPDATE records SET ended = :version WHERE space = :space AND version = :before RETURNING born"
+_LAST_MESSAGE = """
+    SELECT at FROM messages WHERE space = :space AND chat = :chat AND seq BETWEEN :first AND :last
+    ORDER BY seq DESC LIMIT 1"""
+_ADD_JOB = """
+    INSERT INTO jobs (space, id, kind, status, record, other, at, agent)
+    VALUES (:space, :id, :kind, 'open', :record, :other, :at, :agent)"""
+_SET_VERSION = """
+    INSERT INTO spaces (space, epoch, version) VALUES (:space, 0, :version)
+    ON CONFLICT (space) DO UPDATE SET version = excluded.version"""
+_READ = """
+    SELECT r.version, r.action, r.kind, r.id, b.text, b.retracted, r.text, r.retracted, r.writer, r.chat,
+        r.created, r.why, r.batch, r.wordings, r.agent
+    FROM records r LEFT JOIN records b ON b.space = r.space AND b.id = r.id AND b.ended = r.version
+    WHERE r.space = :space AND r.version <= :at"""
+_UNDONE = "SELECT undone FROM records WHERE space = :space AND undone > 0"
+_BATCHES = """
+    SELECT version, batch FROM records
+    WHERE space = :space AND version < :before AND undone = 0 AND run = '' ORDER BY version DESC LIMIT 64"""
+_BATCH = """
+    SELECT version, agent FROM records WHERE space = :space AND version >= :batch AND batch = :batch
+    ORDER BY version DESC"""
+
+
+class Writing:
+    """A transaction that writes changes of records: a batch, each with the next version of the space.
+
+    `seen` is the state of the space at its beginning: what was read in the same state is unchanged.
+    """
+
+    def __init__(self, tx: Connection, space: str, now: int) -> None:
+        self.tx = tx
+        self.space = space
+        self.now = now
+        version, epoch, self._doc = tx.all(STATE, space=space)[0]
+        self.version: int = version
+        self.seen = SpaceState(version, epoch)
+        self._batch = self.version + 1
+
+    def put(
+        self,
+        record: Record,
+        before: Record | None,
+        *,
+        by: Writer,
+        action: str,
+        why: str = "",
+        undone: int = 0,
+    ) -> Record:
+        """Write the next version of a record, after `before` if there is one, and return it as stored.
+
+        `by` makes the change; `record.by` wrote the text. A record without a time gets that of its messages.
+
+        Raises:
+            Conflict: `before` was erased since it was read.
+
+        """
+        self.version += 1
+        record = replace(
+            record,
+            id=before.id if before else f"rec_{self.version:08x}{random.getrandbits(32):08x}",
+            version=self.version,
+            priority=record.priority or _USUAL,
+            at=record.at or self.message_time(record),
+            created=from_micros(self.now),
+            action=action,
+            why=why,
+        )
+        row = to_row(record)
+        row |= {"space": self.space, "ended": MAX_COUNT, "born": self._end(before), "batch": self._batch}
+        row |= {"undone": undone, "doc": self._doc, "writer": by}
+        self.tx.all(_INSERT, **row, checksum=seal("records", row, self.tx.key))
+        return record
+
+    def _end(self, before: Record | None) -> int:
+        """End the version before, and return the first version of the record."""
+        if before is None:
+            return self.version
+        rows = self.tx.all(_END, space=self.space, version=self.version, before=before.version)
+        if not rows:
+            raise Conflict("The record was erased meanwhile; nothing was stored.", "Read it again.")
+        return int(rows[0][0])
+
+    def message_time(self, record: Record) -> datetime:
+        """Return the time of the last message that a record was learned from; now, if it names none."""
+        rows: list[Row] = []
+        if record.messages:
+            first, last = record.messages
+            rows = self.tx.all(_LAST_MESSAGE, space=self.space, chat=record.chat, first=first, last=last)
+        return from_micros(rows[0][0] if rows else self.now)
+
+    def end(self, record: Record, *, why: str) -> Record:
+        """Retract a record in the name of the system."""
+        return self.put(replace(record, retracted=True), record, by="system", action="retract", why=why)
+
+    def add_job(self, kind: str, record: Record, other: Record) -> None:
+        """Add a job about two records."""
+        identity = f"job_{self.version:08x}{random.getrandbits(32):08x}"
+        names = {"space": self.space, "id": identity, "kind": kind, "agent": record.agent}
+        self.tx.all(_ADD_JOB, **names, record=record.id, other=other.id, at=self.now)
+
+    def finish(self) -> None:
+        """Store the newest version of the space."""
+        if self.version >= self._batch:
+            self.tx.all(_SET_VERSION, space=self.space, version=self.version)
+
+
+@contextmanager
+def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
+    """Open a transaction for changes of a space. Nobody else changes it before this ends."""
+    with db.writing() as tx:
+        tx.lock(space)
+        changes = Writing(tx, space, now)
+        yield changes
+        changes.finish()
+
+
+def read(
+    db: Reader,
+    space: str,
+    at: int,
+    *,
+    kind: str | None = None,
+    identity: str | None = None,
+    agents: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> list[Change]:
+    """Return changes up to a version, the newest first. The texts of quarantined records are among them."""
+    conditions: list[str] = []
+    values: dict[str, Value] = {}
+    for column, one in (("kind", kind), ("id", identity)):
+        if one is not None:
+            conditions.append(f"AND r.{column} = :{column}")
+            values[column] = one
+    if agents is not None:
+        condition, parameters = one_of("r.agent", agents)
+        conditions.append(f"AND {condition}")
+        values |= parameters
+    sql = f"{_READ} {' '.join(conditions)} ORDER BY r.version DESC LIMIT :limit"
+    limit = MAX_COUNT if limit is None else limit
+    return [_to_change(row) for row in db.all(sql, space=space, at=at, limit=limit, **values)]
+
+
+def undoable_versions(tx: Connection, space: str, agents: Sequence[str] | None) -> list[int]:
+    """Return the versions of the newest batch that is not an undo and was not undone, if any."""
+    passed = {row[0] for row in tx.all(_UNDONE, space=space)}
+    before = MAX_COUNT
+    while rows := tx.all(_BATCHES, space=space, before=before):
+        for _, batch in rows:
+            if batch in passed:
+                continue
+            found = tx.all(_BATCH, space=space, batch=batch)
+            if agents is None or all(agent in agents for _, agent in found):
+                return [row[0] for row in found]
+            # It belongs to another agent.
+            passed.add(batch)
+        before = rows[-1][0]
+    return []
+
+
+def _to_change(row: Row) -> Change:
+    (
+        number, action, kind, identity, before, gone_before, after, gone, by, chat,
+        at, why, batch, wordings, agent,
+    ) = row  # fmt: skip
+    said = to_wordings(wordings)[-1:] if action == "duplicate" else ()
+    return Change(
+        version=number,
+        action=action,
+        kind=kind,
+        id=identity,
+        before=None if gone_before is None or gone_before else before,
+        after=None if gone else after,
+        by=by,
+        chat=chat,
+        at=from_micros(at),
+        why=why,
+        batch=batch,
+        said=said[0].text if said else "",
+        agent=agent,
+    )

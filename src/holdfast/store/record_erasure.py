@@ -1,0 +1,154 @@
+"""Erasure of records, of what reflection made of them, and of what others say of an erased chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.store import records
+from holdfast.store.checksums import resealed
+from holdfast.text.shorten import shorten_line
+from holdfast.types import MAX_COUNT
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Row, Value
+    from holdfast.store.erasure_receipts import ErasureAccount
+    from holdfast.store.record_changes import Writing
+
+# In order, since what is made of a version is later than it.
+_BY_REFLECTION = """
+    SELECT version, id, replaces, kind, meta FROM records
+    WHERE space = :space AND (author = 'reflect' OR writer = 'reflect')
+    AND (kind = 'profile' OR meta LIKE :of OR meta LIKE :into) ORDER BY version"""
+# The reasons of a model may repeat what it was shown.
+_EXPLAINED = "version > :first AND writer = 'reflect' AND why <> ''"
+_DELETE_REASONS = f"UPDATE records SET why = '' WHERE space = :space AND {_EXPLAINED}"
+_DELETE_VERDICTS = "DELETE FROM verdicts WHERE space = :space AND chat = '' AND seq = :version"
+_DELETE_JOBS = "DELETE FROM jobs WHERE space = :space AND (record = :id OR other = :id) RETURNING id"
+_DELETE_USES = "DELETE FROM uses WHERE space = :space AND id = :id"
+_DELETE_LEARNED = "DELETE FROM heard WHERE space = :space AND record = :id"
+_LEFT = f"SELECT version, ended FROM records WHERE space = :space AND {records.OF_ID} ORDER BY version"
+_SET_END = "UPDATE records SET ended = :ended WHERE space = :space AND version = :version"
+_WORDINGS = """
+    SELECT version, wordings FROM records WHERE space = :space AND wordings IS NOT NULL ORDER BY version"""
+_SET_WORDINGS = "UPDATE records SET wordings = :left WHERE space = :space AND version = :version"
+_SOURCES = """
+    SELECT version, source, sources FROM records
+    WHERE space = :space AND (source IN (:whole, :cut) OR sources IS NOT NULL)"""
+_SET_SOURCES = """
+    UPDATE records SET source = :source, sources = :sources WHERE space = :space AND version = :version"""
+
+
+class RecordEraser:
+    """Erases versions of records within the transaction of an erasure."""
+
+    def __init__(self, changes: Writing, account: ErasureAccount, allow: Callable[[str], None]) -> None:
+        self._changes = changes
+        self._tx = changes.tx
+        self._space = changes.space
+        self._account = account
+        self._allow = allow
+
+    def erase(self, condition: str, **values: str | int) -> None:
+        """Erase versions of records, those made of their words, and what belongs to records that are gone."""
+        rows = self._delete(condition, **values)
+        derived = self._derived(rows)
+        for version in derived:
+            rows += self._delete("version = :version", version=version)
+        if rows:
+            first = min(row[0] for row in rows)
+            with resealed(self._tx, "records", self._space, _EXPLAINED, first=first):
+                self._tx.all(_DELETE_REASONS, space=self._space, first=first)
+        for kind in sorted({row[2] for row in rows}):
+            self._allow(kind)
+        versions = [row[0] for row in rows]
+        self._tx.many(_DELETE_VERDICTS, [{"space": self._space, "version": one} for one in versions])
+        self._account.versions += versions
+        self._account.digest(sorted(rows))
+        identities = {row[1] for row in rows}
+        self._account.count("records", list(identities))
+        self._account.count("versions", rows)
+        for identity in identities:
+            self._account.count("jobs", self._tx.all(_DELETE_JOBS, space=self._space, id=identity))
+            gone = max(row for row in rows if row[1] == identity)
+            self._join(identity, retracted=bool(gone[5]) and not derived.get(gone[0]))
+
+    def _delete(self, condition: str, **values: str | int) -> list[Row]:
+        sql = f"""DELETE FROM records WHERE space = :space AND ({condition})
+            RETURNING version, id, kind, text, meta, retracted, wordings"""
+        return self._tx.all(sql, space=self._space, **values)
+
+    def _derived(self, gone: Sequence[Row]) -> dict[int, bool]:
+        """Return the versions that reflection made of what is gone, and those by which it merged it.
+
+        The value of the latter is True: the record exists again without them. What the user wrote afterwards
+        stays; a profile is made of the one before.
+        """
+        gone_from = {row[1]: row[0] for row in sorted(gone, reverse=True)}
+        found: dict[int, bool] = {}
+        rows = self._tx.all(_BY_REFLECTION, space=self._space, of='%"of":%', into='%"into":%')
+        for version, identity, replaces, kind, meta in rows:
+            # One in quarantine is made of the one that it is to replace.
+            own = [identity, replaces] if kind == "profile" else []
+            into = _ids_in(meta, "into")
+            if any(gone_from.get(one, version) < version for one in (*own, *into, *_ids_in(meta, "of"))):
+                found[version] = bool(into)
+                # Without "into" it has words.
+                if not into:
+                    gone_from[identity] = min(version, gone_from.get(identity, version))
+        return found
+
+    def _join(self, identity: str, *, retracted: bool) -> None:
+        """Join the versions of a record that are left; one that was retracted stays so."""
+        keys = {"space": self._space, "id": identity}
+        left = self._tx.all(_LEFT, **keys)
+        if not left:
+            self._account.names.add(identity)
+            self._tx.all(_DELETE_USES, **keys)
+            self._tx.all(_DELETE_LEARNED, **keys)
+            return
+        followers = [*(version for version, _ in left[1:]), MAX_COUNT]
+        for (version, ended), follower in zip(left, followers, strict=True):
+            if ended != follower:
+                self._tx.all(_SET_END, space=self._space, version=version, ended=follower)
+        newest = records.by_versions(self._tx, self._space, (left[-1][0],))[left[-1][0]]
+        if retracted and not newest.retracted:
+            self._changes.end(newest, why="it was retracted in what was erased")
+
+    def remove_wordings(self, chat: str, first: int, last: int) -> None:
+        """Remove the wordings in which messages repeated records of other chats; how often it was said stays.
+
+        Of a whole chat these include wordings without messages.
+        """
+        least = 0 if (first, last) == (1, MAX_COUNT) else first
+        for version, wordings in self._tx.all(_WORDINGS, space=self._space):
+            before = json.loads(wordings)
+            left = [one for one in before if one[2] != chat or one[3] > last or one[4] < least]
+            if left != before:
+                self._account.digest([(version, wordings)])
+                self._account.count("wordings", before[len(left) :])
+                self._update(_SET_WORDINGS, version, left=json.dumps(left) if left else None)
+
+    def remove_source(self, chat: str) -> None:
+        """Remove a chat from the sources of what was learned in others too; how often it was said stays."""
+        whole = f"session:{chat}"
+        # As extraction writes it.
+        cut = shorten_line(whole, 120)
+        for version, source, sources in self._tx.all(_SOURCES, space=self._space, whole=whole, cut=cut):
+            names = [source, *(json.loads(sources) if sources else ())]
+            left = [name for name in names if name not in (whole, cut)] or [""]
+            if left != names:
+                rest = json.dumps(left[1:]) if left[1:] else None
+                self._update(_SET_SOURCES, version, source=left[0], sources=rest)
+
+    def _update(self, sql: str, version: int, **values: Value) -> None:
+        with resealed(self._tx, "records", self._space, "version = :version", version=version):
+            self._tx.all(sql, space=self._space, version=version, **values)
+
+
+def _ids_in(meta: str | None, key: str) -> list[str]:
+    """Return the ids of records that metadata has under a key: one, several, or none."""
+    value = json.loads(meta).get(key) if meta else None
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if isinstance(name, str)]

@@ -1,0 +1,119 @@
+"""Conversion of records to rows, and back: one row for each version."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Damaged
+from holdfast.store.message_rows import check_time, from_micros
+from holdfast.text.json_text import dump
+from holdfast.types import Record, Wording
+
+if TYPE_CHECKING:
+    from holdfast.store.database import Row, Value
+
+COLUMNS = (
+    "version, id, kind, agent, target, run, chat, first, last, category, tags, meta, priority, source, "
+    "sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why, text, "
+    "wordings, created"
+)
+# Not a join: without statistics PostgreSQL would rather read all versions of the space in the order of their
+# ids.
+_USES = ", ".join(
+    f"(SELECT u.{name} FROM uses u WHERE u.space = :space AND u.id = r.id) AS {name}"
+    for name in ("count", "last")
+)
+# The beginning of a query whose rows `to_record` converts.
+SELECT = f"SELECT {', '.join(f'r.{name}' for name in COLUMNS.split(', '))}, {_USES}"
+FROM = "FROM records r WHERE r.space = :space"
+# The columns that have the value of the field of the same name.
+_SAME = (
+    "version id kind agent target run chat category priority source evidence trust replaces action why text"
+).split()
+
+
+def to_record(row: Row) -> Record:
+    """Return the record of a row of `SELECT`.
+
+    Raises:
+        Damaged: a column of the row cannot be decoded.
+
+    """
+    try:
+        return _decode(row)
+    except (ValueError, TypeError, OverflowError) as error:
+        what = f"Version {row[0]} of the records cannot be read ({error})."
+        raise Damaged(what, "Restore a backup of the database.") from error
+
+
+def _decode(row: Row) -> Record:
+    (
+        version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority,
+        source, sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why,
+        text, wordings, created, uses, used,
+    ) = row  # fmt: skip
+    return Record(
+        identity,
+        kind,
+        text,
+        version=version,
+        target=target,
+        category=category,
+        tags=tuple(json.loads(tags)) if tags else (),
+        meta=json.loads(meta) if meta else {},
+        priority=priority,
+        agent=agent,
+        source=source,
+        sources=tuple(json.loads(sources)) if sources else (),
+        evidence=evidence,
+        wordings=to_wordings(wordings),
+        by=author,
+        run=run,
+        chat=chat,
+        messages=(first, last) if first else None,
+        at=from_micros(at),
+        created=from_micros(created),
+        since=None if since is None else from_micros(since),
+        until=None if until is None else from_micros(until),
+        trust=trust,
+        flags=tuple(json.loads(flags)) if flags else (),
+        replaces=replaces,
+        retracted=bool(retracted),
+        action=action,
+        why=why,
+        uses=uses or 0,
+        used=None if used is None else from_micros(used),
+    )
+
+
+def to_wordings(text: str | None) -> tuple[Wording, ...]:
+    """Return the wordings that a column holds as JSON."""
+    if not text:
+        return ()
+    return tuple(
+        Wording(text, by=by, chat=chat, messages=(first, last) if first else None)
+        for text, by, chat, first, last in json.loads(text)
+    )
+
+
+def to_row(record: Record) -> dict[str, Value]:
+    """Return a version of a record as the values of `COLUMNS`."""
+    row: dict[str, Value] = {name: getattr(record, name) for name in _SAME}
+    row["first"], row["last"] = record.messages or (0, 0)
+    row["author"], row["retracted"] = record.by, int(record.retracted)
+    for name, several in (("tags", record.tags), ("sources", record.sources), ("flags", record.flags)):
+        row[name] = json.dumps(several) if several else None
+    for name, time in (("at", record.at), ("created", record.created)):
+        row[name] = check_time(time) if time else 0
+    for name, time in (("since", record.since), ("until", record.until)):
+        row[name] = check_time(time) if time else None
+    row["meta"] = dump(dict(record.meta), "`meta` of a record") if record.meta else None
+    wordings = [[one.text, one.by, one.chat, *(one.messages or (0, 0))] for one in record.wordings]
+    row["wordings"] = json.dumps(wordings) if wordings else None
+    return row
+
+
+def capped_length(record: Record) -> int:
+    """Return the characters of a record that count against a cap: its text, and its metadata as JSON."""
+    return len(record.text) + (len(dump(dict(record.meta), "`meta` of a record")) if record.meta else 0)

@@ -1,0 +1,95 @@
+"""The schema: the statements that make it, its migrations, and the tables as `schema.sql` has them.
+
+What handles all tables alike reads their columns here, and needs no list of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+_TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
+_COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA|DOUBLE PRECISION)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")
+_KEY = re.compile(r"^ +PRIMARY KEY \(([\w, ]+)\)", re.MULTILINE)
+
+
+class Column(NamedTuple):
+    """A column of a table; `default` is what rows have that were written before it was added."""
+
+    name: str
+    type: str
+    nullable: bool
+    default: str | int | None
+
+
+class TableSchema(NamedTuple):
+    """A table of a space: its columns in the order of the schema, and those of its key after the space."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+
+@cache
+def tables() -> dict[str, TableSchema]:
+    """Return the tables that have a space, in the order of the schema."""
+    found = {}
+    for name, body in _TABLE.findall(_script()):
+        columns = tuple(
+            _column(*parts.groups()) for line in body.splitlines() if (parts := _COLUMN.match(line))
+        )
+        key = _KEY.search(body)
+        if columns[0].name == "space":
+            found[name] = TableSchema(name, columns, tuple(key[1].split(", "))[1:] if key else ())
+    return found
+
+
+def _column(name: str, kind: str, required: str | None, default: str | None) -> Column:
+    value = None if default is None else default[1:-1] if default.startswith("'") else int(default)
+    return Column(name, kind, not required, value)
+
+
+@cache
+def migrations() -> list[list[str]]:
+    """Return the numbered migrations, each as its list of statements."""
+    folder = _folder() / "migrations"
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    return [split_statements((folder / name).read_text("utf-8")) for name in names]
+
+
+@cache
+def schema() -> list[str]:
+    """Return the statements that make what all migrations together make, in a fifth of the time."""
+    return [made for made in split_statements(_script()) if "CREATE TABLE schema_version" not in made]
+
+
+def split_statements(script: str) -> list[str]:
+    """Split a script into its statements, which must end at the end of a line."""
+    statements, pending = [], ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            statements.append(pending.strip())
+            pending = ""
+    return statements
+
+
+def _script() -> str:
+    return (_folder() / "schema.sql").read_text("utf-8")
+
+
+def _folder() -> Traversable:
+    # A fifth of what `import holdfast` would take.
+    from importlib import resources
+
+    return resources.files("holdfast.store")

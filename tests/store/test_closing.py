@@ -1,0 +1,206 @@
+"""Memories that are closed, forgotten or inherited by a forked process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from sqlite_files import CALLS, fill
+
+from holdfast import Closed, Memory
+from programs import run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A closed database of 60 messages."""
+    fill(tmp_path / "memory.db", 60)
+    return tmp_path / "memory.db"
+
+
+# Memories that are closed
+
+
+@pytest.fixture(scope="module")
+def closed_memories(tmp_path_factory: pytest.TempPathFactory) -> list[Memory]:
+    memories = [Memory(":memory:"), Memory(tmp_path_factory.mktemp("closed") / "memory.db")]
+    for memory in memories:
+        memory.chat("monday").append(role="user", content="the Berlin marathon")
+        memory.recall("marathon")
+        memory.close()
+    return memories
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_closed_memory_says_so(closed_memories: list[Memory], name: str) -> None:
+    for memory in closed_memories:
+        with pytest.raises(Closed, match="Open a new Memory"):
+            CALLS[name](memory)
+
+
+def test_a_closed_memory_on_postgresql_says_so(postgres_url: str) -> None:
+    memory = Memory(postgres_url)
+    memory.close()
+    for call in CALLS.values():
+        with pytest.raises(Closed, match="Open a new Memory"):
+            call(memory)
+
+
+def test_closing_twice_is_closing_once(location: str) -> None:
+    memory = Memory(location)
+    memory.close()
+    memory.close()
+
+
+def test_the_end_of_a_block_closes_the_memory(location: str) -> None:
+    with Memory(location) as memory:
+        pass
+    with pytest.raises(Closed):
+        memory.chats()
+
+
+def test_an_error_in_a_block_closes_the_memory(location: str) -> None:
+    with pytest.raises(KeyError), Memory(location) as memory:
+        raise KeyError
+    with pytest.raises(Closed):
+        memory.chats()
+
+
+def test_closing_leaves_one_file(file: Path) -> None:
+    assert [path.name for path in file.parent.iterdir()] == ["memory.db"]
+
+
+def test_a_memory_closed_under_its_readers_says_so_to_each(location: str) -> None:
+    memory = Memory(location)
+    memory.chat("monday").append([{"role": "user", "content": f"message {n}"} for n in range(200)])
+    started = Barrier(5)
+
+    def read() -> str:
+        started.wait()
+        try:
+            while len(memory.chat("monday").history()) == 200:
+                pass
+        except Closed:
+            return "closed"
+        return "lost messages"
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
+        started.wait()
+        memory.close()
+        assert {reader.result() for reader in readers} == {"closed"}
+
+
+def test_a_program_that_does_not_close_its_memory_ends_in_silence(shared_location: str) -> None:
+    script = """
+import sys, threading
+from holdfast import Memory
+memory = Memory(sys.argv[1], user="ada")
+memory.chat("monday").append(role="user", content="the Berlin marathon")
+thread = threading.Thread(target=memory.recall, args=["marathon"])
+thread.start()
+thread.join()
+print(len(memory.recall("marathon")))
+"""
+    assert run(script, shared_location) == "1\n"  # and nothing on stderr
+
+
+def test_a_memory_that_is_forgotten_lets_go_of_its_file(file: Path) -> None:
+    script = """
+import gc, os, pathlib, sys
+from holdfast import Memory
+for _ in range(5):
+    Memory(sys.argv[1], user="ada").chats()
+    gc.collect()
+links = [os.path.realpath(link) for link in pathlib.Path("/proc/self/fd").iterdir()]
+print(sum(link.startswith(sys.argv[1]) for link in links))
+"""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("needs /proc to count open files")
+    assert run(script, file) == "0\n"
+
+
+def test_a_memory_closed_under_its_writers_keeps_what_they_were_told(
+    shared_location: str, reopen: Callable[[], Memory]
+) -> None:
+    memory = Memory(shared_location, user="ada")
+    started = Barrier(4)
+
+    def write(thread: int) -> int:
+        stored = 0
+        started.wait()
+        try:
+            while True:
+                memory.chat(f"chat {thread}").append(role="user", content="hello")
+                stored += 1
+        except Closed:
+            return stored
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, thread) for thread in range(3)]
+        started.wait()
+        while memory.chat("chat 0").stats().messages < 3:
+            pass
+        memory.close()
+        told = [writer.result() for writer in writers]
+    again = reopen()
+    assert all(again.chat(f"chat {n}").stats().messages >= stored for n, stored in enumerate(told))
+    assert again.verify().problems == ()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc to count open files")
+def test_threads_that_have_ended_leave_no_connections(file: Path) -> None:
+    def opened() -> int:
+        return sum(os.path.realpath(link).startswith(str(file)) for link in Path("/proc/self/fd").iterdir())
+
+    with Memory(file, user="ada") as memory:
+        memory.chats()
+        before = opened()
+        for _ in range(20):
+            thread = Thread(target=memory.chats)
+            thread.start()
+            thread.join()
+        assert opened() <= before + 3
+
+
+# Processes that fork
+
+FORK = """
+import os, sys, warnings
+from holdfast import Closed, Memory
+warnings.simplefilter("ignore")  # newer Pythons warn of any fork of a process with threads
+memory = Memory(sys.argv[1], user="ada")
+memory.chat("monday").append(role="user", content="before")
+memory.recall("before")
+child = os.fork()
+if not child:
+    for call in (memory.chats, memory.verify, lambda: memory.chat("monday").append(role="user", content="child")):
+        try:
+            call()
+            print("done")
+        except Closed as error:
+            print(error)
+    memory.close()
+    with Memory(sys.argv[1], user="ada") as own:
+        own.chat("monday").append(role="user", content="child")
+    sys.stdout.flush()
+    if sys.argv[2] == "at once":
+        os._exit(0)
+    sys.exit(0)
+os.waitpid(child, 0)
+memory.chat("monday").append(role="user", content="after")
+assert [message.content for message in memory.chat("monday").history()] == ["before", "child", "after"]
+assert memory.verify().ok
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["at once", "as usual"])
+def test_a_forked_process_is_told_to_open_its_own(shared_location: str, end: str) -> None:
+    said = run(FORK, shared_location, end).splitlines()
+    assert len(said) == 3
+    assert all("forked" in line and "Open a Memory in each process" in line for line in said)

@@ -1,0 +1,326 @@
+"""Transactions: what they lock, see and leave, and how they are tried again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlite_files import CALLS, fill
+
+from holdfast import InvalidInput, Memory, Message, Unavailable
+from holdfast.store import database
+from holdfast.store.connect import open_database
+
+# A lock that another holds
+
+
+@pytest.fixture
+def locked(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    """A memory on a database in which someone else has a transaction open that writes."""
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    fill(shared_location)
+    with Memory(shared_location, user="ada") as memory:
+        if shared_location.startswith("postgresql:"):
+            with psycopg.connect(shared_location) as other:
+                other.execute("LOCK TABLE holdfast.messages IN SHARE MODE")
+                yield memory
+        else:
+            with closing(sqlite3.connect(shared_location, isolation_level=None)) as other_file:
+                other_file.execute("BEGIN IMMEDIATE")
+                yield memory
+                other_file.execute("ROLLBACK")
+
+
+@pytest.mark.slow
+def test_a_lock_that_another_holds_for_long_is_reported(locked: Memory) -> None:
+    with pytest.raises(Unavailable, match=r"lock"):
+        locked.chat("monday").append(role="user", content="hello")
+    assert locked.chat("monday").stats().messages == 1
+
+
+def test_a_lock_that_another_holds_does_not_keep_from_reading(locked: Memory) -> None:
+    assert len(locked.chat("monday").history()) == 1
+
+
+@pytest.mark.slow
+def test_after_a_lock_is_gone_writing_goes_on(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    with closing(open_database(shared_location)) as db, Memory(shared_location, user="ada") as memory:
+        with db.writing() as tx:
+            tx.lock(memory.scope.space)
+            with pytest.raises(Unavailable):
+                memory.chat("monday").append(role="user", content="hello")
+        assert memory.chat("monday").append(role="user", content="hello").seq == 1
+
+
+def test_a_lock_on_postgresql_is_not_said_to_be_a_matter_of_the_url(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    with closing(open_database(postgres_url)) as db, db.writing() as tx:
+        tx.lock("x")
+        with (
+            closing(open_database(postgres_url)) as other,
+            pytest.raises(Unavailable) as error,
+            other.writing() as late,
+        ):
+            late.lock("x")
+    assert "URL" not in str(error.value)
+    assert "lock" in error.value.what
+
+
+# Transactions
+
+
+def count(db: database.Database) -> int:
+    with db.reading() as connection:
+        return int(connection.all("SELECT count(*) FROM spaces WHERE space = :space", space="x")[0][0])
+
+
+INSERT = "INSERT INTO spaces (space, epoch) VALUES (:space, 0)"
+
+
+def test_a_transaction_commits_at_its_end(location: str) -> None:
+    with closing(open_database(location)) as db:
+        with db.writing() as tx:
+            tx.all(INSERT, space="x")
+        assert count(db) == 1
+
+
+def fail(db: database.Database, error: BaseException) -> None:
+    with db.writing() as tx:
+        tx.all(INSERT, space="x")
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt(), GeneratorExit()])
+def test_a_transaction_that_raises_leaves_nothing(location: str, error: BaseException) -> None:
+    with closing(open_database(location)) as db:
+        with pytest.raises(type(error)):
+            fail(db, error)
+        assert count(db) == 0
+
+
+def test_after_a_transaction_that_raised_the_next_one_commits(location: str) -> None:
+    with closing(open_database(location)) as db:
+        with pytest.raises(KeyError):
+            fail(db, KeyError())
+        with db.writing() as tx:
+            tx.all(INSERT, space="x")
+        assert count(db) == 1
+
+
+def test_a_transaction_is_not_seen_before_its_end(shared_location: str) -> None:
+    with closing(open_database(shared_location)) as db, closing(open_database(shared_location)) as other:
+        with db.writing() as tx:
+            tx.all(INSERT, space="x")
+            assert count(other) == 0
+        assert count(other) == 1
+
+
+def test_readers_cannot_write(tmp_path: Path) -> None:
+    with (
+        closing(open_database(tmp_path / "memory.db")) as db,
+        db.reading() as connection,
+        pytest.raises(Unavailable, match="readonly"),
+    ):
+        connection.all(INSERT, space="x")
+
+
+@pytest.mark.parametrize(("durability", "level"), [("full", 2), ("normal", 1)])
+def test_the_durability_on_sqlite_is_that_of_its_synchronous_writes(
+    tmp_path: Path, durability: Any, level: int
+) -> None:
+    with closing(open_database(tmp_path / "memory.db", durability)) as db, db.writing() as tx:
+        assert tx.all("PRAGMA synchronous") == [(level,)]
+
+
+@pytest.mark.parametrize(("durability", "commit"), [("full", "on"), ("normal", "off")])
+def test_the_durability_on_postgresql_is_that_of_its_commits(
+    postgres_url: str, durability: Any, commit: str
+) -> None:
+    with closing(open_database(postgres_url, durability)) as db, db.writing() as tx:
+        assert tx.all("SHOW synchronous_commit") == [(commit,)]
+
+
+# What keeps two transactions apart on PostgreSQL
+
+
+def test_a_space_is_locked_by_its_row_which_every_node_of_a_cluster_sees(postgres_url: str) -> None:
+    free = b"SELECT space FROM holdfast.spaces FOR UPDATE SKIP LOCKED"
+    with (
+        closing(open_database(postgres_url)) as db,
+        psycopg.connect(postgres_url, autocommit=True) as other,
+    ):
+        for _ in range(2):  # the first time there is no row yet
+            with db.writing() as tx:
+                tx.lock("x")
+                assert other.execute(free).fetchall() == []
+                locks = other.execute("SELECT locktype FROM pg_locks WHERE locktype = 'advisory'").fetchall()
+                assert locks == []
+            assert other.execute(free).fetchall() == [("x",)]
+
+
+def test_a_lock_writes_no_new_version_of_the_row(postgres_url: str) -> None:
+    place = b"SELECT ctid, xmin FROM holdfast.spaces"
+    with closing(open_database(postgres_url)) as db, psycopg.connect(postgres_url, autocommit=True) as other:
+        places = []
+        for _ in range(3):
+            with db.writing() as tx:
+                tx.lock("x")
+            places.append(other.execute(place).fetchall())
+    assert len(places[0]) == 1
+    assert places[0] == places[1] == places[2]
+
+
+def test_what_waited_for_a_lock_decides_by_what_was_committed_meanwhile(own_postgres_url: str) -> None:
+    """Whoever waits takes the next number, finds the call that it answers, and knows an id that is there."""
+    call: dict[str, Any] = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+    }
+    result = {"role": "tool", "tool_call_id": "c1", "content": "found"}
+    with Memory(own_postgres_url, user="ada") as first, Memory(own_postgres_url, user="ada") as second:
+        space = first.scope.space
+        first.chat("monday").append(role="user", content="hello")
+        with ThreadPoolExecutor(3) as pool, psycopg.connect(own_postgres_url, autocommit=True) as other:
+            with first._open.database.writing() as tx:
+                tx.lock(space)
+                same = Message("user", "once", id="m1")
+                waiting = [pool.submit(second.chat("monday").append, [same]) for _ in range(2)]
+                while waiting_for_locks(other) < 2:
+                    pass
+            stored = [each.result()[0] for each in waiting]
+            with first._open.database.writing() as tx:
+                tx.lock(space)
+                made = pool.submit(first.chat("monday").append, [call])
+                while waiting_for_locks(other) < 1:
+                    pass
+                answered = pool.submit(second.chat("monday").append, [result])
+                while waiting_for_locks(other) < 2:
+                    pass
+            seqs = [made.result()[0].seq, answered.result()[0].seq]
+        assert stored[0] == stored[1]
+        assert seqs == [3, 4]
+        history = second.chat("monday").history()
+        assert [message.seq for message in history] == [1, 2, 3, 4]
+        assert history[-1].answers == ("c1",)
+
+
+def waiting_for_locks(connection: psycopg.Connection) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_write_to_the_pad_of_a_run_waits_for_its_end(own_postgres_url: str) -> None:
+    with (
+        Memory(own_postgres_url, user="ada") as memory,
+        ThreadPoolExecutor(2) as pool,
+        psycopg.connect(own_postgres_url, autocommit=True) as other,
+    ):
+        run = memory.chat("monday").run("r1")
+        with memory._open.database.writing() as tx:
+            tx.lock(memory.scope.space)
+            ended = pool.submit(run.end)
+            while waiting_for_locks(other) < 1:
+                pass
+            noted = pool.submit(run.pad.__setitem__, "step", "1")
+            while waiting_for_locks(other) < 2 and not noted.done():
+                pass
+        ended.result()
+        with pytest.raises(InvalidInput, match="ended"):
+            noted.result()
+        assert other.execute("SELECT name FROM holdfast.pads").fetchall() == []
+
+
+# Transactions that clash with others
+
+CLASHES = """
+CREATE SEQUENCE holdfast.clashes;
+CREATE FUNCTION holdfast.clash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF nextval('holdfast.clashes') <= TIMES THEN RAISE EXCEPTION 'a clash' USING ERRCODE = 'STATE'; END IF;
+    RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+END $$;
+"""
+
+
+def let_clash(url: str, times: int, state: str = "40001") -> None:
+    """Let the first so many rows that are written fail as they do when others write the same."""
+    script = CLASHES.replace("TIMES", str(times)).replace("STATE", state)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script.encode())
+        tables = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'holdfast'"
+        ).fetchall()
+        for (table,) in tables:
+            connection.execute(
+                f"CREATE TRIGGER clash BEFORE INSERT OR UPDATE OR DELETE ON holdfast.{table} "
+                "FOR EACH ROW EXECUTE FUNCTION holdfast.clash()".encode()
+            )
+
+
+def clashes(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute("SELECT last_value FROM holdfast.clashes").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def remember_and_undo(memory: Memory) -> None:
+    memory.remember("the bib is 7")
+    memory.undo()
+
+
+def note_for_a_run(memory: Memory) -> None:
+    with memory.chat("monday").run("r1") as run:
+        run.pad["step"] = "1"
+
+
+WRITES: dict[str, Callable[[Memory], object]] = {
+    "append": CALLS["append"],
+    "append a list": CALLS["append a list"],
+    "remember, undo": remember_and_undo,
+    "rename": CALLS["rename"],
+    "prompt": lambda memory: memory.chat("monday").prompt(),
+    "compact": lambda memory: memory.chat("monday").compact(budget=500),
+    "a run": note_for_a_run,
+    "a pad": lambda memory: memory.pad.update(week="1"),
+    "rebuild": lambda memory: memory.rebuild(),
+    "end": lambda memory: memory.chat("monday").end(),
+    "end and work": lambda memory: (memory.chat("monday").end(), memory.work(limit=1)),
+    "erase": lambda memory: memory.erase(chat="monday", messages=(1, 2)),
+}
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_that_clashes_is_tried_again(postgres_url: str, name: str, state: str) -> None:
+    fill(postgres_url, 40)
+    with Memory(postgres_url, user="ada") as memory:
+        let_clash(postgres_url, 3, state)
+        WRITES[name](memory)
+        assert clashes(postgres_url) > 3
+        assert memory.verify().ok
+        history = memory.chat("monday").history()
+        assert (
+            len({message.id for message in history}) == len(history) == memory.chat("monday").stats().messages
+        )
+
+
+def test_a_write_that_clashes_each_time_is_given_up(postgres_url: str) -> None:
+    with Memory(postgres_url, user="ada") as memory:
+        let_clash(postgres_url, 1_000)
+        with pytest.raises(Unavailable, match="at the same time"):
+            memory.chat("monday").append(role="user", content="hello")
+        assert clashes(postgres_url) == database.TRIES
+        assert memory.chat("monday").history() == []
