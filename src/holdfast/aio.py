@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.compaction.summarize import Asking, Written
     from holdfast.compaction.tree import Mode, Steps
     from holdfast.events import Event
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
     from holdfast.prompt.window import Lossless, SummaryBuffer
@@ -117,7 +117,7 @@ async def _written(asking: Asking, ask: _AskAsync, on_thread: _OnThread) -> Writ
 
 
 async def _metered(
-    meter: Meter, model: Model, question: Question, patience: float, chat: str, on_thread: _OnThread
+    meter: Meter, model: Model, question: LLMRequest, patience: float, chat: str, on_thread: _OnThread
 ) -> str:
     """Ask a model and await its answer; `Meter.ask` is its twin."""
     # Only for those who have a model.

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from holdfast.llm.model import LLM
     from holdfast.memory import Memory
     from holdfast.runtime import Opened
-    from holdfast.search.search import OneRead
+    from holdfast.search.search import SearchReader
 
 Images = Literal["keep", "placeholder"]
 IMAGES: tuple[Images, ...] = get_args(Images)
@@ -441,20 +441,20 @@ class Chat(Digest):
             None if limit is None else check_count(limit, "limit"),
         )
 
-    def _one_read(self, query: str | None) -> AbstractContextManager[OneRead | None]:
+    def _one_read(self, query: str | None) -> AbstractContextManager[SearchReader | None]:
         """Open the one read that a prompt is made in; with nothing to recall, of the database only.
 
         A query such as a lone emoji has nothing to search for, and that is no error here.
         """
         opened = self._memory._open  # noqa: SLF001 - as above
         if query is not None:
-            from holdfast.search.filters import Wanted
+            from holdfast.search.filters import Filters
 
             # numpy is loaded by the first recall.
             from holdfast.search.query import has_words
 
             if has_words(query):
-                return opened.search.one_read(self._memory.scope, Wanted())
+                return opened.search.one_read(self._memory.scope, Filters())
         return opened.database.one_read()
 
     def _always(self, run: Run | None) -> tuple[Snapshot, Known, str]:
@@ -471,7 +471,7 @@ class Chat(Digest):
         return snapshot, frozen, "\n\n".join(part for part in (frozen.text, noted) if part)
 
     def _recalled(
-        self, read: OneRead | None, query: str | None, limit: int, snapshot: Snapshot, shown: frozenset[str]
+        self, read: SearchReader | None, query: str | None, limit: int, snapshot: Snapshot, shown: frozenset[str]
     ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
@@ -486,10 +486,10 @@ class Chat(Digest):
         opened, scope = self._memory._open, self._memory.scope  # noqa: SLF001 - as above
         moments = {scope.shared.space: AsOf(snapshot.shared), scope.space: AsOf(snapshot.version)}
         at = from_micros(snapshot.at)
-        wanted = check(sources=("message", "record"), limit=limit, valid_at=at, moments=moments)
+        wanted = check(sources=("message", "record"), limit=limit, valid_at=at, as_of=moments)
         whole = {kind.name for kind in opened.kinds.values() if kind.heading and not kind.prompt_budget}
         asked = (self._id, query.strip())
-        hits = read.recall(parse(query), wanted)
+        hits = read.find(parse(query), wanted)
         read.release()
         return [
             hit

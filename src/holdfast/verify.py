@@ -1,4 +1,4 @@
-"""Proof that the promises hold: every message reachable, every number right, every row of the index true."""
+"""Verification: every message reachable, every number right, every segment of the index as the log says."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
 from holdfast.search import segment as segments
-from holdfast.search.index import BEFORE_ALL, MESSAGES, RECORDS, SUMMARIES, Indexed
+from holdfast.search.index import BEFORE_ALL
+from holdfast.search.message_source import MESSAGES
+from holdfast.search.record_source import RECORDS
 from holdfast.search.segment import BadSegment, Segment
+from holdfast.search.source import SearchSource
+from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import checksums, erasure_receipts, log, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
 from holdfast.store.connect import open_database
@@ -22,16 +26,17 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database
 
 _BATCH = 4096
-_NAMED = 20  # rows of a table that are named one by one
+# Rows of a table that are named one by one.
+_NAMED = 20
 
 
 def verify(db: Database, space: str, key: bytes = b"") -> Verification:
-    """Check the log, the records and the index of a space; see `Memory.verify`."""
+    """Return what a check of the log, the records and the index of a space found; see `Memory.verify`."""
     checked = dict.fromkeys(
         ("sessions", "messages", "tool results", "summaries", "records", "versions", "watermarks", "erased"),
         0,
     )
-    indexes: dict[str, Indexed[Any]] = {
+    indexes: dict[str, SearchSource[Any]] = {
         "indexed messages": MESSAGES,
         "indexed summaries": SUMMARIES,
         "indexed versions": RECORDS,
@@ -65,7 +70,7 @@ def verify(db: Database, space: str, key: bytes = b"") -> Verification:
 
 
 def verify_copy(location: str, key: bytes) -> Verification:
-    """Check a file that was just copied: what SQLite says of it, and each row of all its spaces.
+    """Return what a check of a new copy found: that of SQLite, and of each row of all its spaces.
 
     Raises:
         Damaged: SQLite cannot read all of it.
@@ -87,7 +92,7 @@ def verify_copy(location: str, key: bytes) -> Verification:
 
 
 def check_rows(db: Database, space: str, key: bytes, checked: dict[str, int]) -> tuple[int, list[str]]:
-    """Compare each row with its checksum; return how many prove nothing, and what is wrong."""
+    """Compare each row with its checksum; return how many have none, and the problems."""
     unproven, problems = 0, []
     checked["checksums"] = checked.get("checksums", 0)
     for table in checksums.CHANGING:
@@ -121,7 +126,7 @@ def _name(table: str, row: Mapping[str, Any]) -> str:
 def _check_watermarks(
     db: Database, space: str, lengths: Mapping[str, int], checked: dict[str, int]
 ) -> Iterator[str]:
-    """Check that nothing was learned from messages that are not there: what is said next would never be learned."""
+    """Yield watermarks beyond the end of their chat: the next messages would never be learned from."""
     for chat, kind, seq in watermarks.read_all(db, space):
         checked["watermarks"] += 1
         if chat and seq > lengths.get(chat, 0):
@@ -131,7 +136,7 @@ def _check_watermarks(
 def _check_session(
     db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
-    """Read a session from its first message to its last, and compare it with what its row says."""
+    """Yield how the messages of a chat, from first to last, differ from its row."""
     seq, tokens, missing = 0, 0, 0
     times: list[int] = []
     calls: set[str] = set()
@@ -173,7 +178,7 @@ def _check_session(
 def _check_tree(
     db: Database, space: str, session: sessions.ChatRow, checked: dict[str, int]
 ) -> Iterator[str]:
-    """Check that the summaries of a session are trees over its messages, side by side from the first to `covered`."""
+    """Yield where the summaries of a chat are not trees over its messages from the first to `covered`."""
     name = f"chat {session.chat!r}"
     try:
         nodes = summaries.read_all(db, space, session.chat)
@@ -188,7 +193,8 @@ def _check_tree(
     for node in nodes:
         children = by_parent.pop(node.id, [])
         if node.depth and not _joined(children, node.first, node.last, node.depth - 1):
-            yield f"{name}: summary {node.id} is not made of summaries that follow each other, one level below it"
+            what = "is not made of summaries that follow each other, one level below it"
+            yield f"{name}: summary {node.id} {what}"
         elif children and not node.depth:
             yield f"{name}: summary {node.id} is a leaf and has children"
         if said[node.id] != (node.messages, node.source_tokens, node.since, node.until):
@@ -209,7 +215,7 @@ def _check_tree(
 
 
 def _joined(nodes: Sequence[Summary], first: int, last: int, depth: int | None = None) -> bool:
-    """Say whether ranges follow each other without gaps, from one number to another, all of one depth if it is given."""
+    """Return whether ranges follow each other without gaps from `first` to `last`, at one depth."""
     for node in nodes:
         if node.first != first or node.last < first or depth not in (None, node.depth):
             return False
@@ -220,7 +226,7 @@ def _joined(nodes: Sequence[Summary], first: int, last: int, depth: int | None =
 def _check_numbers(
     db: Database, space: str, messages: int, erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Check that the document numbers are 1 … n, each once, but for those that a receipt says are gone."""
+    """Yield where document numbers are not 1 … n, each once, apart from those in receipts."""
     newest = stored.index_state(db, space).message
     count, missing = stored.missing(db, space)
     if count != messages:
@@ -231,7 +237,7 @@ def _check_numbers(
 
 
 def _covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Say whether each number of a range is in one of some others."""
+    """Return whether each number of a range is in one of the others."""
     for start, end in sorted(ranges):
         if start <= first <= end:
             first = end + 1
@@ -241,7 +247,7 @@ def _covered(first: int, last: int, ranges: Sequence[tuple[int, int]]) -> bool:
 def _check_records(
     db: Database, space: str, checked: dict[str, int], erased: Sequence[tuple[int, int]]
 ) -> Iterator[str]:
-    """Check that versions are 1 … n, each once, and that those of a record follow each other."""
+    """Yield where versions are not 1 … n, each once, or those of a record do not follow each other."""
     newest, before = stored.index_state(db, space).record, 0
     last: dict[str, tuple[int, int]] = {}
     for version, identity, ended in records.version_numbers(db, space):
@@ -262,13 +268,13 @@ def _check_records(
 
 
 def _check_index(
-    db: Database, space: str, indexed: Indexed[Any], checked: dict[str, int], count: str
+    db: Database, space: str, indexed: SearchSource[Any], checked: dict[str, int], count: str
 ) -> Iterator[str]:
-    """Make each stored segment of this version anew from the log or the records, and compare the two."""
+    """Build each stored segment of this version anew, and yield the differences."""
     covered = 0
-    for row in stored.load(db, space, segments.VERSION, BEFORE_ALL, indexed.source):
+    for row in stored.load(db, space, segments.VERSION, BEFORE_ALL, indexed.name):
         checked["index segments"] += 1
-        things = "summaries" if indexed.source == "summary" else f"{indexed.source}s"
+        things = "summaries" if indexed.name == "summary" else f"{indexed.name}s"
         name = f"the index segment of {things} {row.first} to {row.last}"
         if row.first != covered + 1:
             yield f"the index has no segment for the {things} from {covered + 1}"
@@ -285,7 +291,7 @@ def _check_index(
             yield f"{name} covers other documents than it says"
             continue
         documents = indexed.documents(db, space, row.first - 1, row.last)
-        if not segment.same_as(segments.build(documents)):
-            made_from = "log" if indexed.source == "message" else things
+        if segment != segments.build(documents):
+            made_from = "log" if indexed.name == "message" else things
             yield f"{name} says something else than the {made_from}: run `rebuild`"
         checked[count] += sum(bool(one.role) for one in documents)

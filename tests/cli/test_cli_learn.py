@@ -193,7 +193,7 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     server.reply = lambda _: (401, refusal("invalid_api_key", "sk-secret is wrong"))
     text = cli.text("work", *MODEL)  # the other jobs are not even begun
     assert re.search(r"^observe  .*  \(queue\)  retried from 20\d\d-.* on\n    The model", text)
-    assert "was not let in by its provider" in text
+    assert "was refused access by its provider" in text
     assert "secret" not in text
     assert "jobs      1 to be retried\n" in text
     assert re.search(
@@ -207,7 +207,7 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     assert re.match(
         r"observe:queue +observe +We decided .* +open +due 20\d\d-.* +1 call, [\d,]+ tokens$", row
     )
-    assert error.startswith("    The model openai-chat:served was not let in by its provider")
+    assert error.startswith("    The model openai-chat:served was refused access by its provider")
     assert cli.text("jobs", "--retry", "observe:queue") == (
         "Reopened: observe:queue\n→ Run it: holdfast work --llm NAME\n"
     )
@@ -270,7 +270,7 @@ def test_logs_of_the_database_are_not_seen_meanwhile(caplog: pytest.LogCaptureFi
 
 def test_other_prompts(cli: Cli, server: Server, tmp_path: Path) -> None:
     assert "has no version 'v99'" in cli.complaint("work", "--prompt", "observe=v99", *MODEL)
-    assert "'nothing' is not a prompt" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
+    assert "Unknown prompt 'nothing'" in cli.complaint("work", "--prompt", "nothing=v1", *MODEL)
     cli.monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("Find what matters.")
     for words in (("work", "--prompt", "observe=mine.txt"), ("learn", "relearn", "--prompt", "mine.txt")):

@@ -295,7 +295,7 @@ def test_circles_and_strange_values_do_no_harm(tmp_path: Path) -> None:
     assert len(items) == len(lines)
     assert [reason for _, reason in skips(items)][-4:] == [
         "The line has no message.",
-        "'yesterday' is not a time.",
+        "Invalid time 'yesterday'.",
         "Unknown role 'frog'.",
         "The message is empty.",
     ]

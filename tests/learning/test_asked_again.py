@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 
-ASKED = Question("observe", "What is worth knowing?", {"type": "object"}, "observe v1", 500)
+ASKED = LLMRequest("observe", "What is worth knowing?", {"type": "object"}, "observe v1", 500)
 WHY = Unreadable("it is no JSON.")
 
 

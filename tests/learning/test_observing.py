@@ -23,7 +23,7 @@ from holdfast.learning.extraction_prompt import (
     text_parts,
 )
 from holdfast.llm.llm_request import Unreadable
-from holdfast.llm.prompt_files import Prompt, load
+from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.text.tokens import estimate_tokens
 from programs import run
 
@@ -286,7 +286,7 @@ def test_nothing_that_is_filled_in_can_open_or_close_a_frame() -> None:
 
 def test_a_prompt_with_other_places_is_refused() -> None:
     with pytest.raises(InvalidInput, match="has places for"):
-        question(whole(CHAT), Prompt("observe", "mine", "$transcript"), step="s", type="t")
+        question(whole(CHAT), PromptTemplate("observe", "mine", "$transcript"), step="s", type="t")
 
 
 def test_the_example_in_the_prompt_keeps_to_the_schema() -> None:

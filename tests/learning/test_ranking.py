@@ -22,7 +22,7 @@ from holdfast.learning.ranking import (
     rank,
     read,
 )
-from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load
 from holdfast.types import Trust
 
@@ -106,9 +106,9 @@ def test_what_is_in_quarantine_or_retracted_is_never_shown(strategy: Strategy) -
         episode(8, "The wedding was called off.", retracted=True),
         Record("rec_9", "fact", "The wedding is in May.", version=9, at=NOON),
     ]
-    asked: list[Question] = []
+    asked: list[LLMRequest] = []
 
-    def ask(one: Question) -> str:
+    def ask(one: LLMRequest) -> str:
         asked.append(one)
         return '{"episodes": [1, 2, 3, 4, 5, 6, 7]}'
 
@@ -189,9 +189,9 @@ def test_a_model_chooses_among_those_that_the_index_found_and_the_newest() -> No
 
 
 def test_a_model_is_asked_once_and_its_order_counts() -> None:
-    asked: list[Question] = []
+    asked: list[LLMRequest] = []
 
-    def ask(one: Question) -> str:
+    def ask(one: LLMRequest) -> str:
         asked.append(one)
         return '{"episodes": [3, 1]}'
 
@@ -267,7 +267,7 @@ def test_an_answer_that_cannot_be_read_leaves_the_newest_of_those_shown(answer: 
 
 
 def test_a_model_that_fails_leaves_the_newest_of_those_shown() -> None:
-    def fail(_: Question) -> str:
+    def fail(_: LLMRequest) -> str:
         raise ModelFailed("It took too long.", "Try again.", reason="timeout")
 
     ranking = rank("llm", EPISODES, "wedding", 2, ask=fail)
@@ -281,7 +281,7 @@ def test_an_answer_of_nothing_is_no_failure() -> None:
 
 
 def test_without_episodes_nothing_is_asked() -> None:
-    def never(_: Question) -> str:
+    def never(_: LLMRequest) -> str:
         raise AssertionError
 
     assert rank("llm", [], "wedding", 2, ask=never).episodes == ()

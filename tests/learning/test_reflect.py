@@ -19,7 +19,7 @@ from holdfast import Conflict, Kind, Memory, Message, Scope, ToolCall
 from holdfast.events import Event, Events
 from holdfast.learning import reflect
 from holdfast.learning.job_context import Outcome, Setting, Unit
-from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.records.intake import Intake
 from holdfast.settings import Learning
 from holdfast.store import jobs, watermarks
@@ -81,7 +81,7 @@ def only(made: Setting) -> Unit:
     return unit
 
 
-def asked(unit: Unit) -> Question:
+def asked(unit: Unit) -> LLMRequest:
     assert unit.question is not None
     return unit.question
 

@@ -10,15 +10,15 @@ import pytest
 from holdfast import Closed, ModelFailed
 from holdfast.errors import Reason
 from holdfast.events import Events
-from holdfast.llm.llm_request import Question
+from holdfast.llm.adapters import resolve
+from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.meter import Meter
-from holdfast.llm.model import resolve
 from holdfast.store import llm_calls
 from holdfast.store.connect import open_database
 from holdfast.store.database import Database
 from holdfast.types import Scope
 
-ASKED = Question("observe", "What is worth knowing?", None, "observe v1", 500)
+ASKED = LLMRequest("observe", "What is worth knowing?", None, "observe v1", 500)
 PROMPT = len(ASKED.prompt)
 
 
@@ -105,7 +105,7 @@ def test_the_error_of_a_model_is_raised_also_where_it_cannot_be_noted(
     raised = caught.value
     assert raised is error or raised.__cause__ is error
     assert isinstance(raised.__context__, Closed)
-    assert "could not be noted" in raised.__notes__[0]
+    assert "could not be recorded" in raised.__notes__[0]
     assert used.calls == []
 
 

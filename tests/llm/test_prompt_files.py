@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import InvalidInput
-from holdfast.llm.prompt_files import Prompt, load, versions
+from holdfast.llm.prompt_files import PromptTemplate, load, versions
 from holdfast.text.tokens import estimate_tokens
 
 PARTS = {"step": "s", "type": "t", "known": "k", "transcript": "said"}
@@ -35,7 +35,7 @@ def test_the_instructions_are_short() -> None:
 
 def test_an_unknown_name_has_no_versions() -> None:
     assert versions("nonsense") == []
-    with pytest.raises(InvalidInput, match=r"'nonsense' is not a prompt\. Use one of .*observe"):
+    with pytest.raises(InvalidInput, match=r"Unknown prompt 'nonsense'\. Use one of .*observe"):
         load("nonsense")
 
 
@@ -88,17 +88,17 @@ def test_a_file_that_is_no_text_is_no_prompt(tmp_path: Path) -> None:
 
 
 def test_parts_are_not_filled_again() -> None:
-    prompt = Prompt("p", "v1", "$one, ${two}, $$3")
+    prompt = PromptTemplate("p", "v1", "$one, ${two}, $$3")
     assert prompt.fill(one="$two $nothing $$", two="2") == "$two $nothing $$, 2, $3"
 
 
 @pytest.mark.parametrize("parts", [{}, {"one": "1", "two": "2"}])
 def test_a_place_without_a_part_and_a_part_without_a_place_are_refused(parts: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match=r"has places for \$one, not for"):
-        Prompt("p", "v1", "$one").fill(**parts)
+        PromptTemplate("p", "v1", "$one").fill(**parts)
 
 
 @pytest.mark.parametrize("text", ["5 $", "$5", "${one"])
 def test_a_lone_dollar_sign_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="dollar sign"):
-        Prompt("p", "v1", text)
+        PromptTemplate("p", "v1", text)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from holdfast import InvalidInput, Memory, Message
-from holdfast.messages.formats import parse, to_openai
+from holdfast.messages.formats import parse
 from holdfast.messages.media import IMAGE_TOKENS, LOW_DETAIL_TOKENS, PAGE_TOKENS
 from holdfast.messages.message_tokens import message_tokens
+from holdfast.messages.openai import to_openai
 from holdfast.store.connect import open_database
 from holdfast.text.tokens import MESSAGE_OVERHEAD
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast import Memory
 from holdfast.errors import InvalidInput
-from holdfast.messages.formats import to_openai
 from holdfast.messages.message_tokens import message_tokens
+from holdfast.messages.openai import to_openai
 from holdfast.prompt.build import build, to_chat
 from holdfast.prompt.recall_block import LONGEST
 from holdfast.prompt.summary_block import summary_text

@@ -8,22 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.search import columns
-from holdfast.search.columns import PAUSE, Turns
+from holdfast.search.columns import PAUSE, MessageColumns
 from holdfast.search.query import parse
-from holdfast.search.segment import Document, Segment, build
+from holdfast.search.segment import IndexedDocument, Segment, build
 from recall_corpora import Said, conversations
 
 MINUTE = 60_000_000
 
 
-def documents(said: list[Said], first: int = 1) -> list[Document]:
+def documents(said: list[Said], first: int = 1) -> list[IndexedDocument]:
     return [
-        Document(number, one.chat, "", one.role, one.name or "", one.minutes * MINUTE, one.text)
+        IndexedDocument(number, one.chat, "", one.role, one.name or "", one.minutes * MINUTE, one.text)
         for number, one in enumerate(said, first)
     ]
 
 
-def parts(docs: list[Document], cuts: list[int]) -> list[Segment]:
+def parts(docs: list[IndexedDocument], cuts: list[int]) -> list[Segment]:
     """Cut documents into segments of given sizes, over and over."""
     segments: list[Segment] = []
     start = 0
@@ -34,26 +34,26 @@ def parts(docs: list[Document], cuts: list[int]) -> list[Segment]:
     return segments
 
 
-def extended(segments: list[Segment]) -> Turns:
-    grown = Turns()
+def extended(segments: list[Segment]) -> MessageColumns:
+    grown = MessageColumns()
     for segment in segments:
         grown.extend(segment)
     return grown
 
 
-def added(docs: list[Document], cuts: list[int]) -> Turns:
+def added(docs: list[IndexedDocument], cuts: list[int]) -> MessageColumns:
     """Add documents partly in segments and partly one by one."""
-    grown = Turns()
+    grown = MessageColumns()
     for segment in parts(docs, cuts):
         if segment.count % 3 == 0:
             grown.extend(segment)
             continue
         for n, doc in enumerate(docs[segment.first - 1 : segment.last]):
-            grown.add(doc, int(segment.words[n]), bool(segment.tells_time[n]))
+            grown.add(doc, int(segment.words[n]), tells_time=bool(segment.tells_time[n]))
     return grown
 
 
-def blocks(grown: Turns) -> dict[int, list[int]]:
+def blocks(grown: MessageColumns) -> dict[int, list[int]]:
     """Give the documents of each block, whatever its number, by the first of them."""
     members: dict[int, list[int]] = {}
     for doc in range(1, grown.last + 1):
@@ -61,9 +61,9 @@ def blocks(grown: Turns) -> dict[int, list[int]]:
     return {docs[0]: docs for docs in members.values()}
 
 
-def chain(minutes: list[float]) -> Turns:
+def chain(minutes: list[float]) -> MessageColumns:
     """Extend by one document after the other, all of one chat."""
-    docs = [Document(n, "a", "", "user", "", round(m * MINUTE), "x") for n, m in enumerate(minutes, 1)]
+    docs = [IndexedDocument(n, "a", "", "user", "", round(m * MINUTE), "x") for n, m in enumerate(minutes, 1)]
     return added(docs, [1])
 
 
@@ -75,7 +75,10 @@ def chain(minutes: list[float]) -> Turns:
     block=st.integers(1, 10),
 )
 def test_extending_bit_by_bit_equals_extending_at_once(
-    grow: Callable[[list[Document], list[int]], Turns], said: list[Said], cuts: list[int], block: int
+    grow: Callable[[list[IndexedDocument], list[int]], MessageColumns],
+    said: list[Said],
+    cuts: list[int],
+    block: int,
 ) -> None:
     docs = documents(said)
     with pytest.MonkeyPatch.context() as patch:
@@ -97,7 +100,7 @@ def test_columns_are_what_a_walk_through_the_log_finds(said: list[Said], cuts: l
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK", block)
         grown = added(docs, cuts)
-    newest: dict[str, Document] = {}
+    newest: dict[str, IndexedDocument] = {}
     run: dict[int, int] = {0: -1}
     beginning: dict[int, int] = {}
     members: dict[int, list[int]] = {}
@@ -144,28 +147,28 @@ def test_a_chat_without_pauses_is_cut_into_blocks_of_128() -> None:
 
 
 def test_chats_that_alternate_do_not_part_each_other() -> None:
-    docs = [Document(n, "ab"[n % 2], "", "user", "", n, "x") for n in range(1, 7)]
+    docs = [IndexedDocument(n, "ab"[n % 2], "", "user", "", n, "x") for n in range(1, 7)]
     assert list(extended([build(docs)]).previous[1:7]) == [0, 0, 1, 2, 3, 4]
 
 
 def test_chats_of_two_agents_under_one_id_are_not_joined() -> None:
-    docs = [Document(n, "a", agent, "user", "", n, "x") for n, agent in enumerate(["x", "y", "x"], 1)]
+    docs = [IndexedDocument(n, "a", agent, "user", "", n, "x") for n, agent in enumerate(["x", "y", "x"], 1)]
     assert list(extended([build(docs)]).previous[1:4]) == [0, 0, 1]
 
 
 def test_the_times_at_both_ends_of_the_calendar_do_not_overflow() -> None:
     ends = [-62_135_596_800_000_000, 253_402_300_799_999_999]
-    docs = [Document(n, "a", "", "user", "", at, "x") for n, at in enumerate(ends, 1)]
+    docs = [IndexedDocument(n, "a", "", "user", "", at, "x") for n, at in enumerate(ends, 1)]
     assert extended([build(docs)]).blocks == 2
 
 
 @pytest.mark.parametrize("name", ["Ada", "Bob Stone", "José", "McKenzie", "O'Brien", "李雷", "anna-maria"])
 @pytest.mark.parametrize("written", [str, str.lower, str.upper])
 def test_a_speaker_is_known_by_every_way_to_write_the_name(name: str, written: type[str]) -> None:
-    grown = extended([build([Document(1, "a", "", "user", name, 0, "x")])])
+    grown = extended([build([IndexedDocument(1, "a", "", "user", name, 0, "x")])])
     assert any(word.term in grown.names for word in parse(f"did {written(name)} swim?").words)
 
 
 @pytest.mark.parametrize("role", ["tool", "system", "developer"])
 def test_the_name_of_what_is_no_person_is_no_speaker(role: str) -> None:
-    assert extended([build([Document(1, "a", "", role, "search", 0, "x")])]).names == {}
+    assert extended([build([IndexedDocument(1, "a", "", role, "search", 0, "x")])]).names == {}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from holdfast import Memory
-from holdfast.search import rank, search
+from holdfast.search import rank, weights
 from holdfast.text import analyze
 from recall_corpora import START, Said, ask, tell
 
@@ -23,7 +23,7 @@ pytest_plugins = ["recall_fixtures"]
 # The words of these corpora are no stop words, and one time word among them.
 PLAIN = "berlin marathon tokyo garden piano coffee bicycle lantern yesterday ada bob".split()
 ACTORS = ("Ada", "Bob", "Eve")
-LIKE_THE_REFERENCE = rank.Weights(
+LIKE_THE_REFERENCE = weights.RankWeights(
     k1=0.9,
     b=0.75,
     context=0.5,
@@ -126,7 +126,7 @@ def test_scores_agree_with_the_reference(
     totals = expected.scores(query, actors=tuple(named), is_when=when, date_score=fit)
     matching = plain.scores(query) > 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "WEIGHTS", LIKE_THE_REFERENCE)
+        patch.setattr(weights, "WEIGHTS", LIKE_THE_REFERENCE)
         memory = next(spaces)
         tell(memory, told)
         hits = memory.recall(query, limit=1000)

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_columns import documents, parts
 
-from holdfast.search.memtable import Tail
-from holdfast.search.segment import BadSegment, Document, Segment, build, checksum, merge
+from holdfast.search.memtable import Memtable
+from holdfast.search.segment import BadSegment, IndexedDocument, Segment, build, checksum, merge
 from holdfast.text import analyze
 from recall_corpora import Said, conversations
 
 
-def doc(number: int, text: str) -> Document:
-    return Document(number, "a", "", "user", "", 0, text)
+def doc(number: int, text: str) -> IndexedDocument:
+    return IndexedDocument(number, "a", "", "user", "", 0, text)
 
 
 def postings(segment: Segment, term: str) -> list[tuple[int, int]]:
@@ -68,7 +68,7 @@ def test_a_document_without_words_is_a_document() -> None:
 
 def test_a_segment_without_any_word_can_be_stored() -> None:
     segment = build([doc(1, "🎉")])
-    assert Segment.decode(segment.encode()).same_as(segment)
+    assert Segment.decode(segment.encode()) == segment
 
 
 # The newest documents
@@ -78,7 +78,7 @@ def test_a_segment_without_any_word_can_be_stored() -> None:
 @given(conversations(20), st.integers(1, 2**40))
 def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], first: int) -> None:
     docs = documents(said, first)
-    segment, tail = build(docs), Tail()
+    segment, tail = build(docs), Memtable()
     assert [tail.add(one) for one in docs] == [
         (int(words), bool(tells)) for words, tells in zip(segment.words, segment.tells_time, strict=True)
     ]
@@ -90,13 +90,13 @@ def test_the_tail_has_what_a_segment_of_its_documents_has(said: list[Said], firs
 
 
 def test_the_tail_counts_a_word_255_times_at_most() -> None:
-    tail = Tail()
+    tail = Memtable()
     tail.add(doc(1, "berlin " * 1000))
     assert tail.postings(analyze.hash_term("berlin")) == ([1], [255])
 
 
 def test_the_tail_has_nothing_of_an_unknown_term() -> None:
-    assert Tail().postings(7) == ([], [])
+    assert Memtable().postings(7) == ([], [])
 
 
 # Merging and storing
@@ -106,7 +106,7 @@ def test_the_tail_has_nothing_of_an_unknown_term() -> None:
 @given(conversations(60), st.lists(st.integers(1, 12), min_size=1, max_size=12), st.integers(1, 2**40))
 def test_merging_parts_equals_building_the_whole(said: list[Said], cuts: list[int], first: int) -> None:
     docs = documents(said, first)
-    assert merge(parts(docs, cuts)).same_as(build(docs))
+    assert merge(parts(docs, cuts)) == build(docs)
 
 
 @settings(max_examples=30, deadline=None)
@@ -118,15 +118,15 @@ def test_merging_in_steps_equals_merging_at_once(said: list[Said], cuts: list[in
         left = merge([left, piece])
     for piece in reversed(pieces[:-1]):
         right = merge([piece, right])
-    assert left.same_as(merge(pieces))
-    assert right.same_as(left)
+    assert left == merge(pieces)
+    assert right == left
 
 
 @settings(max_examples=30, deadline=None)
 @given(conversations(60), st.integers(1, 2**40))
 def test_a_stored_segment_reads_back_the_same(said: list[Said], first: int) -> None:
     segment = build(documents(said, first))
-    assert Segment.decode(segment.encode()).same_as(segment)
+    assert Segment.decode(segment.encode()) == segment
 
 
 def test_equal_segments_are_stored_as_equal_bytes() -> None:
@@ -151,7 +151,7 @@ def test_the_hash_of_a_term_is_the_same_on_every_machine() -> None:
     ],
 )
 def test_segments_that_differ_in_anything_are_not_the_same(other: Segment) -> None:
-    assert not SAMPLE.same_as(other)
+    assert other != SAMPLE
 
 
 # Hostile bodies

@@ -32,7 +32,7 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.compaction.tree import Mode, Session, Span, Steps
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
     from holdfast.memory import Memory
@@ -343,7 +343,8 @@ class Digest:
     ) -> list[Hit]:
         """Find what a regular expression stands in, reading the session until there is enough."""
         # numpy is loaded by the first search.
-        from holdfast.search.search import message_hit, summary_hit
+        from holdfast.search.message_source import message_hit
+        from holdfast.search.summary_source import summary_hit
 
         # Only for those who search with one.
         from holdfast.text.pattern import Pattern
@@ -416,12 +417,12 @@ def _position(hit: Hit) -> int:
     return max(hit.seq, hit.last)
 
 
-def asking(prompt: str) -> Question:
+def asking(prompt: str) -> LLMRequest:
     """Ask for a summary, as the meter wants it."""
     # Only for those who have a model.
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
 
-    return Question("compact", prompt, None, "", answer_tokens=DEFAULTS.leaf_target)
+    return LLMRequest("compact", prompt, None, "", answer_tokens=DEFAULTS.leaf_target)
 
 
 def resolved(llm: LLM | Model | None) -> Model | None:
@@ -429,7 +430,7 @@ def resolved(llm: LLM | Model | None) -> Model | None:
     if llm is None:
         return None
     # Only for those who have a model.
-    from holdfast.llm.model import resolve
+    from holdfast.llm.adapters import resolve
 
     return resolve(llm)
 

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.chat import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.integrations.opaque_items import recalled
-from holdfast.llm.model import LLM, resolve
+from holdfast.llm.adapters import resolve
+from holdfast.llm.model import LLM
 from holdfast.prompt.window import Policy, unshortened
 from holdfast.types import check_count
 

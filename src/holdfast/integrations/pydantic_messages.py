@@ -30,7 +30,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from holdfast.messages.formats import cleaned, parse, to_openai
+from holdfast.messages.formats import cleaned, parse
+from holdfast.messages.openai import to_openai
 from holdfast.text.clean import clean
 
 if TYPE_CHECKING:

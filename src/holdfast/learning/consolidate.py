@@ -27,7 +27,7 @@ from holdfast.learning.record_proposals import (
     wording,
 )
 from holdfast.llm.json_answers import numbers_of, picked
-from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load
 from holdfast.records.draft import allow, rules_of
 from holdfast.store import records, watermarks
@@ -36,7 +36,7 @@ from holdfast.types import Record
 
 if TYPE_CHECKING:
     from holdfast.learning.job_context import Setting
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.records.intake import Intake
     from holdfast.types import Job
 
@@ -93,7 +93,7 @@ def plan(
     prompt = load("consolidate", setting.prompts.get("consolidate"))
     for place, (target, facts) in enumerate(asked, 1):
         shown = "\n".join(f"{number}. {entry(fact)}" for number, fact in enumerate(facts, 1))
-        question = Question(
+        question = LLMRequest(
             "consolidate",
             prompt.fill(target=about(target), facts=shown),
             _SCHEMA,
@@ -142,7 +142,7 @@ def _grouped(facts: Sequence[Record]) -> Iterator[list[Record]]:
 
 
 def _apply(
-    setting: Setting, prompt: Prompt, facts: Sequence[Record], marks: Sequence[Mark], answer: str | None
+    setting: Setting, prompt: PromptTemplate, facts: Sequence[Record], marks: Sequence[Mark], answer: str | None
 ) -> Outcome:
     given = items(answer or "", "changes")
     changes = [one for one in given if isinstance(one, Mapping)]

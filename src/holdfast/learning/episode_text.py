@@ -14,7 +14,7 @@ from holdfast.learning.extraction_prompt import says_too_little
 from holdfast.learning.throttle import rest
 from holdfast.learning.tool_uses import uses
 from holdfast.llm.json_answers import listed, parse, picked, table, text_of
-from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.messages.passages import EXPAND, Passage, grave, harmless
 from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.one_line import cut, gist
@@ -22,7 +22,7 @@ from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Message
 
 if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
 
 LONGEST = 2_000  # characters of an episode
 MOST_FILES = 8
@@ -108,13 +108,13 @@ def compose(messages: Sequence[Message]) -> Episode:
     return Episode(text, _turns(told), files, found, outcome)
 
 
-def question(episode: Episode, transcript: str, prompt: Prompt) -> Question:
+def question(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRequest:
     """Ask a model to say what a session did, given its transcript and the episode that rules made of it.
 
     Neither can close the tags that it stands between.
     """
     filled = prompt.fill(draft=_framed(episode.text), transcript=_framed(transcript))
-    return Question("episode", filled, _SCHEMA, prompt.label, answer_tokens=600)
+    return LLMRequest("episode", filled, _SCHEMA, prompt.label, answer_tokens=600)
 
 
 def read(answer: str, episode: Episode, transcript: str = "") -> Episode:

@@ -28,7 +28,7 @@ from holdfast.types import Message, Record
 if TYPE_CHECKING:
     from holdfast.learning.decision_sentences import Decision
     from holdfast.learning.extraction_prompt import Observation, Part
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.types import Job
 
 KIND = "observe"
@@ -77,7 +77,7 @@ def source_of(setting: Setting, job: Job, payload: Mapping[str, object]) -> Sour
     return Source(job.chat, seen + 1, last, "", step, kind, is_news=True, has_ended=not payload)
 
 
-def _prompt(setting: Setting, source: Source) -> Prompt:
+def _prompt(setting: Setting, source: Source) -> PromptTemplate:
     """Load the prompt that is chosen, or else the newest one, which asks for facts, where a session has ended."""
     return load(KIND, setting.prompts.get(KIND, None if source.has_ended else _WITHOUT_FACTS))
 
@@ -177,7 +177,7 @@ def _learn(
     source: Source,
     part: Part,
     messages: Sequence[Message],
-    prompt: Prompt,
+    prompt: PromptTemplate,
     outside: Collection[int],
     answer: str | None,
 ) -> Outcome:
@@ -215,7 +215,7 @@ def understood(
     source: Source,
     part: Part,
     messages: Sequence[Message],
-    prompt: Prompt,
+    prompt: PromptTemplate,
     answer: str,
     beyond: Collection[int] | None = None,
 ) -> tuple[list[Record], Mapping[str, int]]:

@@ -19,7 +19,7 @@ from unicodedata import normalize
 from holdfast.learning.echo_match import recalled_seqs, without_injected
 from holdfast.learning.throttle import rest
 from holdfast.llm.json_answers import has, listed, numbers_of, parse, picked, table, text_of
-from holdfast.llm.llm_request import Question, Unreadable, exactly
+from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.messages.passages import grave, harmless, passages
 from holdfast.safety import guard
 from holdfast.text.clean import clean
@@ -28,7 +28,7 @@ from holdfast.text.sentences import one_line, sentences
 from holdfast.text.shorten import shorten_line
 
 if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Message, Range, Role
 
@@ -280,12 +280,12 @@ def _packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterato
 
 def question(
     part: Part,
-    prompt: Prompt,
+    prompt: PromptTemplate,
     *,
     step: str,
     type: str,
     known: Sequence[str] = (),
-) -> Question:
+) -> LLMRequest:
     """Ask what can be learned from a part of a step of a type, "" for a session; `known` need not be found again.
 
     Raises:
@@ -299,15 +299,15 @@ def question(
         transcript=part.transcript,
     )
     schema = SCHEMA_WITH_FACTS if asks_for_facts(prompt) else SCHEMA
-    return Question("observe", filled, schema, prompt.label, _ANSWER)
+    return LLMRequest("observe", filled, schema, prompt.label, _ANSWER)
 
 
-def asks_for_facts(prompt: Prompt) -> bool:
+def asks_for_facts(prompt: PromptTemplate) -> bool:
     """Return whether a prompt names the list that facts come in."""
     return '"facts"' in prompt.text
 
 
-def asks_for_quotes(prompt: Prompt, field: str = "quote") -> bool:
+def asks_for_quotes(prompt: PromptTemplate, field: str = "quote") -> bool:
     """Return whether a prompt names the field that quotes come in, which one of the user's own need not.
 
     A field is named in marks or before a colon; a rule about what "stands in a quote" names none.

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import Mark, Outcome, Unit
 from holdfast.learning.scheduler import GUARD
-from holdfast.llm.llm_request import Question
-from holdfast.llm.model import Model, resolve
+from holdfast.llm.adapters import resolve
+from holdfast.llm.llm_request import LLMRequest
+from holdfast.llm.model import Model
 from holdfast.records.draft import UNTRUSTED
 from holdfast.records.revision import set_free
 from holdfast.store import log, record_changes, records, sessions, verdicts, watermarks
@@ -97,8 +98,8 @@ def _of_records(setting: Setting, agent: str) -> Iterator[Unit]:
             yield Unit(_question(record.text), partial(_judge_record, setting, record))
 
 
-def _question(text: str) -> Question:
-    return Question(GUARD, text, None, GUARD, answer_tokens=1)
+def _question(text: str) -> LLMRequest:
+    return LLMRequest(GUARD, text, None, GUARD, answer_tokens=1)
 
 
 def _current(setting: Setting, identity: str) -> Record | None:

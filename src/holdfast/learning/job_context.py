@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.events import Events
     from holdfast.kinds import Kind
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.records.intake import Intake
     from holdfast.settings import Learning
     from holdfast.store.database import Database
@@ -48,7 +48,7 @@ class Unit:
     is then asked for once more, and receives None where nothing was asked. `chat` is the session it is about.
     """
 
-    question: Question | None
+    question: LLMRequest | None
     apply: Callable[[str | None], Outcome]
     chat: str = ""
 

@@ -32,7 +32,7 @@ from holdfast.learning.record_proposals import (
     wording,
 )
 from holdfast.llm.json_answers import numbers_of, picked
-from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable
 from holdfast.llm.prompt_files import load
 from holdfast.records.draft import rules_of
 from holdfast.store import records
@@ -41,7 +41,7 @@ from holdfast.types import Record
 
 if TYPE_CHECKING:
     from holdfast.learning.job_context import Setting
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.records.intake import Intake
     from holdfast.types import Job
 
@@ -79,7 +79,7 @@ def plan(
     for start in range(0, len(pairs), most):
         some = pairs[start : start + most]
         shown = "\n\n".join(f"Pair {number}: {_shown(pair)}" for number, pair in enumerate(some, 1))
-        question = Question(
+        question = LLMRequest(
             "judge",
             prompt.fill(pairs=shown),
             _SCHEMA,
@@ -127,7 +127,7 @@ def _shown(pair: _Pair) -> str:
 
 
 def _apply(
-    setting: Setting, prompt: Prompt, pairs: Sequence[_Pair], left_out: Counter[str], answer: str | None
+    setting: Setting, prompt: PromptTemplate, pairs: Sequence[_Pair], left_out: Counter[str], answer: str | None
 ) -> Outcome:
     verdicts = _verdicts(answer or "", len(pairs))
     intake = setting.intake(setting.scope)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.llm.json_answers import has, listed, parse, picked
-from holdfast.llm.llm_request import Question, Unreadable, exactly
+from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import load
 from holdfast.text.message_text import without_reasoning
 from holdfast.types import Record, check_count, is_whole
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
 
 Strategy = Literal["index", "projection", "recency", "llm"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -71,8 +71,8 @@ def rank(
     limit: int,
     *,
     hits: Sequence[str] = (),
-    ask: Callable[[Question], str] | None = None,
-    prompt: Prompt | None = None,
+    ask: Callable[[LLMRequest], str] | None = None,
+    prompt: PromptTemplate | None = None,
 ) -> Ranking:
     """Choose at most `limit` episodes for a query, the best first; without a query, the newest.
 
@@ -108,7 +108,7 @@ def rank(
 
 
 def _by_model(
-    shown: Sequence[Record], query: str, limit: int, ask: Callable[[Question], str], prompt: Prompt
+    shown: Sequence[Record], query: str, limit: int, ask: Callable[[LLMRequest], str], prompt: PromptTemplate
 ) -> Ranking:
     if not shown or not limit:
         return Ranking((), "llm")
@@ -156,14 +156,14 @@ def candidates(episodes: Iterable[Record], hits: Sequence[str], most: int = CAND
     return [*found, *(one for one in newest if one.id not in ids)][:most]
 
 
-def question(shown: Sequence[Record], query: str, limit: int, prompt: Prompt) -> Question:
+def question(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
     """Ask a model which of some episodes help with a query; their whole texts, framed as data that cannot leave its frame."""
     filled = prompt.fill(
         question=_lines(query),
         episodes="\n".join(f"{number}. {_lines(one.text)}" for number, one in enumerate(shown, 1)),
         limit=str(limit),
     )
-    return Question(_PURPOSE, filled, _SCHEMA, prompt.label, answer_tokens=100)
+    return LLMRequest(_PURPOSE, filled, _SCHEMA, prompt.label, answer_tokens=100)
 
 
 def read(answer: str, shown: Sequence[Record]) -> list[Record]:

@@ -20,7 +20,7 @@ from holdfast.learning.echo_filter import Told
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.job_context import Mark, Outcome, Setting, Unit
 from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
-from holdfast.llm.llm_request import Question, Unreadable, exactly
+from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, Review, review
 from holdfast.records.draft import UNTRUSTED
@@ -32,7 +32,7 @@ from holdfast.types import Message, Record
 
 if TYPE_CHECKING:
     from holdfast.learning.extraction_prompt import Line, Observation, ObservationKind
-    from holdfast.llm.prompt_files import Prompt
+    from holdfast.llm.prompt_files import PromptTemplate
     from holdfast.store.database import Connection, Database
     from holdfast.store.record_changes import Writing
     from holdfast.store.watermarks import PendingChat
@@ -111,7 +111,7 @@ class _Asked(NamedTuple):
     own: Sequence[Message]
     review: Review
     profile: Record | None
-    prompt: Prompt
+    prompt: PromptTemplate
 
     @property
     def said(self) -> list[Line]:
@@ -166,7 +166,7 @@ def _profile(setting: Setting, source: Database | Connection) -> Record | None:
     return min(found, key=lambda one: one.agent != agent, default=None)
 
 
-def _question(setting: Setting, asked: _Asked) -> Question:
+def _question(setting: Setting, asked: _Asked) -> LLMRequest:
     profile = asked.profile
     text = profile.text if profile else ""
     filled = asked.prompt.fill(
@@ -174,7 +174,7 @@ def _question(setting: Setting, asked: _Asked) -> Question:
         profile=escape(text, quote=False) or "(none yet)",
         review=asked.review.text,
     )
-    return Question(KIND, filled, _SCHEMA, asked.prompt.label, setting.count(text) + _ANSWER)
+    return LLMRequest(KIND, filled, _SCHEMA, asked.prompt.label, setting.count(text) + _ANSWER)
 
 
 # What is answered

@@ -17,8 +17,8 @@ from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import Setting
 from holdfast.learning.results import Relearning
 from holdfast.learning.worker import FOR_ALL
-from holdfast.llm.llm_request import Question, Unreadable
-from holdfast.llm.prompt_files import Prompt, load
+from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.records.draft import policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED
 from holdfast.store import erasure_receipts, log, record_changes, records, sessions
@@ -35,7 +35,7 @@ _FROM_SESSIONS = (
     "decisions",
 )  # how what is learned anew was learned: the first words of `meta["learned"]`
 
-Ask = Callable[[Question, str], str]
+Ask = Callable[[LLMRequest, str], str]
 Read = Callable[[str], tuple[list[Record], Mapping[str, int]]]
 
 
@@ -105,7 +105,7 @@ def learned_from(setting: Setting, kinds: Sequence[str]) -> dict[str, list[Recor
     return found
 
 
-def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Prompt, ask: Ask) -> Difference:
+def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: PromptTemplate, ask: Ask) -> Difference:
     """Ask about all of a session, and compare what comes with what is stored.
 
     Raises:
@@ -125,7 +125,7 @@ def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Pr
     return _compared(setting, chat, setting.fitting(drafts)[0], stored, erasures)
 
 
-def _understood(question: Question, chat: str, ask: Ask, read: Read) -> list[Record]:
+def _understood(question: LLMRequest, chat: str, ask: Ask, read: Read) -> list[Record]:
     """Ask, and once more if the answer cannot be read."""
     answer = ask(question, chat)
     try:
@@ -207,7 +207,7 @@ def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
     return intake.classify(draft.text, [one.text for one in others]).relation == "duplicate"
 
 
-def exchange(setting: Setting, found: Difference, prompt: Prompt) -> None:
+def exchange(setting: Setting, found: Difference, prompt: PromptTemplate) -> None:
     """Take back what is no more and add what is new, in one transaction, which `undo` takes back as one.
 
     Raises:

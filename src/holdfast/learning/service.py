@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from holdfast.learning.ranking import Ranking, Strategy
     from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
     from holdfast.learning.worker import Desk
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
     from holdfast.records.intake import Intake
@@ -401,7 +401,7 @@ class Learner(Standing):
             raise InvalidInput("There is no model.", "Pass llm=.")
         meter, setting = self._meter(), self._setting()
 
-        def ask(question: Question, chat: str) -> str:
+        def ask(question: LLMRequest, chat: str) -> str:
             return meter.ask(
                 model, replace(question, purpose="relearn"), setting.learning.patience, chat=chat
             )

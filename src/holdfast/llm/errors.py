@@ -1,4 +1,4 @@
-"""How a model failed: from any exception to one error that says what to do, without repeating what the exception says."""
+"""Failures of a model: from any exception to one error that names what to do, without its text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from holdfast.errors import ModelFailed, Reason
 
-# Words of the names of exceptions and of the codes of providers, in lower case without underscores.
+# Words in the names of exceptions and in the codes of providers, in lower case without underscores.
 _WORDS: dict[Reason, tuple[str, ...]] = {
     "authentication": (
         *("authentication", "unauthenticated", "unauthorized", "permissiondenied", "accessdenied"),
@@ -27,31 +27,31 @@ _STATUSES: dict[Reason, tuple[int, ...]] = {
     "timeout": (408, 504),
     "unavailable": (502, 503, 529),
 }
-_SAID: dict[Reason, tuple[str, str]] = {
+_MESSAGES: dict[Reason, tuple[str, str]] = {
     "authentication": (
-        "was not let in by its provider",
+        "was refused access by its provider",
         "Check the API key and that it may use this model, then try again.",
     ),
     "quota": (
         "refused to answer because a rate limit or a quota is used up",
         "Wait and try again, or raise the limit at the provider.",
     ),
-    "unavailable": ("cannot be reached", "Try again when its provider is there again."),
+    "unavailable": ("cannot be reached", "Try again later."),
     "timeout": ("did not answer in time", "Try again, or allow more time."),
     "answer": ("gave an answer that cannot be read", "Try again, or use another model."),
-    "error": ("failed", "The exception that this was raised from says more: mend its cause and try again."),
+    "error": ("failed", "See the exception that this was raised from, fix its cause and try again."),
 }
 
 _NOT_FOUND = 404
 _NOT_THERE = (
-    "Check the name of the model and the address of its provider. 'openai:' speaks OpenAI's newer protocol; a server that "
-    "has only the older one wants 'openai-chat:'."
+    "Check the name of the model and the address of its provider. 'openai:' speaks OpenAI's newer protocol; "
+    "a server with only the older one needs 'openai-chat:'."
 )
 
 
 @contextmanager
 def explained(name: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn what a model raises into ModelFailed; what is one, or among the others, stays as it is."""
+    """Turn what a model raises into ModelFailed; such an error, or one of `but`, stays as it is."""
     try:
         yield
     except Exception as error:
@@ -61,20 +61,20 @@ def explained(name: str, *, but: tuple[type[Exception], ...] = ()) -> Iterator[N
 
 
 def _failed(name: str, error: Exception) -> ModelFailed:
-    """Explain an error without its text, in which there may be a key or the prompt."""
+    """Return the error without its text, in which there may be a key or the prompt."""
     chain = list(_chain(error))
     reason: Reason = next((found for each in chain if (found := _reason(each))), "error")
     status = next((f", status {code}" for each in chain if (code := _status(each))), "")
-    said, todo = _SAID[reason]
+    said, todo = _MESSAGES[reason]
     if any(_status(each) == _NOT_FOUND for each in chain):
         todo = _NOT_THERE
     return ModelFailed(
-        f"The model {shown(name)} {said} ({type(error).__name__}{status}).", todo, reason=reason
+        f"The model {redacted(name)} {said} ({type(error).__name__}{status}).", todo, reason=reason
     )
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those that it came from, the nearest first."""
+    """Yield an error and its causes, the nearest first."""
     left, seen = [error], set[int]()
     while left:
         error = left.pop(0)
@@ -88,12 +88,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> Reason | None:
-    """Say what kind of failure an error is by its class, the code that its provider gave, and its HTTP status."""
+    """Return the reason by the class of an error, the code of its provider and its HTTP status."""
     names = [kind.__name__ for kind in type(error).__mro__]
     codes = [getattr(error, name, None) for name in ("code", "provider_error_code", "provider_error_type")]
     text = " ".join([*names, *(code for code in codes if isinstance(code, str))]).lower().replace("_", "")
-    told = [reason for reason, words in _WORDS.items() if any(word in text for word in words)]
-    return next(iter(told + [reason for reason, codes in _STATUSES.items() if _status(error) in codes]), None)
+    by_name = [reason for reason, words in _WORDS.items() if any(word in text for word in words)]
+    by_status = [reason for reason, statuses in _STATUSES.items() if _status(error) in statuses]
+    return next(iter(by_name + by_status), None)
 
 
 def _status(error: BaseException) -> int:
@@ -103,8 +104,8 @@ def _status(error: BaseException) -> int:
     return 0
 
 
-def shown(name: str) -> str:
-    """Give the name of a model without the key that somebody may have passed as one."""
+def redacted(name: str) -> str:
+    """Return the name of a model, with a key that was passed as one redacted."""
     # Its rules take a while to load.
     from holdfast.safety.guard import redact, scan
 

@@ -1,6 +1,6 @@
-"""The event loop of our own, and how a thread waits for what runs on it or on the loop of somebody else.
+"""The event loop of our own, and how a thread waits for a coroutine on it or on another loop.
 
-It runs on a thread of its own, begins when it is first needed, and ends with the process.
+It runs on a thread of its own, starts when first needed, and ends with the process.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-_GLANCE = 0.5  # seconds between two looks at whether a loop still turns: it tells nobody when it ends
+# Seconds between two checks that a loop still runs: it notifies nobody when it ends.
+_GLANCE = 0.5
 
 
 def run(work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Run a coroutine on our own event loop and wait for it, as for several calls of `acomplete` at once.
+    """Run a coroutine on our own event loop and return its result.
 
-    What a model keeps open between two calls stays usable this way, as it would not on a new loop for each.
+    So the connections of a model stay usable from one call to the next, unlike on a new loop for each.
     """
     if not is_home():
         return run_on(_HOME.loop(), work)
-    # A model that waits for another one: the loop cannot turn meanwhile.
-    # Loaded only where it is used.
+    # A model that waits for another one: the loop is blocked meanwhile.
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
@@ -38,10 +38,10 @@ def run(work: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 def run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Run a coroutine on an event loop that turns on another thread, and wait for it.
+    """Run a coroutine on an event loop of another thread, and return its result.
 
     Raises:
-        ModelFailed: the loop does not turn, or ended before the coroutine did.
+        ModelFailed: the loop is closed, or ended before the coroutine did.
 
     """
     import asyncio
@@ -50,17 +50,20 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object,
     settled = _settled(work)
     try:
         there = asyncio.run_coroutine_threadsafe(settled, loop)
-    except RuntimeError as error:  # it is closed
+    except RuntimeError as error:
+        # The loop is closed.
         settled.close()
         raise _ended() from error
     try:
         while not wait([there], _GLANCE).done:
             if not loop.is_running():
                 raise _ended()
-        if there.cancelled():  # before it began: a loop that ends does so with what is left
+        # Before it began: a loop that ends cancels what is left.
+        if there.cancelled():
             raise _ended()
         return there.result()()
-    except BaseException:  # such as KeyboardInterrupt
+    except BaseException:
+        # Such as KeyboardInterrupt.
         there.cancel()
         raise
 
@@ -73,7 +76,7 @@ def _ended() -> ModelFailed:
 
 
 async def at_home(work: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Await something on our own event loop; when it is cancelled, also that it has closed what it had open."""
+    """Await a coroutine on our own event loop; when cancelled, also until it has cleaned up."""
     import asyncio
 
     if is_home():
@@ -84,7 +87,8 @@ async def at_home(work: Callable[[], Coroutine[object, object, T]]) -> T:
         try:
             return await _settled(work)
         finally:
-            with suppress(RuntimeError):  # nobody waits any more: the loop is closed
+            # Nobody waits any more if the loop is closed.
+            with suppress(RuntimeError):
                 here.call_soon_threadsafe(over.set)
 
     there = asyncio.run_coroutine_threadsafe(settled(), _HOME.loop())
@@ -96,24 +100,26 @@ async def at_home(work: Callable[[], Coroutine[object, object, T]]) -> T:
 
 
 def is_home() -> bool:
-    """Say whether it is our own event loop that this thread runs."""
+    """Return whether this thread runs our own event loop."""
     return _HOME.is_here()
 
 
 def is_here(loop: asyncio.AbstractEventLoop) -> bool:
-    """Say whether it is this event loop that this thread runs."""
+    """Return whether this thread runs an event loop."""
     import asyncio
 
-    with suppress(RuntimeError):  # this thread runs none
+    # Raised where this thread runs none.
+    with suppress(RuntimeError):
         return asyncio.get_running_loop() is loop
     return False
 
 
 async def _settled(work: Callable[[], Coroutine[object, object, T]]) -> Callable[[], T]:
-    """Give what gives the result or raises the error: a KeyboardInterrupt would end the loop on its way."""
+    """Return a function that returns the result or raises the error, which here would end the loop."""
     try:
         result = await work()
-    except BaseException as error:  # noqa: BLE001 - it is raised where the work was asked for
+    # BLE001: it is raised where the result is waited for.
+    except BaseException as error:  # noqa: BLE001
         return partial(_throw, error)
     return lambda: result
 
@@ -123,7 +129,7 @@ def _throw(error: BaseException) -> NoReturn:
 
 
 class _Home:
-    """An event loop on a thread of its own, which begins when it is first needed and ends with the process."""
+    """An event loop on a thread of its own, which starts when first needed and ends with the process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -131,13 +137,13 @@ class _Home:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def is_here(self) -> bool:
-        """Say whether it is this thread that it runs on."""
+        """Return whether it runs on this thread."""
         return self._thread is not None and self._thread.is_alive() and self._thread.ident == get_ident()
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Give the loop, running."""
+        """Return the loop, running."""
         with self._lock:
-            # A process that was forked has the loop, but not its thread.
+            # A forked process has the loop, but not its thread.
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop, self._thread = _begin()
             return self._loop
@@ -164,7 +170,8 @@ def _begin() -> tuple[asyncio.AbstractEventLoop, Thread]:
         except Exception as error:
             if begun.done():
                 raise
-            begun.set_exception(error)  # such as no file descriptor left for a loop
+            # Such as no file descriptor left for a loop.
+            begun.set_exception(error)
 
     thread = Thread(target=work, name="holdfast-llm", daemon=True)
     thread.start()
@@ -173,7 +180,8 @@ def _begin() -> tuple[asyncio.AbstractEventLoop, Thread]:
     def finish() -> None:
         if thread.is_alive():
             loop.call_soon_threadsafe(end.set)
-            thread.join(5)  # seconds: a call that blocks the loop must not keep the process
+            # Seconds: a call that blocks the loop must not keep the process from ending.
+            thread.join(5)
 
     atexit.register(finish)
     return loop, thread

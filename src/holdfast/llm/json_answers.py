@@ -1,6 +1,7 @@
-"""Read JSON out of what a model wrote, whatever stands around it, and read what was asked for out of that JSON.
+"""JSON in the answers of models, whatever stands around it, and the values expected in it.
 
-Answers are hostile: what a model was shown may have made it write them. All here is linear and of bounded depth.
+Answers are hostile: the text that a model was shown may have made it write them. All here is linear and of
+bounded depth.
 """
 
 from __future__ import annotations
@@ -14,30 +15,33 @@ from holdfast.llm.llm_request import Unreadable
 from holdfast.text.clean import clean
 from holdfast.text.message_text import without_reasoning
 
-LONGEST_ANSWER = (
-    1_000_000  # characters, reasoning included: a hundred times what any of our questions asks for
-)
-_DEEPEST = 64  # lists and objects within each other
+# Characters, reasoning included: a hundred times what any of our prompts asks for.
+LONGEST_ANSWER = 1_000_000
+# Levels of lists and objects.
+_DEEPEST = 64
 _STARTS = re.compile(r"[{\[]")
 _BEGINS_WITH_JSON = re.compile(r"\s*(?:[{\[](?!reasoning\])|```)")
 _SPACE = re.compile(r"\s*+")
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _WORD = re.compile(r"[-+.\w]++")
 _FENCE = "```"
-_DECODER = json.JSONDecoder(strict=False)  # a line feed in a string is what models often forget to escape
-_NOTHING = object()  # stands for a value that is cut off
+# Models often forget to escape a line feed in a string.
+_DECODER = json.JSONDecoder(strict=False)
+# Stands for a value that is cut off.
+_NOTHING = object()
 _TEXTS = ("text", "content")
 _DIGITS = re.compile(r"(?<!\d)\d{1,15}(?!\d)")
 
 
 def parse(answer: str) -> object:
-    """Find the list or object in an answer; of several, the longest.
+    """Return the list or object in an answer; of several, the longest.
 
-    Code fences, prose around it, reasoning before it and trailing commas do not matter. Of one that is cut off, all is
-    kept that is complete: an element of a list that is not, is dropped as a whole.
+    Code fences, prose around it, reasoning before it and trailing commas do not matter. Of JSON that is cut
+    off, all that is complete is kept; an incomplete element of a list is dropped as a whole.
 
     Raises:
-        Unreadable: there is none, it is cut off before anything in it is complete, or the answer is far too long.
+        Unreadable: there is none, it is cut off before anything in it is complete, or the answer is far too
+        long.
 
     """
     if len(answer) > LONGEST_ANSWER:
@@ -74,11 +78,14 @@ class _Found(NamedTuple):
 
 
 class _NotJson(Exception):
-    """What is read is no JSON from here on."""
+    """The text is not JSON from here on."""
 
 
 class _Reader:
-    """Read a value from a place on. `place` is how far it came, `ended` says that the text ended before the value did."""
+    """A reader of one value.
+
+    `place` is how far it came, `ended` whether the text ended before the value did.
+    """
 
     __slots__ = ("_text", "ended", "place")
 
@@ -88,7 +95,7 @@ class _Reader:
         self.ended = False
 
     def value(self, depth: int = 0) -> object:
-        """Read what begins here, or give `_NOTHING` where it is cut off."""
+        """Return the value that begins here, `_NOTHING` where it is cut off."""
         sign = self._next()
         if sign not in ("{", "["):
             return self._scalar(sign)
@@ -141,7 +148,7 @@ class _Reader:
         return self.ended
 
     def _go_on(self, closing: str) -> None:
-        """Pass the comma behind an item; before the end there may be one as well."""
+        """Skip the comma behind an item; there may be one before the end as well."""
         if not self.ended and self._next() != closing:
             self._pass(",")
 
@@ -152,7 +159,7 @@ class _Reader:
             raise _NotJson
 
     def _next(self) -> str:
-        """Give the next sign that is no white space; "" at the end, which the end of a code fence is as well."""
+        """Return the next sign that is no white space; "" at the end of the text or of a code fence."""
         space = _SPACE.match(self._text, self.place)
         self.place = space.end() if space else self.place
         if self.place == len(self._text) or self._text.startswith(_FENCE, self.place):
@@ -169,11 +176,11 @@ def _says_anything(value: object) -> bool:
     return True
 
 
-# What was asked for
+# The values expected in it
 
 
 def table(value: object, what: str) -> Mapping[str, object]:
-    """Take an object, also one that stands alone in a list; `what` names it in the reason.
+    """Return an object, also one that is alone in a list; `what` names it in the error.
 
     Raises:
         Unreadable: it is something else.
@@ -186,15 +193,15 @@ def table(value: object, what: str) -> Mapping[str, object]:
     return value
 
 
-def picked(given: Mapping[str, object], name: str) -> object:
-    """Take the value of a key, in whatever case and number: "findings" is also "Finding"; None where there is none."""
-    wanted = _plain(name)
-    return next((value for key, value in given.items() if _plain(key) == wanted), None)
+def picked(value: Mapping[str, object], name: str) -> object:
+    """Return the value of a key in any case and number ("findings" is also "Finding"), None for none."""
+    plain = _plain(name)
+    return next((item for key, item in value.items() if _plain(key) == plain), None)
 
 
-def has(given: Mapping[str, object], name: str) -> bool:
-    """Say whether there is a key that `picked` would take, whatever its value."""
-    return _plain(name) in map(_plain, given)
+def has(value: Mapping[str, object], name: str) -> bool:
+    """Return whether there is a key that `picked` would take."""
+    return _plain(name) in map(_plain, value)
 
 
 def _plain(key: str) -> str:
@@ -202,14 +209,14 @@ def _plain(key: str) -> str:
 
 
 def listed(value: object) -> list[object]:
-    """Take a list; a value where one was asked for becomes a list of one, and null and false one of none."""
+    """Return a list: of a single value a list of one, of null and false an empty one."""
     if isinstance(value, list):
         return value
     return [] if value is None or value is False else [value]
 
 
 def text_of(value: object, *names: str) -> str:
-    """Take a text: of a number its digits, of an object what it has as "text", "content" or one of `names`, of null "".
+    """Return a text: of a number its digits, of an object its "text", "content" or one of `names`.
 
     Raises:
         Unreadable: it is something else.
@@ -228,7 +235,7 @@ def text_of(value: object, *names: str) -> str:
 
 
 def numbers_of(value: object) -> list[int]:
-    """Take whole numbers of 0 or more: 3, [3, 5], "3-5" or {"first": 3, "last": 5}; none where there are none."""
+    """Return the whole numbers of 0 or more in 3, [3, 5], "3-5" or {"first": 3, "last": 5}."""
     if isinstance(value, Mapping):
         return [number for one in value.values() for number in numbers_of(one)]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What a model is asked when something is to be learned, and how it is asked again when its answer cannot be read."""
+"""Requests to a model, and the one that follows an answer that cannot be read."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 
-_SHOWN = 2_000  # characters of an answer that cannot be read that are shown to who wrote it
+# Characters of an unreadable answer that are shown to the model again.
+_SHOWN = 2_000
 
 
 class Unreadable(Exception):
-    """The answer of a model is not what it was asked for. `str` of it says why, in no words of the answer."""
+    """The answer of a model cannot be used. Its text is the reason, without words of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Ask a model for something.
+class LLMRequest:
+    """A request to a model.
 
-    `purpose` is the kind of job that it is asked for, `schema` the JSON schema of the answer, which providers that can
-    hold a model to one are given and all others are told in the prompt; None asks for plain text. `version` is that of the prompt, as in
-    "observe v1". `answer_tokens` is what an answer takes at most, about.
+    `purpose` is the kind of job that makes it, `schema` the JSON schema of the answer, for providers that can
+    enforce one; None stands for plain text. `version` is that of the prompt, as in "observe v1".
+    `answer_tokens` is about what an answer takes at most.
     """
 
     purpose: str
@@ -28,14 +29,15 @@ class Question:
     version: str
     answer_tokens: int = 1_000
 
-    def again(self, answer: str, why: Unreadable) -> Question:
-        """Ask once more, with the answer that could not be read and the reason.
+    def again(self, answer: str, why: Unreadable) -> LLMRequest:
+        """Return the request with the answer that could not be read and the reason.
 
-        The answer is escaped, and each of its lines is indented: what was written into it cannot leave its frame.
+        The answer is escaped, and each of its lines indented, so that nothing in it can leave its frame.
         """
         return replace(
             self,
-            prompt=f"{self.prompt}\n\nYour last answer could not be used: {why}\n<answer>\n{_framed(answer)}\n</answer>\n"
+            prompt=f"{self.prompt}\n\nYour last answer could not be used: {why}\n"
+            f"<answer>\n{_framed(answer)}\n</answer>\n"
             "Answer again, with the JSON alone.",
         )
 

@@ -1,4 +1,4 @@
-"""The meter: every call of a model goes through it, is noted before and after, and is not made beyond a limit."""
+"""The meter: every call of a model is recorded before and after it is made, and refused beyond a limit."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from holdfast.store.llm_calls import CallLimit, PlannedCall
 
 if TYPE_CHECKING:
     from holdfast.events import Events
-    from holdfast.llm.llm_request import Question
+    from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.model import Answer, Model
     from holdfast.store.database import Database
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Scope
 
-HOUR = 3_600_000_000  # microseconds
+# Microseconds.
+HOUR = 3_600_000_000
 ANSWERED = "answered"
 _INTERRUPTED = "interrupted"
-_MAY_BE_PAID = (_INTERRUPTED, "timeout", "answer")  # an answer was made, or was being made, for all we know
+# An answer was made, or was being made, for all we know.
+_MAY_BE_PAID = (_INTERRUPTED, "timeout", "answer")
 
 
-class Open(NamedTuple):
-    """A call that was noted and has not ended."""
+class OpenCall(NamedTuple):
+    """A call that was recorded and has not ended."""
 
     id: str
-    asked: PlannedCall
+    planned: PlannedCall
     began: float
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """Note what models are asked for a scope: in the database, and in `calls`."""
+    """The record of the calls of models for a scope: in the database, and the ended ones in `calls`."""
 
     database: Database
     scope: Scope
@@ -46,12 +48,12 @@ class Meter:
     now: Callable[[], int]
     limits: Mapping[str, Limit]
     events: Events
-    calls: list[Call] = field(default_factory=list)  # those that have ended
+    calls: list[Call] = field(default_factory=list)
 
     def ask(
-        self, model: Model, question: Question, patience: float | None, *, chat: str = "", job: str = ""
+        self, model: Model, question: LLMRequest, patience: float | None, *, chat: str = "", job: str = ""
     ) -> Answer:
-        """Ask a model and wait for its answer.
+        """Return the answer of a model.
 
         Raises:
             ModelFailed: the model failed, or a limit does not allow the call (its reason is "limit").
@@ -73,43 +75,37 @@ class Meter:
 
     def begin(
         self, model: Model, purpose: str, prompt: str, answer_tokens: int, *, chat: str = "", job: str = ""
-    ) -> Open:
-        """Note a call before it is made: with the tokens of its prompt and those that the answer may take.
+    ) -> OpenCall:
+        """Record a call before it is made, with the tokens of its prompt and those that the answer may take.
 
         Raises:
-            ModelFailed: a limit does not allow it (its reason is "limit"); nothing was noted.
+            ModelFailed: a limit does not allow it (its reason is "limit"); nothing was recorded.
 
         """
-        asked = PlannedCall(purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens)
+        planned = PlannedCall(
+            purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens
+        )
         now = self.now()
-        self._check_size(asked, self._bounds(purpose, now))
-        noted = llm_calls.reserve(self.database, self.scope.space, now, asked, self._bounds(purpose, now))
+        self._check_size(planned, self._bounds(purpose, now))
+        noted = llm_calls.reserve(self.database, self.scope.space, now, planned, self._bounds(purpose, now))
         if isinstance(noted, CallLimit):
             raise self._refused(noted)
-        return Open(noted, asked, time.monotonic())
+        return OpenCall(noted, planned, time.monotonic())
 
-    def end(self, call: Open, result: Answer | BaseException) -> None:
-        """Note how a call ended: what it has cost by the account of the provider, or else by ours.
+    def end(self, call: OpenCall, result: Answer | BaseException) -> None:
+        """Record how a call ended, with its tokens as the provider counted them, or else as we do.
 
-        An answer that nobody waited for, or that could not be read, may have to be paid: it counts with all the tokens that
-        it was allowed. One that was refused or failed otherwise counts none.
+        An answer that was not waited for, or that could not be read, may have to be paid: it counts with all
+        the tokens that it was allowed. Other failures count none.
 
         Raises:
-            Closed: the memory was closed meanwhile; nothing was noted.
-            Unavailable: the database cannot be written; nothing was noted.
+            Closed: the memory was closed meanwhile; nothing was recorded.
+            Unavailable: the database cannot be written; nothing was recorded.
             BaseException: `result`, in place of these, if it is an error.
 
         """
-        asked, seconds = call.asked, time.monotonic() - call.began
-        prompt_tokens, counted = asked.prompt_tokens, False
-        if isinstance(result, str):
-            outcome = ANSWERED
-            counted = result.prompt_tokens is not None and result.answer_tokens is not None
-            prompt_tokens = asked.prompt_tokens if result.prompt_tokens is None else result.prompt_tokens
-            answer_tokens = self.count(result) if result.answer_tokens is None else result.answer_tokens
-        else:
-            outcome = result.reason if isinstance(result, ModelFailed) else _INTERRUPTED
-            answer_tokens = asked.answer_tokens if outcome in _MAY_BE_PAID else 0
+        planned, seconds = call.planned, time.monotonic() - call.began
+        outcome, prompt_tokens, answer_tokens, counted = self._outcome(planned, result)
         try:
             llm_calls.settle(
                 self.database,
@@ -124,32 +120,42 @@ class Meter:
         except (Closed, Unavailable) as failure:
             if isinstance(result, str):
                 raise
-            result.add_note(f"How the call ended could not be noted: {failure.what}")
+            result.add_note(f"The end of the call could not be recorded: {failure.what}")
             raise result from (result.__cause__ or failure)
-        told = Call(
-            asked.purpose, asked.model, prompt_tokens, answer_tokens, seconds, outcome, asked.chat, asked.job
+        ended = Call(
+            planned.purpose,
+            planned.model,
+            prompt_tokens,
+            answer_tokens,
+            seconds,
+            outcome,
+            planned.chat,
+            planned.job,
         )
-        self.calls.append(told)
-        debug(
-            "call of the model %s for %s: %d + %d tokens, %s in %.1f ms",
-            told.model,
-            told.purpose,
-            told.prompt_tokens,
-            told.answer_tokens,
-            told.outcome,
-            seconds * 1_000,
-        )
-        self.events.tell(Event("spent", self.scope, call=told, chat=asked.chat))
+        self.calls.append(ended)
+        what = (ended.model, ended.purpose, prompt_tokens, answer_tokens, outcome, seconds * 1_000)
+        debug("call of the model %s for %s: %d + %d tokens, %s in %.1f ms", *what)
+        self.events.tell(Event("spent", self.scope, call=ended, chat=planned.chat))
+
+    def _outcome(self, planned: PlannedCall, result: Answer | BaseException) -> tuple[str, int, int, bool]:
+        """Return how a call ended, its tokens, and whether the provider counted them."""
+        if isinstance(result, str):
+            prompt_tokens = planned.prompt_tokens if result.prompt_tokens is None else result.prompt_tokens
+            answer_tokens = self.count(result) if result.answer_tokens is None else result.answer_tokens
+            counted = None not in (result.prompt_tokens, result.answer_tokens)
+            return ANSWERED, prompt_tokens, answer_tokens, counted
+        outcome = result.reason if isinstance(result, ModelFailed) else _INTERRUPTED
+        return outcome, planned.prompt_tokens, planned.answer_tokens if outcome in _MAY_BE_PAID else 0, False
 
     @staticmethod
-    def _check_size(asked: PlannedCall, bounds: Sequence[CallLimit]) -> None:
-        """Raise ModelFailed if a call alone takes more than is allowed in an hour: waiting would not help it."""
-        wanted = asked.prompt_tokens + asked.answer_tokens
+    def _check_size(planned: PlannedCall, bounds: Sequence[CallLimit]) -> None:
+        """Raise ModelFailed if a call alone takes more than is allowed in an hour: waiting would not help."""
+        wanted = planned.prompt_tokens + planned.answer_tokens
         for bound in bounds:
             if bound.tokens is not None and wanted > bound.tokens:
                 raise ModelFailed(
-                    f"A prompt and its answer take {wanted:,} tokens, and your limit of {bound.tokens:,} tokens an hour "
-                    "never allows it.",
+                    f"A prompt and its answer take {wanted:,} tokens, "
+                    f"and your limit of {bound.tokens:,} tokens an hour never allows it.",
                     "Raise the limit, or let prompts be smaller: Learning(limits=…, tokens=…).",
                     reason="limit",
                 )
@@ -178,7 +184,7 @@ class Meter:
         )
 
     def free_at(self, purpose: str) -> int:
-        """Give the time at which the oldest call that counts for a purpose counts no more; in an hour, if there is none."""
+        """Return when the oldest call that counts for a purpose stops counting, or the time in an hour."""
         now = self.now()
         times = [
             llm_calls.oldest(self.database, self.scope.space, bound.since, bound.purpose)

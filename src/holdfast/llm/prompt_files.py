@@ -1,4 +1,4 @@
-"""Prompts: texts with a name, a version, and places for what differs from one call to the next."""
+"""Prompt templates: texts with a name, a version, and places for what differs from call to call."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OURS = re.compile(r"v[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """Hold a prompt: `$name` in its text is the place of a part, `$$` a dollar sign.
+class PromptTemplate:
+    """A prompt with places: `$name` in its text is the place of a part, `$$` a dollar sign.
 
     `version` is "v1", "v2" … for one of the package, and the stem of the file for one of the user's own.
 
@@ -47,7 +47,7 @@ class Prompt:
         return frozenset(Template(self.text).get_identifiers())
 
     def fill(self, **parts: str) -> str:
-        """Put each part into its places, as it is: a dollar sign in a part is nothing but that.
+        """Return the text with each part in its places; a dollar sign in a part is left alone.
 
         Raises:
             InvalidInput: a place has no part, or a part no place.
@@ -58,44 +58,44 @@ class Prompt:
         return Template(self.text).substitute(parts)
 
 
-def load(name: str, version: str | None = None) -> Prompt:
-    """Load a prompt of the package: the newest one, or that of a version such as "v1".
+def load(name: str, version: str | None = None) -> PromptTemplate:
+    """Return a prompt of the package: the newest one, or that of a version such as "v1".
 
-    Any other version is the path of a file (with ".md" or a separator in it) that holds a prompt of the user's own,
-    with the same places.
+    Any other version is the path of a file (with ".md" or a separator in it) that holds a prompt of the
+    user's own, with the same places.
 
     Raises:
-        InvalidInput: there is no such prompt, version or file, the file cannot be read, is named like a version of the
+        InvalidInput: there is no such prompt, version or file, the file cannot be read, is named like a
+        version of the
             package, or has other places.
 
     """
     texts = _packaged().get(name)
-    given: object = version  # by somebody who has no type checker
-    if given is not None and not isinstance(given, str):
-        raise InvalidInput(
-            f"{shown(given)} is no version of a prompt.", "Pass a version, or a path, as text."
-        )
+    # Not every caller has a type checker.
+    value: object = version
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"Invalid prompt version {shown(value)}.", "Pass a version, or a path, as text.")
     if texts is None:
-        raise InvalidInput(f"{name!r} is not a prompt.", f"Use one of {', '.join(_packaged())}.")
+        raise InvalidInput(f"Unknown prompt {name!r}.", f"Use one of {', '.join(_packaged())}.")
     newest = next(reversed(texts))
     if version is None or version in texts:
         chosen = version or newest
-        return Prompt(name, chosen, texts[chosen])
+        return PromptTemplate(name, chosen, texts[chosen])
     file = Path(version)
     if not (".md" in version or any(mark in version for mark in "/\\")) or not _is_file(file):
         raise InvalidInput(
             f"The prompt {name!r} has no version {version!r}.",
             f"Use one of {', '.join(texts)}, or the path of a file with a prompt of your own.",
         )
-    return _own(name, file, Prompt(name, newest, texts[newest]).places)
+    return _own(name, file, PromptTemplate(name, newest, texts[newest]).places)
 
 
 def versions(name: str) -> list[str]:
-    """List the versions of a prompt that the package has, the oldest first; none for an unknown name."""
+    """Return the versions of a prompt of the package, oldest first; none for an unknown name."""
     return list(_packaged().get(name, ()))
 
 
-def _own(name: str, file: Path, places: frozenset[str]) -> Prompt:
+def _own(name: str, file: Path, places: frozenset[str]) -> PromptTemplate:
     if _OURS.fullmatch(file.stem):
         raise InvalidInput(
             f"The file {file.name!r} is named like a version of the package.",
@@ -107,7 +107,7 @@ def _own(name: str, file: Path, places: frozenset[str]) -> Prompt:
         raise InvalidInput(
             f"The prompt in {file.name!r} cannot be read.", "Pass a text file in UTF-8 that you may read."
         ) from error
-    prompt = Prompt(name, check_name(file.stem, "The name of a prompt's file"), text)
+    prompt = PromptTemplate(name, check_name(file.stem, "The name of a prompt's file"), text)
     if prompt.places != places:
         raise _misplaced(prompt.label, prompt.places, places)
     return prompt
@@ -116,7 +116,8 @@ def _own(name: str, file: Path, places: frozenset[str]) -> Prompt:
 def _is_file(file: Path) -> bool:
     try:
         return file.is_file()
-    except (OSError, ValueError):  # a name that is too long, or no name at all
+    except (OSError, ValueError):
+        # A name that is too long, or no name at all.
         return False
 
 
@@ -133,8 +134,7 @@ def _listed(names: frozenset[str]) -> str:
 
 @cache
 def _packaged() -> dict[str, dict[str, str]]:
-    """Read the prompts of the package: by name, then by version, the oldest first."""
-    # Only those who ask a model need it.
+    """Return the prompts of the package by name, then by version, the oldest first."""
     from importlib import resources
 
     files = (resources.files("holdfast.llm") / "prompts").iterdir()

@@ -1,7 +1,8 @@
-"""Messages in Anthropic's form: a message as blocks, and all of them as turns that its API accepts.
+"""Messages in the format of Anthropic: one as blocks, and all of them as turns that its API accepts.
 
-The rules are those of https://platform.claude.com/docs/en/api/messages: the user begins, roles alternate, no text is
-blank, the results of all calls of a turn begin the next one, and no two calls of a request have the same id.
+The rules are those of https://platform.claude.com/docs/en/api/messages: the user begins, roles alternate, no
+text is blank, the results of all calls of a turn begin the next one, and no two calls of a request have the
+same id.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ from holdfast.types import Message
 Block = dict[str, object]
 Turn = tuple[str, list[Block]]
 
-INSTRUCTIONS = ("system", "developer")  # the roles whose messages are a part of the system text
-START = "[…]"  # stands for what was before a window that begins with the assistant
-BREAKPOINTS = 2  # of the four that a request may have; the others are left to the system text and the tools
+# The roles whose messages are part of the system text.
+INSTRUCTIONS = ("system", "developer")
+# Stands for the messages before a window that begins with the assistant.
+START = "[…]"
+# Of the four cache breakpoints of a request; the others are left to the system text and the tools.
+BREAKPOINTS = 2
 _THOUGHTS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
-_APART = {"tool_use", "tool_result", "reasoning", *_THOUGHTS}  # that are not shown as text or media
+# Parts that are not shown as text or media.
+_APART = {"tool_use", "tool_result", "reasoning", *_THOUGHTS}
 
 
 def to_anthropic(message: Message, *, images: bool = True, thinking: bool = False) -> list[dict[str, object]]:
-    """Write a message as blocks in Anthropic's form; one that answers several calls becomes one dict per call.
+    """Return a message in the format of Anthropic; one that answers several calls becomes one dict per call.
 
-    Blocks stay as they came in where the API accepts them, with their `cache_control`. Images and documents stand where
-    a user or the result of a call has them, those in OpenAI's form converted; what the API takes from nobody, or not
-    there, stays a placeholder, with `images=False` all of them. Reasoning is left out, but for signed blocks with
-    `thinking`. The form has no place for names, and for instructions only in the system text.
+    Blocks stay as they came in where the API accepts them, with their `cache_control`. Images and documents
+    stay in messages of the user and in results, converted from OpenAI's format; other media stay
+    placeholders, with `images=False` all of them. Reasoning is left out, but for signed blocks with
+    `thinking`. The format has no names, and instructions only in the system text.
     """
     content = sent_parts(message)
     if message.role == "tool" and message.answers:
@@ -45,16 +50,17 @@ def to_anthropic(message: Message, *, images: bool = True, thinking: bool = Fals
         blocks = _blocks(content, images=not is_model and images, thinking=is_model and thinking)
     else:
         blocks = _texts("" if message.content == REASONING else message.content)
-    if message.role == "tool":  # without the id of a call, it is accepted only as something that was said
+    # Without the id of a call, a result is accepted only as text of the user.
+    if message.role == "tool":
         blocks = [*_texts(f"[result of {message.name or 'a tool'}]"), *blocks]
     return _item("assistant" if is_model else "user", [*blocks, *_calls(message, content)])
 
 
 def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
-    """Make turns that the API accepts of messages in which each result stands right behind its call.
+    """Return turns that the API accepts, from messages in which each result stands right behind its call.
 
-    Neighbours of one role become one, in which results come first and calls last; ids and names of calls keep to the
-    letters that the API takes, and no id is there twice. Of the marks for its cache, the newest two stay.
+    Neighbours of one role are joined, results first and calls last. Ids and names of calls get only letters
+    that the API takes, and each id is unique. Of the cache breakpoints the newest two stay.
     """
     turns = _joined(_ordered(*turn) for turn in _joined(_identified(items)))
     if turns and turns[0][0] == "assistant":
@@ -63,19 +69,21 @@ def alternate(items: Iterable[Mapping[str, object]]) -> tuple[dict[str, object],
     for block in marked[:-BREAKPOINTS]:
         del block["cache_control"]
     if turns and turns[-1][0] == "assistant" and isinstance(text := turns[-1][1][-1].get("text"), str):
-        turns[-1][1][-1]["text"] = text.rstrip()  # an answer to be gone on with must not end with white space
+        # An answer to be continued must not end with white space.
+        turns[-1][1][-1]["text"] = text.rstrip()
     return tuple({"role": role, "content": blocks} for role, blocks in turns)
 
 
-# One message ----------------------------------------------------------------------------------------------------------
+# One message
 
 
 def sent_parts(message: Message) -> Sequence[object]:
-    """Return the parts that a message came with; none where they say something else than the message."""
+    """Return the parts that a message came with; none where they differ from the message."""
     content = media.content_of(message.raw)
     try:
         is_same = bool(content) and texts_of(content) == message.content
-    except (InvalidInput, RecursionError):  # the payload of a message that was made by hand can be anything
+    except (InvalidInput, RecursionError):
+        # The payload of a message made by hand can be anything.
         return ()
     given = {clean(str(part.get("tool_use_id"))) for part in _of_type(content, "tool_result")}
     return content if is_same and given <= set(message.answers) else ()
@@ -94,7 +102,7 @@ def _texts(text: str) -> list[Block]:
 
 
 def _blocks(content: Sequence[object], *, images: bool, thinking: bool = False) -> list[Block]:
-    """Write the parts of a message, but for calls and results."""
+    """Return the parts of a message as blocks, without calls and results."""
     blocks: list[Block] = []
     for part in content:
         kind = str(part.get("type")) if isinstance(part, Mapping) else "text"
@@ -102,11 +110,11 @@ def _blocks(content: Sequence[object], *, images: bool, thinking: bool = False) 
             thought = {key: part.get(key) for key in ("type", *_THOUGHTS[kind])}
             blocks += [thought] if all(isinstance(value, str) for value in thought.values()) else []
         elif kind not in _APART:
-            blocks += _shown(each_text(part, clean), images=images)
+            blocks += _text_or_media(each_text(part, clean), images=images)
     return blocks
 
 
-def _shown(part: object, *, images: bool) -> list[Block]:
+def _text_or_media(part: object, *, images: bool) -> list[Block]:
     is_media = isinstance(part, Mapping) and any(media.media([part]))
     written = media.to_anthropic(part) if images and is_media and isinstance(part, Mapping) else None
     return [_marked(block, part) for block in ([written] if written else _texts(texts_of([part])))]
@@ -136,25 +144,26 @@ def _calls(message: Message, content: Sequence[object]) -> list[Block]:
 
 
 def _result(
-    call: str, given: Mapping[str, object] | None, whole: str | Sequence[object], *, images: bool
+    call: str, part: Mapping[str, object] | None, whole: str | Sequence[object], *, images: bool
 ) -> Block:
-    """Write the result of a call, as it was `given` in Anthropic's form, or else the `whole` message."""
-    content = whole if given is None else given.get("content")
-    failed = given is not None and given.get("is_error") is True
+    """Return the block of a result, as its `part` in the format of Anthropic, or else the `whole` message."""
+    content = whole if part is None else part.get("content")
+    failed = part is not None and part.get("is_error") is True
     block: Block = {"type": "tool_result", "tool_use_id": call}
     if isinstance(content, str):
         block |= {"content": clean(content)} if content.strip() else {}
     elif isinstance(content, Sequence):
-        inner = _blocks(content, images=images and not failed)  # of an error, the API takes text only
+        # Of an error, the API takes text only.
+        inner = _blocks(content, images=images and not failed)
         block["content"] = [{key: one[key] for key in one if key != "cache_control"} for one in inner]
-    return _marked({**block, "is_error": True} if failed else block, given)
+    return _marked({**block, "is_error": True} if failed else block, part)
 
 
-# All of them ----------------------------------------------------------------------------------------------------------
+# All of them
 
 
 def _identified(items: Iterable[Mapping[str, object]]) -> Iterable[Turn]:
-    """Give every call an id of its own, and its result with it; results of one call become one."""
+    """Yield the turns with a unique id for every call and its result; results of one call are joined."""
     taken: set[str] = set()
     names: dict[object, list[str]] = {}
     results: dict[str, Block] = {}
@@ -207,7 +216,7 @@ def _joined(turns: Iterable[Turn]) -> list[Turn]:
 
 
 def _ordered(role: str, blocks: list[Block]) -> Turn:
-    """Put results first and calls last; reasoning stays only where it begins a turn, and nothing was moved past it."""
+    """Return a turn with results first and calls last; reasoning stays only at an unchanged beginning."""
     if role == "user":
         return role, sorted(blocks, key=lambda block: block["type"] != "tool_result")
     ordered = sorted(blocks, key=lambda block: block["type"] == "tool_use")

@@ -1,4 +1,4 @@
-"""Chat-format dicts and messages: read what OpenAI, Anthropic and Holdfast itself write; write what models accept."""
+"""Messages from and to dicts: the formats of OpenAI and Anthropic, and our own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from typing import cast
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.messages import media
 from holdfast.messages.media import FILE_PARTS, IMAGE_PARTS
 from holdfast.text.clean import clean, each_text, whole
 from holdfast.types import Dumpable, Message, Role, ToolCall
 
-REASONING = (
-    "[reasoning]"  # stands for a message that only reasons: the thoughts stay in `raw`, out of prompts
-)
+# Stands for a message that only reasons: the thoughts stay in `raw`, out of prompts.
+REASONING = "[reasoning]"
+_TIME_FORMS = "Use a datetime, ISO 8601 text or seconds since the epoch."
 _TIMES = ("at", "timestamp", "created_at")
 _TEXT_PARTS = {"text", "input_text", "output_text", "summary_text"}
 _REASONING_PARTS = {"thinking", "redacted_thinking", "reasoning"}
@@ -24,11 +23,12 @@ _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thi
 
 
 def parse(payload: Mapping[str, object] | Dumpable) -> Message:
-    """Make a message of a dict in the OpenAI or Anthropic chat format, or with the field names of `Message`.
+    """Return the message of a dict in the format of OpenAI or Anthropic, or with the fields of `Message`.
 
-    What has `model_dump`, such as the message in a client's response, is a dict by that. The dict itself becomes `raw`, except where it has a field `raw`: that is an exported message. Content parts
-    become text, with `[image: …]` and `[file: …]` in place of what is not text; reasoning stays in `raw` only. The
-    keys `at`, `timestamp` and `created_at` give the time.
+    An object with `model_dump`, such as the message in a client's response, is read by that. The dict becomes
+    `raw`, except where it has a field `raw`: that is an exported message. Content parts become text, with the
+    placeholders `[image: …]` and `[file: …]` for other media; reasoning stays in `raw` only. The keys `at`,
+    `timestamp` and `created_at` hold the time.
 
     Raises:
         InvalidInput: no role or an unknown one, nothing in it, or parts of a shape that neither format has.
@@ -37,30 +37,16 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
     payload = _with_text_for_times(_dumped(payload))
     item = _from_response_item(payload)
     role = _role(item.get("role"))
-    try:
-        texts, calls, answers = _read_parts(item.get("content"))
-    except RecursionError as error:
-        raise InvalidInput("The content of the message is nested too deeply.", "Make it flatter.") from error
+    texts, calls, answers = read_parts(item.get("content"))
     calls += _read_tool_calls(item)
     if not any(text.strip() for text in texts):
         texts = _beside_content(item, silent=not calls and not answers) or texts
     if answers:
         role = "tool"
-    elif role == "tool" and _is_texts(item.get("answers")):
-        answers = [*cast("Sequence[str]", item["answers"])]  # our own export of one that answers many calls
-    elif role == "tool" and isinstance(item.get("tool_call_id"), str):
-        answers = [cast("str", item["tool_call_id"])]
-    elif item.get("role") == "function" and isinstance(item.get("name"), str):
-        answers = [cast("str", item["name"])]  # the legacy format names the function instead of the call
+    elif role == "tool":
+        answers = _answered(item)
     call_id = item.get("call_id", answers[0] if answers else None)
-    name, identity, meta = item.get("name"), item.get("id"), item.get("meta", {})
-    if not isinstance(meta, Mapping):
-        raise InvalidInput("`meta` of a message must be a dict.", "Pass a dict of JSON values.")
-    raw = item.get("raw", payload) if "raw" in item else payload
-    if raw is not None and not isinstance(raw, Mapping):
-        raise InvalidInput(
-            "`raw` of a message must be a dict.", "Pass the original payload, or leave it out."
-        )
+    name, identity, raw = item.get("name"), item.get("id"), item.get("raw", payload)
     return Message(
         role,
         clean("\n".join(texts)),
@@ -70,35 +56,41 @@ def parse(payload: Mapping[str, object] | Dumpable) -> Message:
         calls=tuple(calls),
         call_id=clean(call_id) if isinstance(call_id, str) else None,
         answers=tuple(clean(answer) for answer in answers),
-        raw=cast("Mapping[str, object] | None", raw),
-        meta=cast("Mapping[str, object]", meta),
+        raw=None if raw is None else _dict(raw, "`raw`", "Pass the original payload, or omit it."),
+        meta=_dict(item.get("meta", {}), "`meta`", "Pass a dict of JSON values."),
     )
 
 
-def _dumped(given: Mapping[str, object] | Dumpable) -> Mapping[str, object]:
-    dump = getattr(given, "model_dump", None)
+def _dict(value: object, field: str, todo: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{field} of a message must be a dict.", todo)
+    return value
+
+
+def _dumped(payload: Mapping[str, object] | Dumpable) -> Mapping[str, object]:
+    dump = getattr(payload, "model_dump", None)
     if callable(dump):
         try:
-            given = dump(mode="json")
+            payload = dump(mode="json")
         except Exception as error:
             raise InvalidInput(
-                f"The `model_dump` of {type(given).__name__} failed: {error}.", "Pass a dict."
+                f"The `model_dump` of {type(payload).__name__} failed: {error}.", "Pass a dict."
             ) from error
-    if not isinstance(given, Mapping):
+    if not isinstance(payload, Mapping):
         raise InvalidInput(
-            f"A message must be a Message or a dict, not {type(given).__name__}.", "Pass one of these."
+            f"A message must be a Message or a dict, not {type(payload).__name__}.", "Pass one of these."
         )
-    return given
+    return payload
 
 
 def _with_text_for_times(payload: Mapping[str, object]) -> Mapping[str, object]:
-    """Write the time of a message as text, where it is a datetime: JSON has none."""
+    """Return the payload with times as text: JSON has no datetime."""
     times = {key: time.isoformat() for key in _TIMES if isinstance(time := payload.get(key), datetime)}
     return {**payload, **times} if times else payload
 
 
 def _numbered(identity: object) -> str:
-    """Write a number that serves as an id; nothing for what cannot be one."""
+    """Return a number that serves as an id as text, "" for anything else."""
     try:
         return str(identity) if type(identity) is int else ""
     except ValueError as error:
@@ -106,7 +98,7 @@ def _numbered(identity: object) -> str:
 
 
 def cleaned(message: Message) -> Message:
-    """Clean the content and the calls of a message; where that loses something, the original words stay in `raw`."""
+    """Return the message with clean content and calls; where that loses text, the original is in `raw`."""
     given_calls: object = message.calls
     if not isinstance(given_calls, tuple):
         raise InvalidInput("The `calls` of a Message must be a tuple.", "Pass a tuple of ToolCalls.")
@@ -139,7 +131,7 @@ def _cleaned_call(call: ToolCall) -> ToolCall:
 
 
 def read_time(value: object) -> datetime | None:
-    """Read a time from a datetime, ISO 8601 text, or seconds or milliseconds since the epoch; naive times are UTC.
+    """Return a time from a datetime (naive is UTC), ISO 8601 text, or (milli)seconds since the epoch.
 
     Raises:
         InvalidInput: it is none of these.
@@ -153,18 +145,14 @@ def read_time(value: object) -> datetime | None:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             value = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError) as error:
-        raise InvalidInput(
-            f"{shown(value)} is not a time.", "Use ISO 8601 text or seconds since the epoch."
-        ) from error
+        raise InvalidInput(f"Invalid time {shown(value)}.", _TIME_FORMS) from error
     if not isinstance(value, datetime):
-        raise InvalidInput(
-            f"{shown(value)} is not a time.", "Use a datetime, ISO 8601 text or seconds since the epoch."
-        )
+        raise InvalidInput(f"Invalid time {shown(value)}.", _TIME_FORMS)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def export(message: Message) -> dict[str, object]:
-    """Write a stored message as a JSON-compatible dict that `parse` reads back into an equal message."""
+    """Return a stored message as a JSON-compatible dict that `parse` reads back into an equal message."""
     fields: dict[str, object] = {"role": message.role, "content": message.content, "id": message.id}
     if message.at is not None:
         fields["at"] = message.at.isoformat()
@@ -182,103 +170,14 @@ def export(message: Message) -> dict[str, object]:
     return fields
 
 
-def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object]]:
-    """Write a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
-
-    A message of nothing but reasoning becomes none. The images, files and sound that a user sent stay where they were
-    in it; those in the result of a call, which must be text, follow it in a message of the user. What OpenAI takes from
-    nobody but users, or not at all, stays a placeholder; with `images=False` that is all of them.
-    """
-    shown = _shown_parts(message) if images else []
-    if message.role == "tool" and message.answers:
-        results = _results(message)
-        items: list[dict[str, object]] = [
-            {"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers
-        ]
-        beside = _said_beside_results(message)
-        if shown:
-            said = beside or f"[sent along with the result of {message.name or 'a tool'}]"
-            return [*items, {"role": "user", "content": [_text(said), *shown]}]
-        return [*items, {"role": "user", "content": beside}] if beside else items
-    if message.content == REASONING and not message.calls:
-        return []
-    if message.role == "tool":  # without the id of a call, models accept it only as something that was said
-        said = f"[result of {message.name or 'a tool'}]\n{message.content}"
-        return [{"role": "user", "content": [_text(said), *shown] if shown else said}]
-    fields: dict[str, object] = {"role": message.role, "content": shown or message.content}
-    if message.name:
-        fields["name"] = message.name
-    if message.calls:
-        fields["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {
-                    "name": call.name,
-                    "arguments": call.arguments
-                    if isinstance(call.arguments, str)
-                    else json.dumps(call.arguments),
-                },
-            }
-            for call in message.calls
-        ]
-    return [fields]
-
-
-def _shown_parts(message: Message) -> list[dict[str, object]]:
-    """Write the parts of a message that has more than text: of a user's all of them, of a tool's what is not text.
-
-    None where the payload says something else than the message, as the content of one that was made by hand.
-    """
-    if message.role not in ("user", "tool") or not media.has_media(message.raw):
-        return []
-    content = media.content_of(message.raw)
-    sent = [written for part in media.media(content) if (written := media.to_openai(part))]
-    if not sent or texts_of(content) != message.content:
-        return []
-    if message.role == "tool":
-        return sent
-    parts = []
-    for part in content:
-        written = media.to_openai(part) if isinstance(part, Mapping) and any(media.media([part])) else None
-        texts = _read_parts([part])[0] if written is None else []
-        parts += [written] if written else [_text(clean(text)) for text in texts]
-    return parts
-
-
 def texts_of(content: object) -> str:
-    """Return the text that content becomes in a message, with placeholders for what is not text.
+    """Return the text of content as in a message, with placeholders for media.
 
     Raises:
         InvalidInput: parts of a shape that no format has.
 
     """
-    return clean("\n".join(_read_parts(content)[0]))
-
-
-def _text(text: str) -> dict[str, object]:
-    return {"type": "text", "text": text}
-
-
-def _results(message: Message) -> dict[str, str]:
-    """Give the text of each call that a message answers; only an Anthropic payload answers more than one."""
-    if len(message.answers) == 1 or message.raw is None:
-        return dict.fromkeys(message.answers, message.content)
-    found = dict.fromkeys(message.answers, "")
-    inner = message.raw.get("message")  # where a line of a session log wraps the payload
-    content = inner.get("content") if isinstance(inner, Mapping) else message.raw.get("content")
-    for part in _blocks(content):
-        if part.get("type") == "tool_result":
-            found[clean(str(part.get("tool_use_id")))] = texts_of(part.get("content"))
-    return found
-
-
-def _said_beside_results(message: Message) -> str:
-    """Give what the user said in the same message as several results."""
-    if len(message.answers) == 1 or message.raw is None:
-        return ""
-    parts = [part for part in _blocks(message.raw.get("content")) if part.get("type") != "tool_result"]
-    return texts_of(parts)
+    return clean("\n".join(read_parts(content)[0]))
 
 
 def _role(value: object) -> Role:
@@ -288,7 +187,7 @@ def _role(value: object) -> Role:
 
 
 def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
-    """Bring an item of OpenAI's Responses format (a call, its output, reasoning) into the shape of a message."""
+    """Return an item of OpenAI's Responses format (call, output, reasoning) in the shape of a message."""
     kind = payload.get("type")
     if "role" in payload or not isinstance(kind, str):
         return payload
@@ -315,7 +214,7 @@ def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _beside_content(item: Mapping[str, object], *, silent: bool) -> list[str]:
-    """Find what a model wrote beside an empty content: a refusal, the words of a spoken answer, or only thoughts."""
+    """Return the text beside an empty content: a refusal, a transcript of speech, or `REASONING`."""
     refusal, audio = item.get("refusal"), item.get("audio")
     if isinstance(refusal, str) and refusal:
         return [refusal]
@@ -324,8 +223,16 @@ def _beside_content(item: Mapping[str, object], *, silent: bool) -> list[str]:
     return [REASONING] if silent and any(item.get(field) for field in _REASONING_FIELDS) else []
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+def _answered(item: Mapping[str, object]) -> list[str]:
+    """Return the ids of the calls that a result answers."""
+    answers, call = item.get("answers"), item.get("tool_call_id")
+    # Our own export of a message that answers many calls.
+    if isinstance(answers, list) and all(isinstance(text, str) for text in answers):
+        return [*answers]
+    # The legacy format names the function instead of the call.
+    if not isinstance(call, str) and item.get("role") == "function":
+        call = item.get("name")
+    return [call] if isinstance(call, str) else []
 
 
 def _string(value: object) -> str:
@@ -335,15 +242,28 @@ def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _blocks(content: object) -> Iterator[Mapping[str, object]]:
+def blocks_of(content: object) -> Iterator[Mapping[str, object]]:
+    """Yield the parts of content that are dicts."""
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):
         for part in content:
             if isinstance(part, Mapping):
                 yield part
 
 
+def read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
+    """Return the texts, the tool calls and the ids of answered calls in content.
+
+    Raises:
+        InvalidInput: a part has a shape that no format has, or is nested too deeply.
+
+    """
+    try:
+        return _read_parts(content)
+    except RecursionError as error:
+        raise InvalidInput("The content of the message is nested too deeply.", "Make it flatter.") from error
+
+
 def _read_parts(content: object) -> tuple[list[str], list[ToolCall], list[str]]:
-    """Split content into texts, tool calls and the ids of answered calls."""
     if content is None or isinstance(content, str):
         return ([content] if content else []), [], []
     if not isinstance(content, Sequence) or isinstance(content, bytes):
@@ -391,12 +311,13 @@ def _part_text(kind: str, part: Mapping[str, object]) -> str:
         return f"[image: {_part_name(part)}]"
     if kind in FILE_PARTS:
         return f"[file: {_part_name(part)}]"
-    name = part.get("name")  # such as a tool that the provider itself runs: its result is in the same message
+    # Such as a tool that the provider itself runs: its result is in the same message.
+    name = part.get("name")
     return f"[{kind}: {name}]" if isinstance(name, str) and name else f"[{kind}]"
 
 
 def _part_name(part: Mapping[str, object]) -> str:
-    """Find what a person would call an image or a file: its name, title, address or type."""
+    """Return the best name of an image or a file: its name, title, address or type."""
     nested = [value for value in part.values() if isinstance(value, Mapping)]
     for source in (part, *nested):
         for key in ("filename", "name", "title", "alt", "caption", "file_id"):
@@ -416,7 +337,7 @@ def _part_name(part: Mapping[str, object]) -> str:
 
 def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
     calls = []
-    for entry in _blocks(item.get("tool_calls")):
+    for entry in blocks_of(item.get("tool_calls")):
         function = entry.get("function", entry.get("custom", entry))
         if not isinstance(function, Mapping):
             raise InvalidInput(
@@ -424,7 +345,7 @@ def _read_tool_calls(item: Mapping[str, object]) -> list[ToolCall]:
             )
         arguments = function.get("arguments", function.get("input"))
         calls.append(_call(entry.get("id"), function.get("name"), arguments))
-    for entry in _blocks(item.get("calls")):
+    for entry in blocks_of(item.get("calls")):
         call = _call(entry.get("id"), entry.get("name"), {})
         calls.append(
             ToolCall(call.id, call.name, cast("Mapping[str, object] | str", entry.get("arguments", {})))
@@ -442,7 +363,8 @@ def _call(identity: object, name: object, arguments: object) -> ToolCall:
         try:
             parsed = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
-            parsed = None  # what a model wrote is kept as it is, also when it is not JSON
+            # Text that is not JSON is kept as it is.
+            parsed = None
         arguments = parsed if isinstance(parsed, dict) else arguments
     elif arguments is None:
         arguments = {}

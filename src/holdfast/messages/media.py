@@ -1,4 +1,4 @@
-"""Parts of a message that are not text: images, files and sound, what they cost a model, and how OpenAI and Anthropic take them."""
+"""Media in messages: images, files and sound, their tokens, and their form for OpenAI and Anthropic."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ _SOUND_PARTS = frozenset({"input_audio", "audio"})
 IMAGE_TOKENS = 1_600
 LOW_DETAIL_TOKENS = 85
 PAGE_TOKENS = 3_000
-_PAGE_BYTES = 50_000  # of a PDF, taken for one page
-_SOUND_BYTES = 1_600  # a tenth of a second at 128 kbit/s, which is one token
+# Bytes of a PDF that are taken for one page.
+_PAGE_BYTES = 50_000
+# A tenth of a second at 128 kbit/s, which is one token.
+_SOUND_BYTES = 1_600
 _IMAGE_TYPES = {f"image/{kind}" for kind in ("jpeg", "png", "gif", "webp")}
-_BASE64 = 3 / 4  # of its characters are the bytes of what is encoded
+# Bytes per character of base64.
+_BASE64 = 3 / 4
 
 Part = Mapping[str, object]
 
@@ -27,14 +30,15 @@ def content_of(raw: Part | None) -> Sequence[object]:
     """Return the parts of a payload in the format of OpenAI or Anthropic; none where its content is text."""
     if raw is None:
         return ()
-    inner = raw.get("message")  # where a line of a session log wraps the payload
+    # The line of a session log wraps the payload.
+    inner = raw.get("message")
     source = inner if isinstance(inner, Mapping) else raw
     content = source.get("content", source.get("output"))
     return content if isinstance(content, list) else ()
 
 
 def media(content: Sequence[object]) -> Iterator[Part]:
-    """Yield the parts that are not text, those in the results of calls as well."""
+    """Yield the parts that are not text, also those in the results of calls."""
     for part in content:
         if isinstance(part, Mapping):
             inner = part.get("content") if part.get("type") == "tool_result" else None
@@ -44,22 +48,25 @@ def media(content: Sequence[object]) -> Iterator[Part]:
 
 
 def has_media(raw: Part | None) -> bool:
-    """Say whether a payload has parts that are not text."""
-    if raw is None or type(raw.get("content")) is str:  # as nearly all are
+    """Return whether a payload has parts that are not text."""
+    # Nearly all content is text.
+    if raw is None or type(raw.get("content")) is str:
         return False
     return any(True for _ in media(content_of(raw)))
 
 
 def media_tokens(raw: Part | None, count: Callable[[str], int]) -> int:
-    """Estimate what the images, files and sound of a payload cost a model; 0 where all is text.
+    """Return the estimated tokens of the images, files and sound of a payload; 0 where all is text.
 
     An image takes 1,600 tokens, to which Anthropic scales larger ones down
-    (https://platform.claude.com/docs/en/build-with-claude/vision); OpenAI counts 85 and 170 for each of at most eight
-    tiles, 1,445 in all, and 85 at low detail (https://platform.openai.com/docs/guides/images-vision). Some newer models
-    take up to three times as much of large images. Files are taken for PDFs, of which a page takes 1,500 to 3,000 tokens
-    (https://platform.claude.com/docs/en/build-with-claude/pdf-support): 3,000 for each 50 kB, and for one that is only
-    named; a document that is plain text takes what the text does. Sound takes ten tokens a second
-    (https://platform.openai.com/docs/guides/realtime-costs), at 128 kbit/s. The encoded bytes are never counted as text.
+    (https://platform.claude.com/docs/en/build-with-claude/vision); OpenAI counts 85 and 170 for each of at
+    most eight tiles, 1,445 in all, and 85 at low detail
+    (https://platform.openai.com/docs/guides/images-vision). Some newer models take up to three times as much
+    of large images. Files are taken for PDFs, of which a page takes 1,500 to 3,000 tokens
+    (https://platform.claude.com/docs/en/build-with-claude/pdf-support): 3,000 for each 50 kB, and for one
+    that is only named; a document that is plain text takes what the text does. Sound takes ten tokens a
+    second (https://platform.openai.com/docs/guides/realtime-costs), at 128 kbit/s. The encoded bytes are
+    never counted as text.
     """
     return sum(_tokens(part, count) for part in media(content_of(raw)))
 
@@ -93,13 +100,13 @@ def _text_of(part: Part) -> str | None:
 
 
 def _encoded(part: Part) -> int:
-    """Count the characters of what is sent along, encoded: the longest text in the part."""
+    """Return the length of the encoded data of a part: that of the longest text in it."""
     holders = [part, *(value for value in part.values() if isinstance(value, Mapping))]
     return max((len(value) for one in holders for value in one.values() if isinstance(value, str)), default=0)
 
 
 def to_openai(part: Part) -> dict[str, object] | None:
-    """Write a part as OpenAI takes it from a user; None for one that it cannot read, such as a file kept elsewhere."""
+    """Return a part as OpenAI takes it from a user; None for one that it cannot read."""
     kind = part.get("type")
     if kind in IMAGE_PARTS:
         return _image(part)
@@ -130,13 +137,14 @@ def _file(part: Part) -> dict[str, object] | None:
     if "file_data" not in given and "file_id" not in given:
         data = _address(part)
         if data is None or not data.startswith("data:"):
-            return None  # it takes no addresses of files
+            # It takes no addresses of files.
+            return None
         given = {"filename": str(part.get("title") or "document.pdf"), "file_data": data}
     return {"type": "file", "file": given}
 
 
 def _address(part: Part) -> str | None:
-    """Return the address of what is in a part of Anthropic's format, or of MCP's: a data URL where it is sent along."""
+    """Return the address of a part in the format of Anthropic or MCP: a data URL where the data is in it."""
     inner = part.get("source")
     source = inner if isinstance(inner, Mapping) else part
     if isinstance(source.get("url"), str):
@@ -148,12 +156,12 @@ def _address(part: Part) -> str | None:
 
 
 def to_anthropic(part: Part) -> dict[str, object] | None:
-    """Write a part as a block that Anthropic takes; None for one that it cannot read, such as sound."""
+    """Return a part as a block that Anthropic takes; None for one that it cannot read, such as sound."""
     kind = part.get("type")
     if kind in IMAGE_PARTS:
         written = _image(part)
         image = written["image_url"] if written else None
-        source = _kept(part) or _source(
+        source = _provider_file(part) or _source(
             image.get("url") if isinstance(image, Mapping) else None, _IMAGE_TYPES
         )
         return {"type": "image", "source": source} if source else None
@@ -162,15 +170,15 @@ def to_anthropic(part: Part) -> dict[str, object] | None:
     inner = part.get("file")
     file = inner if isinstance(inner, Mapping) else part
     address = file.get("file_data") or file.get("file_url") or _address(part)
-    source = _kept(part) or _written(part) or _source(address, {"application/pdf"})
+    source = _provider_file(part) or _written(part) or _source(address, {"application/pdf"})
     title = file.get("title") or file.get("filename")
     beside = {"title": title, "context": part.get("context"), "citations": part.get("citations")}
     kept = {key: value for key, value in beside.items() if value and isinstance(value, str | Mapping)}
     return {"type": "document", "source": source, **kept} if source else None
 
 
-def _kept(part: Part) -> dict[str, object] | None:
-    """Return the source of what is kept with Anthropic."""
+def _provider_file(part: Part) -> dict[str, object] | None:
+    """Return the source of a file that is stored with Anthropic."""
     source = part.get("source")
     if (
         isinstance(source, Mapping)
@@ -182,7 +190,7 @@ def _kept(part: Part) -> dict[str, object] | None:
 
 
 def _written(part: Part) -> dict[str, object] | None:
-    """Return the source of a document whose text is in the message, as text or as parts, which may be images."""
+    """Return the source of a document whose content is in the message, as text or as parts."""
     source, text = part.get("source"), _text_of(part)
     content = source.get("content") if isinstance(source, Mapping) else None
     if isinstance(content, list):
@@ -203,7 +211,7 @@ def _plain(text: object) -> dict[str, object] | None:
 
 
 def _source(address: object, kinds: Container[str]) -> dict[str, object] | None:
-    """Return where something is to be read: at an address of the web, or in a data URL of one of these kinds."""
+    """Return the source for an address of the web, or for a data URL of one of these types."""
     if not isinstance(address, str):
         return None
     if address.startswith(("https://", "http://")):

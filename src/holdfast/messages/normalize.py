@@ -1,4 +1,4 @@
-"""Messages on their way in: whatever form they come in, checked, cleaned and scanned before they are stored."""
+"""Messages before they are stored: read from any format, checked, cleaned and scanned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.types import AnyMessage, Message, ToolCall, check_name
 
 
 def check_list(messages: object) -> Sequence[AnyMessage]:
-    """Return `messages` if it is a list of what may be messages, or raise InvalidInput."""
+    """Return `messages` if it is a list, or raise InvalidInput."""
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise InvalidInput(
             f"Cannot append {type(messages).__name__}.",
@@ -24,10 +24,10 @@ def check_list(messages: object) -> Sequence[AnyMessage]:
 
 
 def ready(item: AnyMessage) -> Message:
-    """Make a message that can be stored of one in any of the formats that `Chat.append` takes.
+    """Return a message that can be stored, from any of the formats that `Chat.append` takes.
 
     Raises:
-        InvalidInput: it is no message, or a part of it cannot be stored.
+        InvalidInput: it is not a message, or a part of it cannot be stored.
 
     """
     message = formats.cleaned(item if isinstance(item, Message) else formats.parse(item))
@@ -36,7 +36,7 @@ def ready(item: AnyMessage) -> Message:
 
 
 def _flagged(message: Message) -> Message:
-    """Note what the guard finds in a message. It is stored word for word all the same: it is what was said."""
+    """Return the message with the flags of the guard. It is stored word for word all the same."""
     # Its tables are loaded by the first append.
     from holdfast.safety import guard
 
@@ -49,7 +49,7 @@ def _flagged(message: Message) -> Message:
 
 
 def _check(message: Message) -> None:
-    """Raise InvalidInput where a part of a message is not what its type says, or fits only one of the databases."""
+    """Raise InvalidInput where a part of a message has the wrong type, or fits only one of the databases."""
     for name in (message.id, message.name):
         if name not in ("", None):
             check_name(name, "An id or a name in a message")
@@ -75,7 +75,8 @@ def _check(message: Message) -> None:
             )
         _check_call_text(call.id)
         _check_call_text(call.name)
-        dump(call.arguments, "The arguments of a tool call")  # before their tokens are counted
+        # Before their tokens are counted.
+        dump(call.arguments, "The arguments of a tool call")
 
 
 def _check_call_text(text: object) -> None:

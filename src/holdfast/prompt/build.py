@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import InvalidInput
 from holdfast.messages.anthropic import INSTRUCTIONS, alternate, to_anthropic
-from holdfast.messages.formats import to_openai
+from holdfast.messages.openai import to_openai
 from holdfast.prompt.recall_block import fit, write
 from holdfast.prompt.summary_block import summary_message
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL

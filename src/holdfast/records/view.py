@@ -219,7 +219,7 @@ class View:
             valid_at=self._at.time or self._open.clock() if valid_at is None else valid_at,
             limit=limit,
             min_score=min_score,
-            moments=self._at.moments,
+            as_of=self._at.moments,
         )
         hits = self._open.search.recall(self.scope, query, checked)
         return list(map(masked_hit, hits)) if masked else hits
@@ -239,11 +239,11 @@ class View:
             sources=("record",),
             valid_at=self._at.time or self._open.clock(),
             limit=limit_per_kind,
-            moments=self._at.moments,
+            as_of=self._at.moments,
         )
         asked = question.parse(query)
         with self._open.search.one_read(self.scope, known) as read:
-            return {kind: read.recall(asked, replace(known, kinds=frozenset((kind,)))) for kind in FIL}
+            return {kind: read.find(asked, replace(known, kinds=frozenset((kind,)))) for kind in FIL}
 
     def profile(self) -> str:
         """Give the profile of the user, "" if there is none.

@@ -1,9 +1,9 @@
-"""What ranking needs to know of every document of a space besides its words, in arrays that grow."""
+"""Columns: what ranking needs of every document of a space besides its words, in arrays that grow."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,15 @@ from holdfast.text import analyze
 from holdfast.types import MAX_COUNT
 
 if TYPE_CHECKING:
-    from holdfast.search.segment import Document, Segment
+    from holdfast.search.segment import IndexedDocument, Segment
 
-PAUSE = 6 * 3600 * 1_000_000  # microseconds of silence in a chat after which something new begins
-BLOCK = 128  # messages at most that count as one block, so that a chat without pauses is not one block
+# Microseconds without a message in a chat after which a new block begins.
+PAUSE = 6 * 3600 * 1_000_000
+# Messages of a block at most, so that a chat without pauses is not one block.
+BLOCK = 128
 
-_Kind = TypeVar("_Kind", bound=np.generic)
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+_Numbers: TypeAlias = NDArray[np.int64]
 
 _COMMON: dict[str, type[np.generic]] = {
     "words": np.uint32,
@@ -29,7 +32,7 @@ _COMMON: dict[str, type[np.generic]] = {
 
 
 class Columns(ABC):
-    """Hold one entry per document, at the place of its document number; place 0 stands for no document.
+    """One entry per document, at the place of its number; place 0 stands for no document.
 
     `chat` and `actor` point into `chats` (chat, agent) and `actors` (role, name).
     """
@@ -47,8 +50,10 @@ class Columns(ABC):
         self.total_words = 0
         self.chats: dict[tuple[str, str], int] = {}
         self.actors: dict[tuple[str, str], int] = {}
-        self.names: dict[int, set[int]] = {}  # hash of a word of a name → the actors that have it
-        self._newest = np.zeros(64, np.int32)  # of each chat: its newest document
+        # Hash of a word of a name → the actors that have it.
+        self.names: dict[int, set[int]] = {}
+        # The newest document of each chat.
+        self._newest = np.zeros(64, np.int32)
         self._allocate(1024)
 
     def _allocate(self, size: int) -> None:
@@ -60,11 +65,14 @@ class Columns(ABC):
 
     @property
     def nbytes(self) -> int:
-        """The memory that the columns take."""
+        """The memory that the columns take, in bytes."""
         return sum(int(getattr(self, name).nbytes) for name in self.KINDS)
 
     def extend(self, segment: Segment) -> None:
-        """Add the documents of a segment, which must follow the last one. Linear, but for sorting them by chat."""
+        """Add the documents of a segment, which must follow the last one.
+
+        Linear, but for sorting them by chat.
+        """
         first, last = segment.first, segment.last
         if last >= len(self.words):
             self._allocate(max(last + 1, len(self.words) * 3 // 2))
@@ -80,8 +88,8 @@ class Columns(ABC):
         ends = np.append(begins[1:], True)
         self._newest[self.chat[order][ends]] = order[ends]
 
-    def add(self, document: Document, words: int, tells_time: bool) -> None:  # noqa: FBT001 - a column, no switch
-        """Add one document, which must follow the last one; the same as `extend` with a segment of it alone, faster."""
+    def add(self, document: IndexedDocument, words: int, *, tells_time: bool) -> None:
+        """Add one document, which must follow the last one, faster than `extend` with a segment of it."""
         number = document.number
         if number >= len(self.words):
             self._allocate(max(number + 1, len(self.words) * 3 // 2))
@@ -97,10 +105,8 @@ class Columns(ABC):
         self._link_one(number, chat)
         self._newest[chat] = number
 
-    def _by_chat(
-        self, first: int, last: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-        """Return documents first … last by chat, which are the first of theirs, and the one before each; 0 for none."""
+    def _by_chat(self, first: int, last: int) -> tuple[_Numbers, NDArray[np.bool_], _Numbers]:
+        """Return documents first … last by chat, whether each begins its chat, and the one before or 0."""
         order = np.argsort(self.chat[first : last + 1], kind="stable").astype(np.int64) + first
         chat = self.chat[order]
         begins = np.ones(len(order), bool)
@@ -111,7 +117,7 @@ class Columns(ABC):
         return order, begins, before
 
     @abstractmethod
-    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:
+    def _link(self, order: _Numbers, begins: NDArray[np.bool_], before: _Numbers) -> None:
         """Relate documents, sorted by chat, to those before them."""
 
     @abstractmethod
@@ -119,32 +125,41 @@ class Columns(ABC):
         """Relate one document to those before it."""
 
     @staticmethod
-    def _number(names: tuple[tuple[str, str], ...], known: dict[tuple[str, str], int]) -> NDArray[np.int32]:
-        return np.array([known.setdefault(name, len(known)) for name in names], np.int32)
+    def _number(names: tuple[tuple[str, str], ...], numbers: dict[tuple[str, str], int]) -> NDArray[np.int32]:
+        return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
 
     def _number_actors(self, actors: tuple[tuple[str, str], ...]) -> NDArray[np.int32]:
         return self._number(actors, self.actors)
 
 
-class Versions(Columns):
-    """Hold the columns of records: each document is a version, and `chats` are (record, agent), `actors` (kind, "").
+class RecordColumns(Columns):
+    """The columns of records: each document is a version.
 
-    `ended` is the version that took the place of each; far beyond all versions while there is none.
+    `chats` are (record, agent), `actors` (kind, ""). `ended` is the version that replaced each; far beyond
+    all versions while there is none.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {**_COMMON, "ended": np.int64}
 
     ended: NDArray[np.int64]
 
-    def alive(self, version: int) -> NDArray[np.bool_]:
-        """Say of each place whether it was there at a version, with words that can be found."""
+    def visible(self, version: int, agent: str, *, shared: bool) -> NDArray[np.bool_]:
+        """Return for each place whether it was alive at a version, with words, and visible to the agent.
+
+        With `shared`, what is no agent's is visible to all; the agent "" sees what all agents have.
+        """
         size = self.last + 1
         alive = self.ended[:size] > version
         alive &= self.words[:size] > 0
         alive[min(version, self.last) + 1 :] = False
+        if agent and self.chats:
+            owners = (owner for _, owner in self.chats)
+            allowed = np.array([owner == agent or (shared and not owner) for owner in owners], bool)
+            alive &= allowed.take(self.chat[:size])
         return alive
 
-    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:  # noqa: ARG002 - as in Columns
+    def _link(self, order: _Numbers, begins: NDArray[np.bool_], before: _Numbers) -> None:
+        del begins
         self.ended[order] = MAX_COUNT
         self.ended[before[before > 0]] = order[before > 0]
 
@@ -154,17 +169,18 @@ class Versions(Columns):
             self.ended[before] = number
 
 
-class Turns(Columns):
-    """Hold the columns of messages.
+class MessageColumns(Columns):
+    """The columns of messages.
 
-    `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between. `block`
-    is the part of a chat, between pauses, that a document belongs to: what recall takes for a session. `run` counts
-    from the last pause.
+    `previous` and `next` are the neighbours in the same chat, 0 where there is none or a pause lies between.
+    `block` is the part of a chat, between pauses, that a document belongs to. `run` counts from the last
+    pause.
     """
 
     KINDS: ClassVar[dict[str, type[np.generic]]] = {
         **_COMMON,
-        "previous": np.int64,  # these two are used as they stand to index arrays, for every posting
+        # These two index arrays as they stand, for every posting.
+        "previous": np.int64,
         "next": np.int64,
         "run": np.int32,
         "block": np.int32,
@@ -182,7 +198,7 @@ class Turns(Columns):
 
     @property
     def nbytes(self) -> int:
-        """The memory that the columns take."""
+        """The memory that the columns take, in bytes."""
         return super().nbytes + self._block_words.nbytes
 
     @property
@@ -207,20 +223,19 @@ class Turns(Columns):
         before = len(self.actors)
         numbers = self._number(actors, self.actors)
         for (role, name), number in list(self.actors.items())[before:]:
-            if name and role in (
-                "user",
-                "assistant",
-            ):  # the name of a tool is no person that a question asks about
+            # A query asks about people, not about tools.
+            if name and role in ("user", "assistant"):
                 for token in analyze.tokens(name):
                     for term in analyze.analyze(token).terms:
                         self.names.setdefault(term, set()).add(number)
         return numbers
 
-    def _link(self, order: NDArray[np.int64], begins: NDArray[np.bool_], before: NDArray[np.int64]) -> None:
-        """Find the neighbours and the block of documents."""
+    def _link(self, order: _Numbers, begins: NDArray[np.bool_], before: _Numbers) -> None:
+        """Set the neighbours and the block of documents."""
         paused = (before == 0) | (np.abs(self.at[order] - self.at[before]) > PAUSE)
         place = np.arange(len(order))
-        # Where the count began that goes on at each place: at the last pause, or at the beginning of the chat here.
+        # Where the count began that goes on at each place: at the last pause, or at the beginning of the chat
+        # here.
         start = np.maximum.accumulate(np.where(paused | begins, place, 0))
         carried = np.where(paused, 0, self.run[before] + 1)
         self.run[order] = place - start + carried[start]
@@ -238,8 +253,8 @@ class Turns(Columns):
         self._block_words[: self.blocks] += added.astype(np.int64)
 
 
-def _grown(array: NDArray[_Kind], size: int) -> NDArray[_Kind]:
-    """Give an array at least `size` places, the new ones zero."""
+def _grown(array: NDArray[_Scalar], size: int) -> NDArray[_Scalar]:
+    """Return an array with at least `size` places, the new ones zero."""
     if size <= len(array):
         return array
     larger = np.zeros(max(size, 2 * len(array)), array.dtype)

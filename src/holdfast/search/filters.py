@@ -1,4 +1,4 @@
-"""What a caller wants to find besides the words: the filters of a recall, checked."""
+"""The filters of a recall, checked."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from holdfast.types import MAX_COUNT, ROLES, SOURCES, Role, Source, Time, as_tim
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Filters:
     """Which messages, summaries and records may be hits; None lets all pass.
 
-    `moments` gives for each space, by its name, as of which version and message to answer; one that it does not name
-    is answered as of now. `until` leaves out what was said or written later.
+    `since` and `until` are microseconds since the epoch. `as_of` maps the name of a space to the version and
+    the message as of which it is read; other spaces are read as of now. `candidates` bounds how many records
+    are read to find as many as `limit`.
     """
 
-    messages: bool = True
-    summaries: bool = False
-    records: bool = True
+    sources: frozenset[str] = frozenset(("message", "record"))
     chat: str | None = None
     roles: frozenset[str] | None = None
     kinds: frozenset[str] | None = None
@@ -33,13 +32,13 @@ class Wanted:
     until: int | None = None
     valid_at: datetime | None = None
     limit: int = 10
-    looked: int = MAX_COUNT  # records that are read at most to find as many
+    candidates: int = MAX_COUNT
     min_score: float = 0.0
-    moments: Mapping[str, AsOf] = field(default_factory=dict)
+    as_of: Mapping[str, AsOf] = field(default_factory=dict)
 
-    def moment(self, space: str) -> AsOf:
-        """Give the moment as of which a space is to answer."""
-        return self.moments.get(space, NOW)
+    def as_of_in(self, space: str) -> AsOf:
+        """Return the version and the message as of which a space is read."""
+        return self.as_of.get(space, NOW)
 
 
 def check(
@@ -54,62 +53,63 @@ def check(
     valid_at: Time | None = None,
     limit: int = 10,
     min_score: float = 0.0,
-    moments: Mapping[str, AsOf] | None = None,
-) -> Wanted:
-    """Check the filters of a recall. Roles are those of messages, kinds and tags those of records.
-
-    As of an earlier moment no summaries are found: what they say is in the messages.
+    as_of: Mapping[str, AsOf] | None = None,
+) -> Filters:
+    """Return the filters of a recall; see `Memory.recall`. As of an earlier version no summaries are found.
 
     Raises:
-        InvalidInput: one is of the wrong kind, or no source can have all that is asked for.
+        InvalidInput: one is of the wrong type, or no source can have all of them.
 
     """
     chosen = frozenset[str](SOURCES) if sources is None else _names(sources, "sources", SOURCES)
-    if roles is not None:
-        chosen &= {"message"}
-    if kinds is not None or tags is not None:
-        chosen &= {"record"}
-    if not chosen:
-        raise InvalidInput(
-            "Nothing can be found: only messages have roles, only records have kinds and tags.",
-            "Leave out one of `sources`, `roles`, `kinds` and `tags`.",
-        )
     if chat is not None:
         check_name(chat, "The id of a chat")
     check_count(limit, "limit")
     if not _is_share(min_score):
         raise InvalidInput(f"`min_score` is {shown(min_score)}.", "Use a number from 0 to 1.")
-    return Wanted(
-        messages="message" in chosen,
-        summaries="summary" in chosen and not moments,
-        records="record" in chosen,
+    return Filters(
+        sources=_possible(chosen, roles, kinds, tags) - ({"summary"} if as_of else set()),
         chat=chat,
         roles=None if roles is None else _names(roles, "roles", ROLES),
         kinds=None if kinds is None else _names(kinds, "kinds"),
         tags=None if tags is None else _names(tags, "tags"),
-        since=_time(since, "since"),
-        until=_time(until, "until"),
+        since=_micros(since, "since"),
+        until=_micros(until, "until"),
         valid_at=as_time(valid_at, "valid_at"),
         limit=min(limit, MAX_COUNT),
         min_score=min_score,
-        moments=moments or {},
+        as_of=as_of or {},
     )
+
+
+def _possible(sources: frozenset[str], roles: object, kinds: object, tags: object) -> frozenset[str]:
+    """Return those of the sources that have what is filtered by."""
+    if roles is not None:
+        sources &= {"message"}
+    if kinds is not None or tags is not None:
+        sources &= {"record"}
+    if not sources:
+        raise InvalidInput(
+            "Nothing can be found: only messages have roles, only records have kinds and tags.",
+            "Leave out one of `sources`, `roles`, `kinds` and `tags`.",
+        )
+    return sources
 
 
 def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def _time(value: object, what: str) -> int | None:
+def _micros(value: object, what: str) -> int | None:
     time = as_time(value, what)
     return None if time is None else to_micros(time)
 
 
-def _names(values: object, what: str, known: Sequence[str] = ()) -> frozenset[str]:
-    choice = f"Pass a list of some of {', '.join(known)}." if known else "Pass a list of texts."
+def _names(values: object, what: str, allowed: Sequence[str] = ()) -> frozenset[str]:
+    choice = f"Pass a list of some of {', '.join(allowed)}." if allowed else "Pass a list of texts."
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
         raise InvalidInput(f"`{what}` is {shown(values)}.", choice)
     names = list(values)
-    if any(not isinstance(name, str) or (known and name not in known) for name in names):
+    if any(not isinstance(name, str) or (allowed and name not in allowed) for name in names):
         raise InvalidInput(f"`{what}` is {shown(names)}.", choice)
     return frozenset(names)

@@ -1,22 +1,26 @@
-"""The newest documents, too few for a segment, in plain lists: adding one makes no array, so it is found at once."""
+"""The memtable: the newest documents, too few for a segment, in lists that grow without copying."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from holdfast.search.segment import MAX_FREQUENCY, Document, read_words
+from holdfast.search.segment import MAX_FREQUENCY, IndexedDocument, read_words
 
 
-class Tail:
-    """Index documents one by one."""
+class Memtable:
+    """The index of the newest documents, added one by one."""
 
     def __init__(self) -> None:
-        self.documents: list[Document] = []
+        self.documents: list[IndexedDocument] = []
         self._postings: dict[int, tuple[list[int], list[int]]] = {}
-        self.nbytes = 0  # about: of the texts and the lists
+        # About what the texts and the lists take, in bytes.
+        self.nbytes = 0
 
-    def add(self, document: Document) -> tuple[int, bool]:
-        """Add a document, and return the number of its words and whether they tell a time. Linear in its words."""
+    def add(self, document: IndexedDocument) -> tuple[int, bool]:
+        """Add a document; return the number of its words and whether they tell a time.
+
+        Linear in its words.
+        """
         terms, words, tells_time = read_words(document.text)
         self.documents.append(document)
         self.nbytes += len(document.text) + 100 * len(terms)
@@ -27,5 +31,5 @@ class Tail:
         return words, tells_time
 
     def postings(self, term: int) -> tuple[list[int], list[int]]:
-        """Give the document numbers with a term, rising, and how often it stands in each."""
+        """Return the numbers of the documents with a term, rising, and its frequency in each."""
         return self._postings.get(term, ([], []))

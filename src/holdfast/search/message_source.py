@@ -1,99 +1,134 @@
-"""Find messages: score them for a question and take the best that are wanted."""
+"""Messages as a source: how they are indexed, and the best of them for a query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.search import rank
-from holdfast.search.columns import Turns
-from holdfast.search.filters import Wanted
-from holdfast.search.index import Index
-from holdfast.search.postings import Kept, Lists, Sought
-from holdfast.search.query import Question
-from holdfast.store.message_rows import from_micros
-from holdfast.store.records import AsOf
+from holdfast.search.columns import MessageColumns
+from holdfast.search.segment import IndexedDocument
+from holdfast.search.source import Mask, SearchSource, SourceView, parsed, texts_in, time_masks
+from holdfast.store import log, segments
+from holdfast.store.message_rows import EPOCH, from_micros
 from holdfast.text.dates import spans
-from holdfast.types import MAX_COUNT
+from holdfast.types import MAX_COUNT, Hit, Message, Why
 
-_MAX_YEARS = 50  # that a date without a year is looked for in
+if TYPE_CHECKING:
+    from holdfast.search.filters import Filters
+    from holdfast.search.postings import Numbers, QueryTerm
+    from holdfast.search.query import Query
+    from holdfast.store.database import Database
+    from holdfast.store.records import AsOf
 
-
-def look_up(index: Index[Turns], terms: Sequence[int], moment: AsOf) -> tuple[Lists, int]:
-    """Look up terms in the messages of a space as of a moment, and count those messages."""
-    lists: Lists = index.look_up(terms)
-    if moment.doc >= index.covered and moment.until == MAX_COUNT:
-        return lists, index.covered
-    there = np.arange(index.covered + 1) <= moment.doc
-    there[0] = False  # which stands for no message
-    there &= index.columns.at[: index.covered + 1] < moment.until
-    return Kept(lists, there), int(there.sum())
+# Years in which a date without a year is looked for.
+_MAX_YEARS = 50
 
 
-def speakers(columns: Turns, asked: Question) -> frozenset[int]:
-    """Find the actors whose names are words of the question."""
-    return frozenset(number for word in asked.words for number in columns.names.get(word.term, ()))
-
-
-def best(
-    columns: Turns,
-    asked: Question,
-    sought: Sequence[Sought],
-    named: frozenset[int],
-    agent: str,
-    wanted: Wanted,
-    moment: AsOf,
-    weights: rank.Weights,
-) -> tuple[rank.Scores, list[int]]:
-    """Score the messages of a space, and give the places of the best in the scores."""
+def find(
+    view: SourceView[MessageColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
+) -> list[Hit]:
+    """Return the messages that match a query, best first."""
+    columns = view.columns
+    named = frozenset(actor for word in query.words for actor in columns.names.get(word.term, ()))
     focus = rank.Focus(
-        named or _actors_of_roles(columns, asked.roles), asked.asks_time, tuple(_spans(columns, asked))
+        named or _actors_of_roles(columns, query.roles), query.asks_time, _date_spans(columns, query)
     )
-    scores = rank.score([one.term for one in sought], columns, focus, weights)
+    scores = rank.score(terms, columns, focus)
     shares = scores.total / scores.ceiling
-    mask = _mask(columns, scores.docs, agent, wanted, moment)
-    if mask is not None:
-        shares *= mask
-    return scores, [
-        int(place) for place in rank.top(shares, wanted.limit) if shares[place] >= wanted.min_score
+    masks = list(_masks(view, scores.docs, filters))
+    if masks:
+        shares *= np.logical_and.reduce(masks)
+    best = rank.top(shares, filters.limit)
+    best = best[shares[best] >= filters.min_score]
+    docs = [int(doc) for doc in scores.docs[best]]
+    stored = {doc: (chat, one) for doc, chat, one in log.by_docs(view.database, view.space, docs)}
+    return [
+        message_hit(score, why, *stored[doc])
+        for doc, (score, why) in zip(docs, scores.explain(best), strict=True)
+        if doc in stored
     ]
 
 
-def _actors_of_roles(columns: Turns, roles: frozenset[str]) -> frozenset[int]:
-    """Take pronouns as naming a role, where more than one role speaks."""
+def message_hit(score: float, why: Why, chat: str, message: Message) -> Hit:
+    """Return a message as a hit; one without text shows its tool calls, a line each."""
+    text = message.content
+    if not text.strip():
+        calls = ((call.name, call.arguments) for call in message.calls)
+        text = "\n".join(
+            f"{name} {given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)}"
+            for name, given in calls
+        )
+    return Hit(
+        "message",
+        text,
+        score,
+        id=message.id,
+        chat=chat,
+        seq=message.seq,
+        role=message.role,
+        name=message.name,
+        at=message.at or EPOCH,
+        why=why,
+        flags=message.flags,
+    )
+
+
+def _visible(columns: MessageColumns, _agent: str, as_of: AsOf) -> Mask | None:
+    """Return which messages there were at a version; None for all.
+
+    Those of other agents count for the rarity of words.
+    """
+    size = columns.last + 1
+    if as_of.doc >= columns.last and as_of.until == MAX_COUNT:
+        return None
+    there = np.arange(size) <= as_of.doc
+    # Place 0 stands for no message.
+    there[0] = False
+    there &= columns.at[:size] < as_of.until
+    return there
+
+
+def _actors_of_roles(columns: MessageColumns, roles: frozenset[str]) -> frozenset[int]:
+    """Return the actors of the roles that pronouns name, where more than one role speaks."""
     if len({role for role, _ in columns.actors}) < 2:
         return frozenset()
     return frozenset(number for (role, _), number in columns.actors.items() if role in roles)
 
 
-def _spans(columns: Turns, asked: Question) -> list[tuple[int, int, float]]:
-    if not asked.dates:
-        return []
+def _date_spans(columns: MessageColumns, query: Query) -> tuple[tuple[int, int, float], ...]:
+    if not query.dates:
+        return ()
     times = columns.at[1 : columns.last + 1]
     first, last = (from_micros(int(time)).year for time in (times.min(), times.max()))
     first = max(first, last - _MAX_YEARS)
-    return [span for date in asked.dates for span in spans(date, first, last)]
+    return tuple(span for date in query.dates for span in spans(date, first, last))
 
 
-def _mask(
-    columns: Turns, docs: rank.Numbers, agent: str, wanted: Wanted, moment: AsOf
-) -> NDArray[np.bool_] | None:
-    """Say which of some documents pass a filter; None if all do."""
-    masks: list[NDArray[np.bool_]] = []
-    if wanted.chat is not None or agent:
-        allowed = [wanted.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
-        masks.append(np.array(allowed, bool).take(columns.chat.take(docs)))
-    if wanted.roles is not None:
-        allowed = [role in wanted.roles for role, _ in columns.actors]
-        masks.append(np.array(allowed, bool).take(columns.actor.take(docs)))
-    if wanted.since is not None:
-        masks.append(columns.at.take(docs) >= wanted.since)
-    if wanted.until is not None:
-        masks.append(columns.at.take(docs) < wanted.until)
-    if moment.doc < MAX_COUNT:
-        masks.append(docs <= moment.doc)
-    if moment.until < MAX_COUNT:
-        masks.append(columns.at.take(docs) < moment.until)
-    return np.logical_and.reduce(masks) if masks else None
+def _masks(view: SourceView[MessageColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
+    """Yield which of some documents pass each filter."""
+    columns, agent = view.columns, view.agent
+    if filters.chat is not None or agent:
+        allowed = [filters.chat in (None, chat) and agent in ("", owner) for chat, owner in columns.chats]
+        yield np.array(allowed, bool).take(columns.chat.take(docs))
+    if filters.roles is not None:
+        allowed = [role in filters.roles for role, _ in columns.actors]
+        yield np.array(allowed, bool).take(columns.actor.take(docs))
+    yield from time_masks(columns, docs, filters)
+    if view.visible is not None:
+        # A neighbour of a message that was there may be a later one.
+        yield view.visible.take(docs)
+
+
+def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
+    """Yield messages as documents: their content, and the names and arguments of their calls."""
+    rows = segments.documents(database, space, after, limit)
+    for doc, chat, agent, role, name, at, content, calls in rows:
+        text = content if calls is None else "\n".join([content, *texts_in(parsed(calls))])
+        yield IndexedDocument(doc, chat, agent, role, name or "", at, text)
+
+
+MESSAGES = SearchSource("message", MessageColumns, _read, _visible, find)

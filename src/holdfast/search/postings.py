@@ -1,111 +1,134 @@
-"""From the words of a question to the postings of its terms, in everything that is searched together."""
+"""From the words of a query to the postings of its terms, in the sources that are searched together."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Container, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.search import query as questions
-from holdfast.search import rank
-from holdfast.search.query import Question
+from holdfast.search import weights
+from holdfast.search.memtable import Memtable
+from holdfast.search.query import MAX_TERMS, Query
+from holdfast.search.segment import Segment
 
-# Related words that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
+# Synonyms that stand in a thousand messages together, or in a hundredth of all, tell nothing further.
 _RELATED = 1_000
-_NOTHING = (np.empty(0, np.int64), np.empty(0))
+
+Floats: TypeAlias = NDArray[np.float64]
+Numbers: TypeAlias = NDArray[np.integer[Any]]
+TermPostings: TypeAlias = tuple[Numbers, Floats]
+_NOTHING: TermPostings = (np.empty(0, np.int64), np.empty(0))
 
 
-class Lists(Protocol):
-    """Where some terms stand: how many documents have each, and on demand which ones, and how often."""
+class QueryTerm(NamedTuple):
+    """A term of a query with its postings in one source.
 
-    counts: list[int]
+    `docs` rise, and `frequencies` are those of the term in each.
 
-    def of(self, n: int, /) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Give the documents with the n-th term, rising, and how often it stands in each."""
-
-
-class Kept:
-    """The postings of those documents alone that a mask keeps."""
-
-    def __init__(self, lists: Lists, mask: NDArray[np.bool_]) -> None:
-        self._lists = []
-        for n, count in enumerate(lists.counts):
-            docs, frequencies = lists.of(n) if count else _NOTHING
-            keep = mask.take(docs)
-            self._lists.append((docs[keep], frequencies[keep]))
-        self.counts = [len(docs) for docs, _ in self._lists]
-
-    def of(self, n: int, /) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Give the documents with the n-th term, rising, and how often it stands in each."""
-        return self._lists[n]
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """A term of a question as it was written, with where it stands in one source."""
+    `rarity` is its inverse document frequency over all sources that are searched together: messages and
+    records weigh a word alike, so that their scores can be compared.
+    """
 
     written: str
-    term: rank.Term
+    docs: Numbers
+    frequencies: Floats
+    weight: float
+    rarity: float
 
 
-def hashes(asked: Question) -> list[int]:
-    """List the terms to look up: those of the question, then those related to each."""
-    return [
-        *(word.term for word in asked.words),
-        *(term for word in asked.words for term, _ in word.related),
-    ]
+class Postings:
+    """The postings of terms given by their hashes: how many documents have each, on demand which."""
+
+    def __init__(self, terms: Sequence[int], parts: Sequence[Segment], memtable: Memtable) -> None:
+        hashes = np.array(terms, np.uint64)
+        self._spans = [(part, *part.spans(hashes)) for part in parts]
+        self._newest = [memtable.postings(term) for term in terms]
+        self.counts = [len(docs) for docs, _ in self._newest]
+        for _, starts, ends in self._spans:
+            self.counts = [count + int(size) for count, size in zip(self.counts, ends - starts, strict=True)]
+
+    def of(self, n: int) -> TermPostings:
+        """Return the documents with the n-th term, rising, and its frequency in each."""
+        docs = np.empty(self.counts[n], np.int64)
+        frequencies = np.empty(self.counts[n])
+        filled = 0
+        for part, starts, ends in self._spans:
+            span = slice(int(starts[n]), int(ends[n]))
+            into = slice(filled, filled + span.stop - span.start)
+            np.add(part.docs[span], part.first, out=docs[into])
+            frequencies[into] = part.frequencies[span]
+            filled = into.stop
+        docs[filled:], frequencies[filled:] = self._newest[n]
+        return docs, frequencies
 
 
-def match(
-    asked: Question,
-    sources: Sequence[tuple[Lists, int]],
-    weights: rank.Weights,
-    names: Collection[int] = (),
-) -> list[list[Sought]]:
-    """Look up the terms of a question in sources, each given by its lists and its number of documents.
+class MaskedPostings:
+    """The postings of the documents that a mask lets pass."""
 
-    A word that no source has is left out. `names` are words that point at a speaker, and count less as words. The
-    words related to a word are looked up as if they were one.
+    def __init__(self, postings: Postings, mask: NDArray[np.bool_]) -> None:
+        self._terms: list[TermPostings] = []
+        for n, count in enumerate(postings.counts):
+            docs, frequencies = postings.of(n) if count else _NOTHING
+            passing = mask.take(docs)
+            self._terms.append((docs[passing], frequencies[passing]))
+        self.counts = [len(docs) for docs, _ in self._terms]
+
+    def of(self, n: int) -> TermPostings:
+        """Return the documents with the n-th term, rising, and its frequency in each."""
+        return self._terms[n]
+
+
+class Searched(NamedTuple):
+    """The postings of a source, its number of documents, and the words that name its speakers."""
+
+    postings: Postings | MaskedPostings
+    documents: int
+    names: Container[int]
+
+
+def match(query: Query, sources: Sequence[Searched]) -> list[list[QueryTerm]]:
+    """Return the terms of a query in each source. A word that no source has is left out.
+
+    A word that names a speaker counts less as a word. The synonyms of a word are looked up as if they were
+    one.
     """
-    total = sum(documents for _, documents in sources)
-    count = len(asked.words)
-    having = [sum(lists.counts[n] for lists, _ in sources) for n in range(count)]
-    present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[: questions.MAX_TERMS]
-    found: list[list[Sought]] = [[] for _ in sources]
+    found: list[list[QueryTerm]] = [[] for _ in sources]
+    total = sum(source.documents for source in sources)
+    count = len(query.words)
+    having = [sum(source.postings.counts[n] for source in sources) for n in range(count)]
+    present = sorted((n for n in range(count) if having[n]), key=lambda n: having[n])[:MAX_TERMS]
     for n in sorted(present):
-        word = asked.words[n]
-        weight = word.weight * (weights.name_as_word if word.term in names else 1.0)
-        rarity = rank.inverse_frequency(total, having[n])
-        for into, (lists, _) in zip(found, sources, strict=True):
-            into.append(Sought(word.written, rank.Term(*lists.of(n), weight, rarity)))
-    share = weights.related * min(1.0, weights.short / count)
+        word = query.words[n]
+        is_name = any(word.term in source.names for source in sources)
+        weight = word.weight * (weights.WEIGHTS.name_as_word if is_name else 1.0)
+        rarity = weights.inverse_frequency(total, having[n])
+        for into, source in zip(found, sources, strict=True):
+            into.append(QueryTerm(word.written, *source.postings.of(n), weight, rarity))
+    share = weights.WEIGHTS.related * min(1.0, weights.WEIGHTS.short / count)
     first = count
-    for word in asked.words:
-        groups = [_group(lists, range(first, first + len(word.related)), size) for lists, size in sources]
-        first += len(word.related)
-        if any(groups):
-            parts: list[tuple[rank.Numbers, rank.Floats]] = [group or _NOTHING for group in groups]
-            rarity = rank.inverse_frequency(total, sum(len(docs) for docs, _ in parts))
-            for into, part in zip(found, parts, strict=True):
-                into.append(
-                    Sought(f"like {word.written}", rank.Term(part[0], part[1], share * word.weight, rarity))
-                )
+    for word in query.words:
+        terms = range(first, first + len(word.related))
+        first = terms.stop
+        groups = [_joined(source, terms) for source in sources]
+        if any(len(docs) for docs, _ in groups):
+            rarity = weights.inverse_frequency(total, sum(len(docs) for docs, _ in groups))
+            for into, group in zip(found, groups, strict=True):
+                into.append(QueryTerm(f"like {word.written}", *group, share * word.weight, rarity))
     return found
 
 
-def _group(lists: Lists, terms: range, documents: int) -> tuple[rank.Numbers, rank.Floats] | None:
-    """Join the postings of the words related to one, the likeliest first, while they are few enough to tell anything."""
-    room = max(_RELATED, documents * _RELATED // 100_000)
+def _joined(source: Searched, terms: range) -> TermPostings:
+    """Join the postings of synonyms, the likeliest first, while they are few enough to tell anything."""
+    room = max(_RELATED, source.documents * _RELATED // 100_000)
     chosen = []
     for n in terms:
-        if 0 < lists.counts[n] <= room:
-            chosen.append(lists.of(n))
-            room -= lists.counts[n]
+        if 0 < source.postings.counts[n] <= room:
+            chosen.append(source.postings.of(n))
+            room -= source.postings.counts[n]
     if len(chosen) < 2:
-        return chosen[0] if chosen else None
+        return chosen[0] if chosen else _NOTHING
     size = max(int(docs[-1]) for docs, _ in chosen) + 1
     sums, having = np.zeros(size), np.zeros(size, bool)
     for docs, frequencies in chosen:
@@ -113,15 +136,3 @@ def _group(lists: Lists, terms: range, documents: int) -> tuple[rank.Numbers, ra
         having[docs] = True
     found = np.flatnonzero(having)
     return found, sums[found]
-
-
-def matched(sought: Sequence[Sought], docs: Sequence[int]) -> list[tuple[str, ...]]:
-    """Name the words of the question that stand in each document itself."""
-    found: list[list[str]] = [[] for _ in docs]
-    for one in sought:
-        if not len(one.term.docs):
-            continue
-        places = np.minimum(one.term.docs.searchsorted(docs), len(one.term.docs) - 1)
-        for place in np.flatnonzero(one.term.docs.take(places) == docs):
-            found[place].append(one.written)
-    return [tuple(words) for words in found]

@@ -1,4 +1,4 @@
-"""What a question asks: its terms, and what it says besides words."""
+"""The query: its terms, and what it asks for besides words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from holdfast.text import analyze
 from holdfast.text.dates import PartialDate, find_dates
 from holdfast.text.synonyms import related
 
-MAX_TERMS = 256  # of a question; of a longer one the rarest count
-MAX_DATES = 16  # of a question; of a longer one the first count
-SHORT = 16  # words of a question whose pronouns say whose turns it asks for; a longer text just happens to have some
+# Terms of a query; of a longer one the rarest count.
+MAX_TERMS = 256
+# Dates of a query; of a longer one the first count.
+MAX_DATES = 16
+# Terms of a query whose pronouns name a speaker; a longer text just happens to have some.
+SHORT = 16
 
 _ASKS_TIME = re.compile(
-    r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)|which (?:date|day|month|year|week)"
+    r"\b(?:when|how (?:long|recently|often)|what (?:date|day|month|year|time)"
+    r"|which (?:date|day|month|year|week)"
     r"|how many (?:days|weeks|months|years))\b"
 )
 _PRONOUNS = {
@@ -26,7 +30,7 @@ _PRONOUNS = {
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A term of a question, how it was written, how much it counts, and words that may stand in its place."""
+    """A term of a query, how it was written, how much it counts, and its synonyms."""
 
     term: int
     written: str
@@ -35,24 +39,30 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question taken apart. `roles` are those that its pronouns point at."""
+class Query:
+    """A parsed query. `roles` are those that its pronouns point at."""
 
     words: tuple[Word, ...]
     roles: frozenset[str]
     asks_time: bool
     dates: tuple[PartialDate, ...]
 
+    @property
+    def terms(self) -> list[int]:
+        """The hashes to look up: those of the words, then those of the synonyms of each."""
+        return [
+            *(word.term for word in self.words),
+            *(term for word in self.words for term, _ in word.related),
+        ]
+
 
 def has_words(query: str) -> bool:
-    """Say whether there is anything in a query that can be searched for."""
+    """Return whether there is anything in a query that can be searched for."""
     return any(analyze.split(token) for token in analyze.tokens(query))
 
 
-def parse(query: str) -> Question:
-    """Take a question apart; every character of it is plain text.
-
-    Words that say nothing by themselves (who, is, the …) are left out, unless there are no others.
+def parse(query: str) -> Query:
+    """Return the parsed query; every character of it is plain text.
 
     Raises:
         InvalidInput: it is not text, or has no letters or digits.
@@ -60,6 +70,24 @@ def parse(query: str) -> Question:
     """
     if not isinstance(query, str):
         raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+    words = _words(query)
+    if not words:
+        raise InvalidInput(
+            "The query has no letters or digits to search for.",
+            "Ask a question, or name some words to look for.",
+        )
+    lower = query.lower()
+    roles = {role for role, pronoun in _PRONOUNS.items() if len(words) <= SHORT and pronoun.search(lower)}
+    return Query(
+        words=words,
+        roles=frozenset(roles),
+        asks_time=bool(_ASKS_TIME.search(lower)),
+        dates=tuple(find_dates(query)[:MAX_DATES]),
+    )
+
+
+def _words(query: str) -> tuple[Word, ...]:
+    """Return the terms of a query. Stop words (who, is, the …) are left out, unless there are no others."""
     counts: dict[str, int] = {}
     written: dict[str, str] = {}
     stops: dict[str, int] = {}
@@ -74,16 +102,7 @@ def parse(query: str) -> Question:
             counts[whole] = counts.get(whole, 0) + 1
             written.setdefault(whole, token)
     terms = counts or stops
-    if not terms:
-        raise InvalidInput(
-            "The query has no letters or digits to search for.",
-            "Ask a question, or name some words to look for.",
-        )
-    lower = query.lower()
-    roles = set()
-    if len(terms) <= SHORT:
-        roles = {role for role, pronoun in _PRONOUNS.items() if pronoun.search(lower)}
-    words = [
+    return tuple(
         Word(
             analyze.hash_term(term),
             written[term],
@@ -91,10 +110,4 @@ def parse(query: str) -> Question:
             tuple((analyze.hash_term(other), other) for other in related(term) if other not in terms),
         )
         for term, count in terms.items()
-    ]
-    return Question(
-        words=tuple(words),
-        roles=frozenset(roles),
-        asks_time=bool(_ASKS_TIME.search(lower)),
-        dates=tuple(find_dates(query)[:MAX_DATES]),
     )

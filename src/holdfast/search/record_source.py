@@ -1,91 +1,120 @@
-"""Find records: score those that are alive at a version, and read the best until enough are wanted."""
+"""Records as a source: how their versions are indexed, and the best of them for a query."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.search import rank
-from holdfast.search.columns import Versions
-from holdfast.search.filters import Wanted
-from holdfast.search.postings import Sought
-from holdfast.search.query import Question
+from holdfast.search.columns import RecordColumns
+from holdfast.search.segment import IndexedDocument
+from holdfast.search.source import Mask, SearchSource, SourceView, parsed, read_best, texts_in, time_masks
 from holdfast.store import records
-from holdfast.types import Record
+from holdfast.store.message_rows import EPOCH
+from holdfast.text import analyze
+from holdfast.types import Hit, Record, Why
 
 if TYPE_CHECKING:
+    from holdfast.search.filters import Filters
+    from holdfast.search.postings import Numbers, QueryTerm
+    from holdfast.search.query import Query
     from holdfast.store.database import Database
+    from holdfast.store.records import AsOf
 
-_PAGE = 64  # records read at once, at most
-
-
-def visible(columns: Versions, agent: str, version: int, *, common: bool = True) -> NDArray[np.bool_]:
-    """Say which versions are alive and an agent's, to an empty one all; with `common`, those of none are everybody's."""
-    alive = columns.alive(version)
-    if agent and columns.chats:
-        allowed = np.fromiter(
-            (owner == agent or (common and not owner) for _, owner in columns.chats), bool, len(columns.chats)
-        )
-        alive &= allowed.take(columns.chat[: columns.last + 1])
-    return alive
+# Records read at once, at most.
+_PAGE = 64
 
 
-def ranked(db: Database, space: str, columns: Versions, scores: rank.Scores, wanted: Wanted) -> rank.Numbers:
-    """Order the places of the scores, the best first, by what can be known of the filters without reading records."""
-    shares = scores.total / scores.ceiling
-    at = columns.at.take(scores.docs)
-    if wanted.kinds is not None:
-        allowed = np.array([kind in wanted.kinds for kind, _ in columns.actors], bool)
-        shares *= allowed.take(columns.actor.take(scores.docs))
-    if wanted.tags is not None:
-        shares *= np.isin(scores.docs, records.versions_with_tags(db, space, sorted(wanted.tags)))
-    if wanted.since is not None:
-        shares *= at >= wanted.since
-    if wanted.until is not None:
-        shares *= at < wanted.until
-    places = np.flatnonzero((shares > 0) & (shares >= wanted.min_score))
-    return places[np.argsort(-shares[places], kind="stable")]
+def find(
+    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
+) -> list[Hit]:
+    """Return the records that match a query, best first."""
+    scores, found = best(view, query, terms, filters)
+    reasons = scores.explain([place for place, _ in found])
+    return [_hit(record, *reason) for (_, record), reason in zip(found, reasons, strict=True)]
 
 
-def read(
-    db: Database, space: str, scores: rank.Scores, places: rank.Numbers, wanted: Wanted
-) -> Iterator[tuple[int, Record]]:
-    """Read the records at some places of the scores, in order, and keep those that are wanted, up to the limit."""
-    left, size, places = wanted.limit, min(wanted.limit, _PAGE), places[: wanted.looked]
-    for start in range(0, len(places), size):
-        part = [int(place) for place in places[start : start + size]]
-        found = records.by_versions(db, space, [int(scores.docs[place]) for place in part])
-        for place in part:
-            record = found.get(int(scores.docs[place]))
-            if record is not None and _passes(record, wanted):
-                yield place, record
-                left -= 1
-                if left <= 0:
-                    return
-
-
-def _passes(record: Record, wanted: Wanted) -> bool:
-    return (
-        not record.retracted
-        and record.trust != "quarantined"
-        and (wanted.tags is None or not wanted.tags.isdisjoint(record.tags))
-        and (wanted.chat is None or record.chat == wanted.chat)
-        and wanted.target in (None, record.target)
-        and (wanted.agents is None or record.agent in wanted.agents)
-        and (wanted.valid_at is None or record.valid(wanted.valid_at))
+def best(
+    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
+) -> tuple[rank.Scores, list[tuple[int, Record]]]:
+    """Return the scores of the visible records, and the best records that pass with their places."""
+    scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
+    places = scores.ranked(_masks(view, scores.docs, filters), filters.min_score)
+    read = partial(records.by_versions, view.database, view.space)
+    page = min(filters.limit, _PAGE)
+    return scores, read_best(
+        scores, places[: filters.candidates], filters.limit, page, read, partial(_passes, filters)
     )
 
 
-def matching(
-    columns: Versions,
-    asked: Question,
-    sought: Sequence[Sought],
-    alive: NDArray[np.bool_],
-    weights: rank.Weights,
-) -> rank.Scores:
-    """Score the records that are alive for the terms of a question."""
-    focus = rank.Focus(asks_time=asked.asks_time)
-    return rank.score_alone([one.term for one in sought], columns, alive, focus, weights)
+def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:
+    """Return which versions are alive and an agent's or nobody's."""
+    return columns.visible(as_of.version, agent, shared=True)
+
+
+def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
+    """Yield which of some versions pass each filter that can be applied without reading them."""
+    if filters.kinds is not None:
+        allowed = np.array([kind in filters.kinds for kind, _ in view.columns.actors], bool)
+        yield allowed.take(view.columns.actor.take(docs))
+    if filters.tags is not None:
+        yield np.isin(docs, records.versions_with_tags(view.database, view.space, sorted(filters.tags)))
+    yield from time_masks(view.columns, docs, filters)
+
+
+def _passes(filters: Filters, record: Record) -> bool:
+    return (
+        not record.retracted
+        and record.trust != "quarantined"
+        and (filters.tags is None or not filters.tags.isdisjoint(record.tags))
+        and (filters.chat is None or record.chat == filters.chat)
+        and filters.target in (None, record.target)
+        and (filters.agents is None or record.agent in filters.agents)
+        and (filters.valid_at is None or record.valid(filters.valid_at))
+    )
+
+
+def _hit(record: Record, score: float, why: Why) -> Hit:
+    first, last = record.messages or (0, 0)
+    released = ("released",) if record.trust == "released" else ()
+    return Hit(
+        "record",
+        record.text,
+        score,
+        id=record.id,
+        chat=record.chat,
+        seq=first,
+        last=last,
+        role=record.by,
+        name=None,
+        at=record.at or EPOCH,
+        why=why,
+        kind=record.kind,
+        flags=(*record.flags, *released),
+        wordings=tuple(dict.fromkeys(one.text for one in record.wordings)),
+    )
+
+
+def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
+    """Yield versions of records as documents, one each."""
+    rows = records.documents(database, space, after, limit)
+    for version, identity, agent, kind, at, text, wordings in rows:
+        yield IndexedDocument(version, identity, agent, kind, "", at, _with_wordings(text, wordings))
+
+
+def _with_wordings(text: str, wordings: str | None) -> str:
+    """Return the text of a record and the words that its other wordings add, each once."""
+    if not wordings:
+        return text
+    seen = {analyze.fold(word) for word in analyze.tokens(text)}
+    added: dict[str, str] = {}
+    stored = parsed(wordings)
+    for other in texts_in([one[:1] for one in stored] if isinstance(stored, list) else wordings):
+        added |= {analyze.fold(word): word for word in analyze.tokens(other)}
+    return " ".join([text, *(word for folded, word in added.items() if folded not in seen)])
+
+
+RECORDS = SearchSource("record", RecordColumns, _read, _visible, find)

@@ -1,4 +1,4 @@
-"""A segment: the immutable index of a run of documents, as arrays that are stored and loaded as they stand."""
+"""Segments: the immutable index of a range of documents, as arrays that are stored as they are."""
 
 from __future__ import annotations
 
@@ -6,30 +6,47 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.text import analyze
 
-VERSION = analyze.VERSION * 100 + 1  # the analysis, and the layout below
+# The analysis, and the layout below.
+VERSION = analyze.VERSION * 100 + 1
 _MAGIC = b"HFSEG\x00\x00\x01"
-MAX_FREQUENCY = 255  # what a byte holds; how often a term stands in a document is not counted further
-_EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999  # the times that a message can have
+# What a byte holds: the frequency of a term in a document is not counted further.
+MAX_FREQUENCY = 255
+# The times that a message can have, in microseconds.
+_EARLIEST, _LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+# The arrays in the order in which they are stored, and which count of the header is their length. Those of 8
+# bytes come first and stay aligned.
+_LAYOUT: tuple[tuple[str, type[np.generic], str], ...] = (
+    ("terms", np.uint64, "terms"),
+    ("at", np.int64, "count"),
+    ("offsets", np.uint32, "offsets"),
+    ("docs", np.uint32, "postings"),
+    ("words", np.uint32, "count"),
+    ("chat", np.uint32, "count"),
+    ("actor", np.uint32, "count"),
+    ("frequencies", np.uint8, "postings"),
+    ("tells_time", np.uint8, "count"),
+)
 
-_Kind = TypeVar("_Kind", bound=np.generic)
 
+class IndexedDocument(NamedTuple):
+    """What the index needs of a message, a summary or a version of a record.
 
-class Document(NamedTuple):
-    """What the index needs of a message."""
+    `number` counts 1, 2, 3 … within the space, `at` is in microseconds since the epoch.
+    """
 
-    number: int  # its document number: 1, 2, 3 … within the space
+    number: int
     chat: str
     agent: str
     role: str
     name: str
-    at: int  # microseconds since the epoch
+    at: int
     text: str
 
 
@@ -39,11 +56,11 @@ class BadSegment(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Index documents `first` … `last`.
+    """The index of the documents `first` … `last`.
 
-    Postings: `terms` are sorted hashes; those of term i are `docs[offsets[i]:offsets[i + 1]]`, rising and relative to
-    `first`, with as many `frequencies`. Columns: one entry per document; `chat` and `actor` point into `chats`
-    (chat, agent) and `actors` (role, name).
+    Postings: `terms` are sorted hashes; those of term i are `docs[offsets[i]:offsets[i + 1]]`, rising and
+    relative to `first`, with as many `frequencies`. Columns: one entry per document; `chat` and `actor` point
+    into `chats` (chat, agent) and `actors` (role, name).
     """
 
     first: int
@@ -71,32 +88,30 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the arrays take."""
+        """The memory that the arrays take, in bytes."""
         return sum(array.nbytes for array in self._arrays())
 
     def spans(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Say for each term where its postings begin and end in `docs` and `frequencies`; at 0 and 0 if it has none."""
+        """Return where the postings of each term begin and end in `docs`; 0 and 0 if it has none."""
         if not len(self.terms):
             return np.zeros(len(terms), np.int64), np.zeros(len(terms), np.int64)
         places = np.minimum(self.terms.searchsorted(terms), len(self.terms) - 1)
         has = self.terms.take(places) == terms
         return self.offsets.take(places) * has, self.offsets.take(places + 1) * has
 
-    def _arrays(self) -> tuple[NDArray[np.generic], ...]:
-        return (
-            self.terms,
-            self.at,
-            self.offsets,
-            self.docs,
-            self.words,
-            self.chat,
-            self.actor,
-            self.frequencies,
-            self.tells_time,
-        )
+    def _arrays(self) -> list[NDArray[np.generic]]:
+        return [getattr(self, name) for name, _, _ in _LAYOUT]
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both hold exactly the same."""
+        return isinstance(other, Segment) and self.encode() == other.encode()
+
+    def __hash__(self) -> int:
+        """Return a hash of the range that it covers."""
+        return hash((self.first, self.last))
 
     def encode(self) -> bytes:
-        """Write the segment as bytes."""
+        """Return the segment as bytes."""
         header = json.dumps(
             {
                 "first": self.first,
@@ -108,105 +123,78 @@ class Segment:
             }
         ).encode()
         head = _MAGIC + len(header).to_bytes(8, "little") + header
-        padding = b" " * (-len(head) % 8)  # the 8-byte arrays come first and stay aligned
-        return b"".join(
-            [
-                head,
-                padding,
-                *(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in self._arrays()),
-            ]
-        )
+        padding = b" " * (-len(head) % 8)
+        arrays = (array.astype(array.dtype.newbyteorder("<")).tobytes() for array in self._arrays())
+        return b"".join([head, padding, *arrays])
 
     @classmethod
     def decode(cls, body: bytes) -> Segment:
-        """Read a segment and check that all of it is in range: a file may come from anybody.
+        """Return a segment from bytes, checked to be in range throughout: a file may come from anybody.
 
         Raises:
             BadSegment: anything is not as `encode` writes it.
 
         """
         try:
-            return _decode(body)
+            segment, end = _read(body)
+            sound = end == len(body) and _is_sound(segment)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise BadSegment(str(error)) from error
-
-    def same_as(self, other: Segment) -> bool:
-        """Say whether both hold exactly the same."""
-        return (
-            self.first == other.first
-            and self.chats == other.chats
-            and self.actors == other.actors
-            and all(np.array_equal(a, b) for a, b in zip(self._arrays(), other._arrays(), strict=True))
-        )
+        if not sound:
+            raise BadSegment("its parts do not fit together")
+        return segment
 
 
 def checksum(body: bytes) -> int:
-    """Sum up a stored segment, so that a changed byte is noticed (CRC-32)."""
+    """Return the CRC-32 of a stored segment."""
     return zlib.crc32(body)
 
 
-def _decode(body: bytes) -> Segment:
+def _read(body: bytes) -> tuple[Segment, int]:
+    """Return the segment that some bytes begin with, unchecked, and where it ends."""
     if body[:8] != _MAGIC:
         raise BadSegment("it does not begin as a segment does")
     size = int.from_bytes(body[8:16], "little")
     header = json.loads(body[16 : 16 + size])
-    count, n_terms, n_postings = (int(header[key]) for key in ("count", "terms", "postings"))
+    lengths = {key: int(header[key]) for key in ("count", "terms", "postings")}
+    lengths["offsets"] = lengths["terms"] + 1
     position = 16 + size + -(16 + size) % 8
-
-    def take(kind: type[_Kind], length: int) -> NDArray[_Kind]:
-        nonlocal position
-        array = np.frombuffer(body, np.dtype(kind).newbyteorder("<"), length, position)
-        position += array.nbytes
-        return array
-
-    terms, at = take(np.uint64, n_terms), take(np.int64, count)
-    offsets, docs = take(np.uint32, n_terms + 1), take(np.uint32, n_postings)
-    words, chat, actor = take(np.uint32, count), take(np.uint32, count), take(np.uint32, count)
-    frequencies, tells_time = take(np.uint8, n_postings), take(np.uint8, count)
+    arrays: dict[str, Any] = {}
+    for name, kind, length in _LAYOUT:
+        arrays[name] = np.frombuffer(body, np.dtype(kind).newbyteorder("<"), lengths[length], position)
+        position += arrays[name].nbytes
     chats = tuple((str(name), str(agent)) for name, agent in header["chats"])
     actors = tuple((str(role), str(name)) for role, name in header["actors"])
-    steps = np.diff(offsets.astype(np.int64))
-    sound = (
-        position == len(body)
-        and count > 0
-        and int(header["first"]) > 0
-        and bool(np.all(terms[1:] > terms[:-1]))
+    return Segment(first=int(header["first"]), chats=chats, actors=actors, **arrays), position
+
+
+def _is_sound(segment: Segment) -> bool:
+    """Return whether all numbers of a segment are in range."""
+    offsets = segment.offsets
+    return (
+        segment.count > 0
+        and segment.first > 0
+        and bool(np.all(segment.terms[1:] > segment.terms[:-1]))
         and int(offsets[0]) == 0
-        and int(offsets[-1]) == n_postings
-        and bool(np.all(steps > 0))
-        and (not n_postings or int(docs.max()) < count)
-        and int(chat.max()) < len(chats)
-        and int(actor.max()) < len(actors)
-        and int(at.min()) >= _EARLIEST
-        and int(at.max()) <= _LATEST
-        and _rise(docs, offsets)
-    )
-    if not sound:
-        raise BadSegment("its parts do not fit together")
-    return Segment(
-        int(header["first"]),
-        terms,
-        offsets,
-        docs,
-        frequencies,
-        words,
-        at,
-        chat,
-        actor,
-        tells_time,
-        chats,
-        actors,
+        and int(offsets[-1]) == len(segment.docs)
+        and bool(np.all(np.diff(offsets.astype(np.int64)) > 0))
+        and (not len(segment.docs) or int(segment.docs.max()) < segment.count)
+        and int(segment.chat.max()) < len(segment.chats)
+        and int(segment.actor.max()) < len(segment.actors)
+        and int(segment.at.min()) >= _EARLIEST
+        and int(segment.at.max()) <= _LATEST
+        and _rise(segment.docs, offsets)
     )
 
 
 def _rise(docs: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> bool:
-    """Say whether the documents of each term rise: nothing but the beginning of a term may follow a larger one."""
+    """Return whether the documents of each term rise: only the first of a term may follow a larger one."""
     falls = np.flatnonzero(docs[1:] <= docs[:-1]) + 1
     return bool(np.isin(falls, offsets, assume_unique=True).all())
 
 
 def read_words(text: str) -> tuple[list[int], int, bool]:
-    """Turn a text into the hashes of its terms, the number of its words, and whether they tell a time."""
+    """Return the hashes of the terms of a text, the number of its words, and whether they tell a time."""
     terms: list[int] = []
     words, tells_time = 0, False
     analyze_token = analyze.analyze
@@ -218,8 +206,11 @@ def read_words(text: str) -> tuple[list[int], int, bool]:
     return terms, words, tells_time
 
 
-def build(documents: Sequence[Document]) -> Segment:
-    """Analyse documents, which are numbered without gaps, and index them. Linear in their words, times its logarithm."""
+def build(documents: Sequence[IndexedDocument]) -> Segment:
+    """Return the index of documents that are numbered without gaps.
+
+    Linear in their words, times its logarithm.
+    """
     hashes: list[int] = []
     ends: list[int] = []
     words: list[int] = []
@@ -250,33 +241,33 @@ def build(documents: Sequence[Document]) -> Segment:
 
 
 def merge(parts: Sequence[Segment]) -> Segment:
-    """Join segments that follow each other into one, equal to the one that `build` makes of all their documents."""
+    """Return one segment for several that follow each other, equal to `build` of all documents."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0].first
     chats: dict[tuple[str, str], int] = {}
     actors: dict[tuple[str, str], int] = {}
-    chat = [_renumber(part.chat, part.chats, chats) for part in parts]
-    actor = [_renumber(part.actor, part.actors, actors) for part in parts]
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("words", "at", "tells_time")
+    }
     return _assemble(
         first,
         np.concatenate([np.repeat(part.terms, part.offsets[1:] - part.offsets[:-1]) for part in parts]),
         np.concatenate([part.docs + np.uint32(part.first - first) for part in parts]),
         np.concatenate([part.frequencies for part in parts]),
-        words=np.concatenate([part.words for part in parts]),
-        at=np.concatenate([part.at for part in parts]),
-        chat=np.concatenate(chat),
-        actor=np.concatenate(actor),
-        tells_time=np.concatenate([part.tells_time for part in parts]),
+        **columns,
+        chat=np.concatenate([_renumber(part.chat, part.chats, chats) for part in parts]),
+        actor=np.concatenate([_renumber(part.actor, part.actors, actors) for part in parts]),
         chats=tuple(chats),
         actors=tuple(actors),
     )
 
 
 def _renumber(
-    column: NDArray[np.uint32], names: Iterable[tuple[str, str]], known: dict[tuple[str, str], int]
+    column: NDArray[np.uint32], names: Iterable[tuple[str, str]], numbers: dict[tuple[str, str], int]
 ) -> NDArray[np.uint32]:
-    table = np.array([known.setdefault(name, len(known)) for name in names], np.uint32)
+    table = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.uint32)
     return table[column]
 
 
@@ -285,17 +276,11 @@ def _assemble(
     hashes: NDArray[np.uint64],
     docs: NDArray[np.uint32],
     frequencies: NDArray[np.uint8] | None,
-    *,
-    words: NDArray[np.uint32],
-    at: NDArray[np.int64],
-    chat: NDArray[np.uint32],
-    actor: NDArray[np.uint32],
-    tells_time: NDArray[np.uint8],
-    chats: tuple[tuple[str, str], ...],
-    actors: tuple[tuple[str, str], ...],
+    **columns: Any,
 ) -> Segment:
     """Sort (term, document) pairs into postings; without frequencies, equal pairs are counted."""
-    order = np.argsort(hashes, kind="stable")  # documents already rise, and stay in order within a term
+    # Documents already rise, and stay in order within a term.
+    order = np.argsort(hashes, kind="stable")
     hashes, docs = hashes[order], docs[order]
     if frequencies is None:
         new = np.ones(len(hashes), bool)
@@ -308,6 +293,4 @@ def _assemble(
         frequencies = frequencies[order]
     starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(hashes)), bool), hashes[1:] != hashes[:-1]]))
     offsets = np.append(starts, len(hashes)).astype(np.uint32)
-    return Segment(
-        first, hashes[starts], offsets, docs, frequencies, words, at, chat, actor, tells_time, chats, actors
-    )
+    return Segment(first, hashes[starts], offsets, docs, frequencies, **columns)

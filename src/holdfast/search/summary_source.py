@@ -1,45 +1,85 @@
-"""Find summaries: weigh what they score against turns, and read the best until enough are wanted."""
+"""Summaries as a source: how they are indexed, and the best of them for a query."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.search import rank
-from holdfast.search.filters import Wanted
+import numpy as np
+
+from holdfast.search import rank, weights
+from holdfast.search.columns import RecordColumns
+from holdfast.search.segment import IndexedDocument
+from holdfast.search.source import Mask, SearchSource, SourceView, read_best, time_masks
 from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.types import Summary
+from holdfast.store.records import NOW
+from holdfast.types import Hit, Summary, Why
 
 if TYPE_CHECKING:
+    from holdfast.search.filters import Filters
+    from holdfast.search.postings import Numbers, QueryTerm
+    from holdfast.search.query import Query
     from holdfast.store.database import Database
+    from holdfast.store.records import AsOf
 
-_PAGE = 8  # summaries read at once: each is a page of text
-
-
-def weighed(scores: rank.Scores, weights: rank.Weights) -> rank.Scores:
-    """Let a summary count for less than a turn that says the same: it says much else, and the turn says it first hand."""
-    return replace(scores, ceiling=scores.ceiling / weights.summary)
+# Summaries read at once: each is a page of text.
+_PAGE = 8
 
 
-def read(
-    db: Database, space: str, scores: rank.Scores, places: rank.Numbers, wanted: Wanted
-) -> Iterator[tuple[int, Summary]]:
-    """Read the summaries at some places of the scores, in order, and keep those that are wanted, up to the limit."""
-    left = wanted.limit
-    for start in range(0, len(places), _PAGE):
-        part = [int(place) for place in places[start : start + _PAGE]]
-        found = summaries.by_numbers(db, space, [int(scores.docs[place]) for place in part])
-        for place in part:
-            summary = found.get(int(scores.docs[place]))
-            if summary is not None and _passes(summary, wanted):
-                yield place, summary
-                left -= 1
-                if left <= 0:
-                    return
+def find(
+    view: SourceView[RecordColumns], query: Query, terms: Sequence[QueryTerm], filters: Filters
+) -> list[Hit]:
+    """Return the summaries that match a query, best first."""
+    scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
+    # A summary says much else, and the message says it first hand.
+    scores = replace(scores, ceiling=scores.ceiling / weights.WEIGHTS.summary)
+    places = scores.ranked(_masks(view, scores.docs, filters), filters.min_score)
+    read = partial(summaries.by_numbers, view.database, view.space)
+    found = read_best(scores, places, filters.limit, _PAGE, read, partial(_passes, filters))
+    reasons = scores.explain([place for place, _ in found])
+    return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=True)]
 
 
-def _passes(summary: Summary, wanted: Wanted) -> bool:
-    """Check what the columns do not hold: they have the time of the last message, and that of the first counts as well."""
-    return wanted.since is None or to_micros(summary.since) >= wanted.since
+def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
+    """Return a summary as a hit."""
+    return Hit(
+        "summary",
+        summary.text,
+        score,
+        id=summary.id,
+        chat=summary.chat,
+        seq=summary.first,
+        last=summary.last,
+        role="summary",
+        name=None,
+        at=summary.until,
+        why=why,
+        kind=summary.kind,
+    )
+
+
+def _visible(columns: RecordColumns, agent: str, _as_of: AsOf) -> Mask:
+    return columns.visible(NOW.version, agent, shared=False)
+
+
+def _masks(view: SourceView[RecordColumns], docs: Numbers, filters: Filters) -> Iterator[Mask]:
+    yield from time_masks(view.columns, docs, filters)
+    if filters.chat is not None:
+        yield np.isin(docs, summaries.numbers(view.database, view.space, filters.chat))
+
+
+def _passes(filters: Filters, summary: Summary) -> bool:
+    """Return whether a summary begins in time: the columns hold the time of its last message."""
+    return filters.since is None or to_micros(summary.since) >= filters.since
+
+
+def _read(database: Database, space: str, after: int, limit: int) -> Iterator[IndexedDocument]:
+    """Yield summaries as documents; one that has grown since is a document as well."""
+    for number, identity, agent, at, text in summaries.documents(database, space, after, limit):
+        yield IndexedDocument(number, identity, agent, "summary", "", at, text)
+
+
+SUMMARIES = SearchSource("summary", RecordColumns, _read, _visible, find)

@@ -1,0 +1,93 @@
+"""Messages in the format of OpenAI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from holdfast.messages import media
+from holdfast.messages.formats import REASONING, blocks_of, read_parts, texts_of
+from holdfast.text.clean import clean
+from holdfast.types import Message, ToolCall
+
+
+def to_openai(message: Message, *, images: bool = True) -> list[dict[str, object]]:
+    """Return a message in the OpenAI chat format; one that answers several calls becomes one dict per call.
+
+    A message of reasoning alone becomes none. The images, files and sound of a user stay where they were;
+    those in the result of a call, which must be text, follow it in a user message. What OpenAI does not take
+    there stays a placeholder; with `images=False` that is all of them.
+    """
+    shown = _shown_parts(message) if images else []
+    if message.role == "tool" and message.answers:
+        results = _results(message)
+        items: list[dict[str, object]] = [
+            {"role": "tool", "tool_call_id": call, "content": results[call]} for call in message.answers
+        ]
+        beside = _said_beside_results(message)
+        if shown:
+            said = beside or f"[sent along with the result of {message.name or 'a tool'}]"
+            return [*items, {"role": "user", "content": [_text(said), *shown]}]
+        return [*items, {"role": "user", "content": beside}] if beside else items
+    if message.content == REASONING and not message.calls:
+        return []
+    # Without the id of a call, models accept a result only as text of the user.
+    if message.role == "tool":
+        said = f"[result of {message.name or 'a tool'}]\n{message.content}"
+        return [{"role": "user", "content": [_text(said), *shown] if shown else said}]
+    fields: dict[str, object] = {"role": message.role, "content": shown or message.content}
+    if message.name:
+        fields["name"] = message.name
+    if message.calls:
+        fields["tool_calls"] = [_call(call) for call in message.calls]
+    return [fields]
+
+
+def _call(call: ToolCall) -> dict[str, object]:
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _shown_parts(message: Message) -> list[dict[str, object]]:
+    """Return the parts of a message that has more than text: of a user all of them, of a tool the media.
+
+    None where the payload differs from the message, as in one made by hand.
+    """
+    if message.role not in ("user", "tool") or not media.has_media(message.raw):
+        return []
+    content = media.content_of(message.raw)
+    sent = [written for part in media.media(content) if (written := media.to_openai(part))]
+    if not sent or texts_of(content) != message.content:
+        return []
+    if message.role == "tool":
+        return sent
+    parts = []
+    for part in content:
+        written = media.to_openai(part) if isinstance(part, Mapping) and any(media.media([part])) else None
+        texts = read_parts([part])[0] if written is None else []
+        parts += [written] if written else [_text(clean(text)) for text in texts]
+    return parts
+
+
+def _text(text: str) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+def _results(message: Message) -> dict[str, str]:
+    """Return the result of each call that a message answers; only an Anthropic payload answers several."""
+    if len(message.answers) == 1 or message.raw is None:
+        return dict.fromkeys(message.answers, message.content)
+    found = dict.fromkeys(message.answers, "")
+    for part in blocks_of(media.content_of(message.raw)):
+        if part.get("type") == "tool_result":
+            found[clean(str(part.get("tool_use_id")))] = texts_of(part.get("content"))
+    return found
+
+
+def _said_beside_results(message: Message) -> str:
+    """Return the text of the user in the same message as several results."""
+    if len(message.answers) == 1 or message.raw is None:
+        return ""
+    return texts_of(
+        [part for part in blocks_of(message.raw.get("content")) if part.get("type") != "tool_result"]
+    )

@@ -1,0 +1,117 @@
+"""What the three sources have in common: how they are indexed, seen by a query, and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.search.columns import Columns
+from holdfast.search.segment import IndexedDocument
+from holdfast.types import Hit, Source
+
+if TYPE_CHECKING:
+    from holdfast.search.filters import Filters
+    from holdfast.search.postings import Numbers, QueryTerm, Searched
+    from holdfast.search.query import Query
+    from holdfast.search.rank import Scores
+    from holdfast.store.database import Database
+    from holdfast.store.records import AsOf
+
+C = TypeVar("C", bound=Columns)
+_Row = TypeVar("_Row")
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSource(Generic[C]):
+    """Something that is searched: how it is indexed, and how hits are found in it.
+
+    `documents` reads those of a space after a number up to another one; they are numbered 1, 2, 3 … without
+    gaps. `visible` returns what an agent sees at a version, None for everything. `find` returns the hits of a
+    query.
+    """
+
+    name: Source
+    columns: Callable[[], C]
+    read: Callable[[Database, str, int, int], Iterable[IndexedDocument]]
+    visible: Callable[[C, str, AsOf], Mask | None]
+    find: Callable[[SourceView[C], Query, Sequence[QueryTerm], Filters], list[Hit]]
+
+    def documents(self, database: Database, space: str, after: int, until: int) -> list[IndexedDocument]:
+        """Return the documents after a number up to another one: 1, 2, 3 …, an empty one where there is none.
+
+        An erased message leaves such a gap, and so does a damaged log.
+        """
+        found = {one.number: one for one in self.read(database, space, after, until - after)}
+        numbers = range(after + 1, until + 1)
+        return [found.get(number) or IndexedDocument(number, "", "", "", "", 0, "") for number in numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView(Generic[C]):
+    """A source of a space as an agent sees it at a version, with the postings of a query."""
+
+    source: SearchSource[C]
+    database: Database
+    space: str
+    agent: str
+    columns: C
+    visible: Mask | None
+    searched: Searched
+
+
+def time_masks(columns: Columns, docs: Numbers, filters: Filters) -> Iterator[Mask]:
+    """Yield which of some documents pass the filters by time."""
+    if filters.since is not None:
+        yield columns.at.take(docs) >= filters.since
+    if filters.until is not None:
+        yield columns.at.take(docs) < filters.until
+
+
+def read_best(
+    scores: Scores,
+    places: Numbers,
+    limit: int,
+    page: int,
+    read: Callable[[list[int]], dict[int, _Row]],
+    passes: Callable[[_Row], bool],
+) -> list[tuple[int, _Row]]:
+    """Return up to `limit` rows that pass, each with its place in the scores, read page by page."""
+    found: list[tuple[int, _Row]] = []
+    for start in range(0, len(places), page):
+        some = places[start : start + page]
+        docs = [int(doc) for doc in scores.docs[some]]
+        rows = read(docs)
+        for place, doc in zip(some, docs, strict=True):
+            row = rows.get(doc)
+            if row is not None and passes(row):
+                found.append((int(place), row))
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def parsed(stored: str) -> object:
+    """Return stored JSON; damaged JSON as it stands: reading its row names the damage."""
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield all texts of a JSON value, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_in(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from texts_in(item)

@@ -1,0 +1,165 @@
+"""What may be passed as a model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from functools import partial
+
+import pytest
+from llm_models import CALLABLES, KEY, Shouter, shout, shout_with
+from pydantic_ai.models.test import TestModel
+
+from holdfast import InvalidInput, MissingExtra, ModelFailed
+from holdfast.llm.adapters import resolve
+from holdfast.llm.model import LLM, acomplete, complete
+from llm_server import Server
+from programs import run as run_program
+
+pytest_plugins = ["llm_fixtures"]
+
+# What may be passed
+
+
+@pytest.mark.parametrize("kind", CALLABLES)
+def test_every_kind_of_callable_answers(kind: str) -> None:
+    llm, is_async = CALLABLES[kind]
+    model = resolve(llm)
+    assert model.is_async is is_async
+    assert complete(model, "hello") == "HELLO"
+    assert asyncio.run(acomplete(model, "hello")) == "HELLO"
+
+
+@pytest.mark.parametrize(
+    ("llm", "name"),
+    [
+        (shout, "shout"),
+        (Shouter().method, "Shouter.method"),
+        (Shouter(), "Shouter"),
+        (partial(shout_with, "!"), "shout_with"),
+        (TestModel(), "test:test"),
+        (TestModel(model_name="mine"), "test:mine"),
+    ],
+)
+def test_a_model_has_a_name(llm: LLM, name: str) -> None:
+    assert resolve(llm).name == name
+
+
+def test_a_callable_with_a_name_that_is_none_is_custom() -> None:
+    class Odd(Shouter):
+        __qualname__ = "Odd"
+
+    odd = Odd()
+    odd.__dict__["__qualname__"] = 5
+    assert resolve(odd).name == "custom"
+
+
+def test_a_name_stays_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    model = resolve("openai:gpt-5-mini")
+    assert (model.name, model.is_async) == ("openai:gpt-5-mini", True)
+
+
+def test_a_name_is_asked_where_the_environment_says(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    assert complete(resolve("openai-chat:gpt-5-mini"), "x") == "served"
+    assert server.requests == [
+        {"model": "gpt-5-mini", "messages": [{"role": "user", "content": "x"}], "stream": False}
+    ]
+
+
+@pytest.mark.parametrize("llm", [5, None, b"openai:gpt-5-mini", Shouter, TestModel, [], object(), {"a": 1}])
+def test_what_is_no_model_is_refused(llm: object) -> None:
+    wrong: LLM = llm  # type: ignore[assignment]
+    with pytest.raises(InvalidInput, match="Pass a function from text to text, a name"):
+        resolve(wrong)
+
+
+@pytest.mark.parametrize("llm", [lambda: "x", lambda a, b: a + b, lambda *, prompt: prompt, shout_with])
+def test_a_function_that_takes_no_prompt_is_refused(llm: object) -> None:
+    wrong: LLM = llm  # type: ignore[assignment]
+    with pytest.raises(InvalidInput, match=re.escape("functools.partial")):
+        resolve(wrong)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", "openai:", ":gpt-5-mini", "gpt-5-mini", "nope:gpt-5-mini", "Summarise\nthis.", "a\0b"]
+)
+def test_a_name_that_names_no_model_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        resolve(name)
+
+
+def test_a_name_without_a_provider_is_completed() -> None:
+    with pytest.raises(InvalidInput, match="'openai:gpt-5-mini'") as caught:
+        resolve("gpt-5-mini")
+    assert caught.value.what.startswith("'gpt-5-mini' is not a model")
+
+
+def test_the_default_of_a_parameter_is_not_shown() -> None:
+    def ask(prompt: str, system: str, key: str = KEY) -> str:
+        return prompt + system + key
+
+    wrong: LLM = ask  # type: ignore[assignment]
+    with pytest.raises(InvalidInput, match=re.escape("(prompt, system, key)")) as caught:
+        resolve(wrong)
+    assert KEY not in str(caught.value)
+
+
+def test_a_key_that_was_passed_as_a_name_is_not_shown() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        resolve(KEY)
+    assert KEY not in str(caught.value)
+
+
+def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ModelFailed, match="Set OPENAI_API_KEY in the environment") as caught:
+        resolve("openai:gpt-5-mini")
+    assert caught.value.reason == "authentication"
+
+
+def test_another_missing_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OLLAMA_BASE_URL", raising=False)
+    with pytest.raises(ModelFailed, match="Set OLLAMA_BASE_URL in the environment") as caught:
+        resolve("ollama:llama3")
+    assert caught.value.reason == "error"
+
+
+def test_the_missing_package_of_a_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith("pydantic_ai.providers.groq")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "groq", None)
+    with pytest.raises(MissingExtra, match=re.escape("pip install 'pydantic-ai-slim[groq]'")):
+        resolve("groq:llama-3.3-70b-versatile")
+
+
+WITHOUT = """
+import sys
+sys.modules["pydantic_ai"] = None
+from holdfast import MissingExtra
+from holdfast.llm import adapters, model as llm
+assert llm.complete(adapters.resolve(str.upper), "x") == "X"
+try:
+    adapters.resolve("openai:gpt-5-mini")
+except MissingExtra as error:
+    print(error)
+"""
+
+
+def test_without_pydantic_ai_functions_do_and_names_say_what_is_missing() -> None:
+    assert "pip install '.[llm]'" in run_program(WITHOUT)
+
+
+def test_the_module_loads_nothing_heavy() -> None:
+    heavy = ("asyncio", "pydantic_ai", "pydantic", "openai", "concurrent.futures", "logging")
+    script = f"import sys\nfrom holdfast.llm import adapters, model\nprint([name for name in {heavy} if name in sys.modules])"
+    assert run_program(script) == "[]\n"
+
+
+def test_a_synchronous_function_needs_no_event_loop() -> None:
+    script = "import sys\nfrom holdfast.llm import adapters, model as llm\nllm.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
+    assert run_program(script) == "False\n"

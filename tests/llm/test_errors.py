@@ -1,0 +1,163 @@
+"""How a model fails."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from llm_models import BEARER, KEY, RateLimitError, afailing, ashout, failing, failure
+from pydantic_ai.models.test import TestModel
+
+from holdfast import ModelFailed
+from holdfast.llm.adapters import resolve
+from holdfast.llm.model import LLM, Model, acomplete, complete
+
+# How it fails
+
+
+class AuthenticationError(Exception):
+    pass
+
+
+class PermissionDeniedError(Exception):
+    pass
+
+
+class ReadTimeout(Exception):  # as in httpx
+    pass
+
+
+def with_status(status: int) -> Exception:
+    error = Exception("refused")
+    error.status_code = status  # type: ignore[attr-defined]
+    return error
+
+
+def with_response(status: int) -> Exception:
+    error = Exception("refused")
+    error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]
+    return error
+
+
+def with_code(code: str) -> Exception:
+    error = Exception("refused")
+    error.code = code  # type: ignore[attr-defined]
+    return error
+
+
+def caused_by(cause: BaseException) -> Exception:
+    error = RuntimeError("it did not work")
+    error.__cause__ = cause
+    return error
+
+
+def in_circles() -> Exception:
+    first, second = RuntimeError("first"), RuntimeError("second")
+    first.__cause__, second.__cause__ = second, first
+    return first
+
+
+FAILURES: list[tuple[Exception, str]] = [
+    (AuthenticationError(), "authentication"),
+    (PermissionDeniedError(), "authentication"),
+    (with_status(401), "authentication"),
+    (with_status(403), "authentication"),
+    (with_response(401), "authentication"),
+    (with_code("invalid_api_key"), "authentication"),
+    (RateLimitError(), "quota"),
+    (with_status(429), "quota"),
+    (with_response(429), "quota"),
+    (with_code("insufficient_quota"), "quota"),
+    (TimeoutError(), "timeout"),
+    (ReadTimeout(), "timeout"),
+    (with_status(408), "timeout"),
+    (caused_by(RateLimitError()), "quota"),
+    (caused_by(caused_by(with_response(403))), "authentication"),
+    (ExceptionGroup("all failed", [ValueError("x"), with_status(429)]), "quota"),
+    (ValueError("x"), "error"),
+    (with_status(500), "error"),
+    (PermissionError("a file"), "error"),
+    (in_circles(), "error"),
+    (StopIteration(), "error"),
+]
+
+
+@pytest.mark.parametrize(("error", "reason"), FAILURES)
+def test_failures_are_told_apart(error: Exception, reason: str) -> None:
+    found = failure(resolve(failing(error)))
+    assert found.reason == reason
+    assert found.__cause__ is error
+    assert f"({type(error).__name__}" in found.what
+
+
+SENTENCES = {
+    "authentication": (AuthenticationError(), "Check the API key"),
+    "quota": (RateLimitError(), "Wait and try again"),
+    "timeout": (TimeoutError(), "allow more time"),
+    "error": (ValueError(), "See the exception"),
+}
+
+
+@pytest.mark.parametrize("reason", SENTENCES)
+def test_a_failure_says_what_to_do(reason: str) -> None:
+    error, todo = SENTENCES[reason]
+    assert todo in failure(resolve(failing(error))).todo
+
+
+@pytest.mark.parametrize("make", [failing, afailing])
+def test_a_failure_is_explained_when_awaited(make: Callable[[Exception], LLM]) -> None:
+    error = RateLimitError("x")
+    with pytest.raises(ModelFailed) as caught:
+        asyncio.run(acomplete(resolve(make(error)), "x"))
+    assert caught.value.reason == "quota"
+    assert caught.value.__cause__ is error
+
+
+def test_a_synchronous_function_that_runs_out_of_answers_does_not_hang() -> None:
+    answers = iter(["only"])
+    model = resolve(lambda _: next(answers))
+
+    async def main() -> str:
+        with pytest.raises(ModelFailed, match="StopIteration"):
+            await acomplete(model, "x")
+        return "went on"
+
+    assert complete(model, "x") == "only"
+    assert asyncio.run(main()) == "went on"
+
+
+def test_an_error_that_is_one_already_stays_as_it_is() -> None:
+    error = ModelFailed("It is full.", "Empty it.", reason="quota")
+    assert failure(resolve(failing(error))) is error
+    assert failure(resolve(afailing(error))) is error
+
+
+@pytest.mark.parametrize("secret", [KEY, BEARER, "sk-short"])
+def test_what_an_error_says_is_not_repeated(secret: str) -> None:
+    error = ValueError(f"cannot send {secret} with the prompt about Ada")
+    for model in (resolve(failing(error)), resolve(afailing(caused_by(error)))):
+        found = failure(model, "the prompt about Ada")
+        assert secret not in str(found)
+        assert "Ada" not in str(found)
+
+
+def test_a_key_in_the_name_of_a_model_is_not_repeated() -> None:
+    model = resolve(TestModel(model_name=KEY))
+    assert KEY not in str(failure(Model(model.name, is_async=False, ask=failing(ValueError()))))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), asyncio.CancelledError()])
+@pytest.mark.parametrize("make", [failing, afailing])
+def test_an_interruption_passes(make: Callable[[BaseException], LLM], error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        complete(resolve(make(error)), "x")
+    assert complete(resolve(ashout), "and on") == "AND ON"
+
+
+def test_a_failure_can_be_pickled() -> None:
+    error = ModelFailed("It failed.", "Mend it.", reason="quota")
+    copied = pickle.loads(pickle.dumps(error))
+    assert (str(copied), copied.reason) == (str(error), "quota")
