@@ -17,13 +17,12 @@ from typing import Any
 
 from benchmarks.report import Table
 from holdfast.compaction.extract import layout
-from holdfast.compaction.plan import Compaction
 from holdfast.compaction.sentence_scoring import Unit, history
 from holdfast.errors import InvalidInput
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory
-from holdfast.prompt.window import Lossless
+from holdfast.prompt.window import Compaction, Lossless
 from holdfast.text import analyze
 from holdfast.text.message_text import Passage, passages
 from holdfast.text.tokens import estimate_tokens

@@ -60,10 +60,6 @@ events -> holdfast.text.shorten.shown
 learning/service -> holdfast.logs.logged
 llm/meter -> holdfast.logs.debug
 messages/normalize -> holdfast.store.message_rows.dump
-prompt/transcript -> holdfast.compaction.summarize.transcript
-prompt/window -> holdfast.compaction.plan.Compaction
-prompt/window -> holdfast.compaction.plan.DEFAULTS
-prompt/window -> holdfast.compaction.plan.share_of
 records/intake -> holdfast.learning.throttle.rest
 records/view -> holdfast.logs.logged
 records/view -> holdfast.runtime.Opened

@@ -20,16 +20,8 @@ from holdfast.prompt.build import conversation
 from holdfast.prompt.knowledge_block import Known, fitting, known, place, run_notes
 from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import at_most
-from holdfast.prompt.window import (
-    SUMMARISED,
-    Policy,
-    choose_window,
-    expected_messages,
-    own_budget,
-    selector,
-    with_tail,
-    within,
-)
+from holdfast.prompt.selector import choose_window, expected_messages, selector
+from holdfast.prompt.window import SUMMARISED, Policy, own_budget, with_tail, within
 from holdfast.run import Run, current_run
 from holdfast.safety.masking import Secrets, is_masked, masked_hit
 from holdfast.scratchpad import Pad

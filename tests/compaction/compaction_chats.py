@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from holdfast import Message, Summary
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless
+from holdfast.prompt.window import Compaction, Lossless
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 _FILLER = "Then it rests for a while. "

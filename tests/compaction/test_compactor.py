@@ -27,8 +27,7 @@ from hypothesis import strategies as st
 
 from holdfast import CompactionResult, InvalidInput, Memory, Message, ModelFailed, ToolCall
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import LastN, Lossless
+from holdfast.prompt.window import Compaction, LastN, Lossless
 
 Both = Literal["incremental", "full"]
 MODES: list[Both] = ["incremental", "full"]

@@ -10,8 +10,16 @@ from compaction_chats import Scribe, check_tree, in_turn, minute, policy, ranges
 
 from holdfast import CompactionResult, InvalidInput, Memory, Message, ModelFailed, ToolCall, Window
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
+from holdfast.prompt.window import (
+    Compaction,
+    FreshTail,
+    LastN,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    TokenBudget,
+    make_policy,
+)
 
 
 @pytest.fixture

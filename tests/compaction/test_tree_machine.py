@@ -33,9 +33,8 @@ from tree_logs import (
 )
 
 from holdfast import Memory, Message
-from holdfast.compaction.plan import Compaction
 from holdfast.compaction.tree import MODES, advance
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 
 HOW_MODELS = st.sampled_from(sorted(MODELS))
 MODE = st.sampled_from(MODES)

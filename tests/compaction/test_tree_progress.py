@@ -28,10 +28,9 @@ from tree_logs import (
 
 from holdfast import InvalidInput, Memory, Message, ToolCall
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
 from holdfast.compaction.summarize import Written
 from holdfast.compaction.tree import advance
-from holdfast.prompt.window import LastN, Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Role
 
 SENTENCE = "The tulips in the garden of Ada bloom in April. "

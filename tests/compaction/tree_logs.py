@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
 from holdfast.compaction.tree import Steps, compact
-from holdfast.prompt.window import LastN, Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Summary, Window
 
 settings.register_profile("shared machine", deadline=None)  # a busy one must not fail a property

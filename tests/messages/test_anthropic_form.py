@@ -19,7 +19,8 @@ from pydantic import TypeAdapter
 from holdfast import InvalidInput, Memory, Message
 from holdfast.messages.formats import parse
 from holdfast.prompt.build import build
-from holdfast.prompt.window import TokenBudget, selector
+from holdfast.prompt.selector import selector
+from holdfast.prompt.window import TokenBudget
 from holdfast.types import ChatStats, Hit, Prompt, Why
 from window_logs import LOGS
 

@@ -15,17 +15,8 @@ from test_cache_prefix import lasting
 from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, ToolCall
 from holdfast.io.importing import import_paths
 from holdfast.prompt.oversize import Placeholders
-from holdfast.prompt.window import (
-    FreshTail,
-    LastN,
-    Lossless,
-    Policy,
-    SummaryBuffer,
-    TokenBudget,
-    choose_window,
-    make_policy,
-    selector,
-)
+from holdfast.prompt.selector import choose_window, selector
+from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens, message_tokens
 from holdfast.types import ChatStats

@@ -13,11 +13,12 @@ from holdfast.errors import InvalidInput
 from holdfast.messages.formats import to_openai
 from holdfast.prompt.build import build, to_chat
 from holdfast.prompt.recall_block import LONGEST
+from holdfast.prompt.selector import selector
 from holdfast.prompt.summary_block import summary_text
-from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, TokenBudget, selector
+from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, TokenBudget
 from holdfast.text.tokens import CountTokens, estimate_tokens, message_tokens
 from holdfast.types import ChatStats, Hit, Message, Prompt, Summary, Why, Window
-from window_logs import LOGS, parse
+from window_logs import LOGS, parse, window_of
 
 WHEN = datetime(2026, 5, 8, 13, 56, 12, tzinfo=UTC)
 HOSTILE = [
@@ -345,7 +346,7 @@ def summary(n: int, text: str = "They met.", depth: int = 0) -> Summary:
 def summarised(log: list[Message], summaries: list[Summary], hits: list[Hit], **options: object) -> Prompt:
     def select(budget: int, _: int = 0) -> Window:
         tokens = sum(message.tokens for message in log)
-        plain = FreshTail(max(0, budget)).select(reversed(log), len(log), tokens)
+        plain = window_of(FreshTail(max(0, budget)), reversed(log), len(log), tokens)
         return replace(
             plain,
             summaries=tuple(summaries),
@@ -520,7 +521,7 @@ def test_results_stand_right_behind_their_call() -> None:
 
 @given(LOGS)
 def test_every_result_follows_its_call(log: list[Message]) -> None:
-    written = to_chat(FreshTail(10**6).select(reversed(log), len(log), 0).messages)
+    written = to_chat(window_of(FreshTail(10**6), reversed(log), len(log), 0).messages)
     called: set[str] = set()
     for item in written:
         if item["role"] == "tool" and "tool_call_id" in item:

@@ -66,7 +66,7 @@ def compact(
     from holdfast.cli.render.progress import Shrinking
 
     # As below.
-    from holdfast.compaction.plan import share_of
+    from holdfast.prompt.window import share_of
 
     how = _POLICIES[policy](budget)
     target = share_of(budget, how.compaction.target)

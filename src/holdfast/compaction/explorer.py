@@ -8,10 +8,18 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from holdfast.compaction.plan import DEFAULTS, is_share
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.logs import logged
-from holdfast.prompt.window import SUMMARISED, Lossless, Policy, SummaryBuffer, at_budget, check_policy
+from holdfast.prompt.window import (
+    DEFAULTS,
+    SUMMARISED,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    at_budget,
+    check_policy,
+    is_share,
+)
 from holdfast.safety.masking import Secrets, is_masked, mask_name, masked_hit
 from holdfast.store import log, sessions, summaries
 from holdfast.text.shorten import shown

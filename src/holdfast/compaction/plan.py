@@ -4,107 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
-from holdfast.types import MAX_COUNT, Summary, check_count
+from holdfast.prompt.window import Compaction, share_of
+from holdfast.types import Summary
 
 if TYPE_CHECKING:
     from holdfast.store.log import Line
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """Say when a session is compacted, how far, and within which bounds.
-
-    Shares are fractions of the budget of the window. The defaults are those that compaction systems in use converge to
-    (see `docs/decisions.md`); those of summaries are lowered to an eighth of the budget, so that it holds several.
-
-    Args:
-        threshold: the share from which on a session is crowded.
-        target: the share that compaction goes under, and where it stops.
-        turns: the newest user turns, the fresh tail, which are never summarised …
-        tail: … as far as they fit this share. Of a newest turn that alone is larger, its newest messages that fit.
-        keep: the newest messages that are never summarised, whatever they cost.
-        leaf_source: tokens of messages that one leaf is made of, at most, unless a single tool use is larger.
-        leaf_target: tokens of a leaf, at most; and at most a third of its source.
-        condensed_target: tokens of a condensed summary, at most; and at most half of its children.
-        fan_in: how many leaves, and how many condensed summaries, one summary is made of at most. There are more only
-            where the session would not fit its budget otherwise, and the result names it in `beyond`.
-        pressed: how many at least.
-        previous: how many preceding summaries a model is shown, for continuity.
-        passes: how often a full compaction goes over the session, at most.
-        seconds: that it takes at most: no summary is begun later, and no answer of a model waited for.
-        patience: seconds that one answer of a model is waited for. A function that hangs is left to its thread.
-        calls: how often it asks the model, at most.
-        spend: how many tokens it spends on prompts and answers, at most; None for no limit but that of the calls.
-        single: keep one summary that grows, instead of a tree whose upper levels are made when there is need.
-
-    Raises:
-        InvalidInput: a number is out of range.
-
-    """
-
-    threshold: float = 0.75
-    target: float = 0.6
-    turns: int = 6
-    tail: float = 0.4
-    keep: int = 1
-    leaf_source: int = 20_000
-    leaf_target: int = 2_400
-    condensed_target: int = 2_000
-    fan_in: tuple[int, int] = (8, 8)
-    pressed: int = 2
-    previous: int = 2
-    passes: int = 12
-    seconds: float = 120.0
-    patience: float = 60.0
-    calls: int = 24
-    spend: int | None = None
-    single: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("threshold", "target", "tail"):
-            share = getattr(self, name)
-            if not is_share(share):
-                raise InvalidInput(f"`{name}` is {share!r}.", "Pass a fraction above 0 and up to 1.")
-        if self.target > self.threshold:
-            raise InvalidInput(
-                f"The target, {self.target}, is above the threshold, {self.threshold}.", "Lower the target."
-            )
-        for name in ("seconds", "patience"):
-            if not isinstance(span := getattr(self, name), int | float) or not span >= 0:
-                raise InvalidInput(f"`{name}` is {span!r}.", "Pass a number of seconds, 0 or more.")
-        if self.spend is not None:
-            check_count(self.spend, "spend")
-        for name in ("turns", "keep", "previous", "passes", "calls"):
-            check_count(getattr(self, name), name)
-        for name in ("leaf_source", "leaf_target", "condensed_target"):
-            if check_count(getattr(self, name), name) < 1:
-                raise InvalidInput(f"`{name}` is 0.", "Pass 1 or more.")
-        fan_in: object = self.fan_in
-        if not isinstance(fan_in, tuple) or len(fan_in) != 2:
-            raise InvalidInput(f"`fan_in` is {self.fan_in!r}.", "Pass two numbers: of leaves, and of others.")
-        if min(check_count(size, "fan_in") for size in (*self.fan_in, self.pressed)) < 2:
-            raise InvalidInput("Fewer than two summaries are not condensed.", "Pass a fan-in of 2 or more.")
-
-
-def is_share(value: object) -> bool:
-    """Say whether something is a fraction above 0 and up to 1."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
-
-
-DEFAULTS = Compaction()
 _DISORDERED = 3  # the rank of what would be in less detail than something older, or hardly shorter than it is
 _SHORTEST = 16  # tokens of a text that says anything
 _OVERRUN = 1.1  # times what is asked for, that models may write without missing the target
-
-
-def share_of(budget: int, share: float) -> int:
-    """Give the whole tokens of a share of a budget; 0.57 of 10,000 is 5,700, whatever a float makes of it."""
-    return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
 
 
 def cuts(lines: Sequence[Line]) -> list[bool]:

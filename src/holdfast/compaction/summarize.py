@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.compaction.extract import extract
+from holdfast.prompt.transcript import transcript
 from holdfast.text.clean import clean
 from holdfast.text.message_text import Passage, grave, harmless, without_payloads, without_reasoning
 
@@ -129,20 +129,6 @@ def prompt_for(source: Source, target: int, policy: str) -> str:
     }
     before, *rest = _prompt(kind).split("{")
     return before + "".join(parts[name] + text for name, _, text in (piece.partition("}") for piece in rest))
-
-
-def transcript(passages: Sequence[Passage]) -> str:
-    """Write passages as lines of who said what and when; only a passage begins a line, so that none can pose as another."""
-    return "\n".join(
-        (_heading(passage) or "- ") + "\n    ".join(escape(passage.text, quote=False).splitlines())
-        for passage in passages
-    )
-
-
-def _heading(passage: Passage) -> str:
-    said = f"{passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
-    label = " | ".join(part for part in (said, escape(passage.speaker, quote=False)) if part)
-    return f"[{label}] " if label else ""
 
 
 def cleaned(answer: str) -> str:

@@ -16,10 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from holdfast.compaction import plan
-from holdfast.compaction.plan import Compaction, Group
+from holdfast.compaction.plan import Group
 from holdfast.compaction.summarize import Asking, Bounds, Source, Written, first_cost, write
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.prompt.summary_block import summary_text
+from holdfast.prompt.window import Compaction, share_of
 from holdfast.store import log, summaries
 from holdfast.store.message_rows import EPOCH
 from holdfast.store.summaries import Draft
@@ -117,7 +118,7 @@ def crowded(session: Session, budget: int, threshold: float, how: Compaction) ->
     """Say whether what stands for a session takes more than a share of the budget, and compaction can do something."""
     with session.database.one_read():
         state = summaries.progress(session.database, session.space, session.chat)
-        if state.tokens <= plan.share_of(budget, threshold):
+        if state.tokens <= share_of(budget, threshold):
             return False
         work = _Work(session, budget, how, None, 1, None)
         return not work.done() and bool(work.leaves(1) or work.groups())
@@ -189,7 +190,7 @@ class _Work:
         self._session, self._budget, self._how = session, min(budget, MAX_COUNT), how
         self._model, self._at_once, self._report = model, at_once, report
         self._span = span or Span(how)
-        self.target = plan.share_of(budget, how.target)
+        self.target = share_of(budget, how.target)
         frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "", expand=True)
         self._frame = MESSAGE_OVERHEAD + session.count(frame)
         self.made: list[Summary] = []
@@ -228,7 +229,7 @@ class _Work:
 
     def idle(self, mode: Mode) -> str:
         """Say why there is nothing to do; "" if there is."""
-        tokens, limit = self._state.tokens, plan.share_of(self._budget, self._how.threshold)
+        tokens, limit = self._state.tokens, share_of(self._budget, self._how.threshold)
         if not self._state.length:
             return "The session has no messages."
         if mode == "incremental" and tokens <= limit:

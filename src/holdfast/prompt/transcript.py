@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.compaction.summarize import transcript
 from holdfast.prompt.summary_block import summary_message
-from holdfast.text.message_text import passages
+from holdfast.text.message_text import Passage, passages
 
 if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
@@ -97,6 +97,20 @@ def _is_new(message: Message, extent: Extent) -> bool:
 def _line(message: Message, *, numbered: bool) -> str:
     line = transcript(passages([message]))
     return f"#{message.seq} {line}" if line and numbered else line
+
+
+def transcript(passages: Sequence[Passage]) -> str:
+    """Write passages as lines of who said what and when; only a passage begins a line, so that none can pose as another."""
+    return "\n".join(
+        (_heading(passage) or "- ") + "\n    ".join(escape(passage.text, quote=False).splitlines())
+        for passage in passages
+    )
+
+
+def _heading(passage: Passage) -> str:
+    said = f"{passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
+    label = " | ".join(part for part in (said, escape(passage.speaker, quote=False)) if part)
+    return f"[{label}] " if label else ""
 
 
 def _left_out(count: int) -> str:
