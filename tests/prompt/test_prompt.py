@@ -498,17 +498,6 @@ def test_summaries_take_a_seventh_at_most_where_there_is_enough_to_recall(budget
     assert none.window.omitted[40].first == 401
 
 
-def test_a_share_can_be_given() -> None:
-    log = at_hours("u a " * 70, [n / 60 for n in range(140)])
-    select = selector(FreshTail(8_000), reversed(log), ChatStats(140, 14_000, 14_000))
-    windows = [
-        build(select, many(200), chat="here", share=share).tokens["window"] for share in (0, 0.25, 0.5, 1)
-    ]
-    assert windows == sorted(windows, reverse=True)
-    assert windows[0] > 7_000
-    assert windows[-1] == 100  # the newest message: its turn has been answered
-
-
 def test_results_stand_right_behind_their_call() -> None:
     """Models reject anything in between, and a log can have it."""
     written = to_chat(parse("u +x,y +z -z u -y -x a"))
@@ -542,12 +531,6 @@ def test_the_account_uses_the_given_counter() -> None:
 def test_the_budget_is_checked(budget: int) -> None:
     with pytest.raises(InvalidInput):
         build(lambda *_: pytest.fail("selected"), [], chat="here", budget=budget)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_the_share_is_checked(share: float) -> None:
-    with pytest.raises(InvalidInput):
-        build(lambda *_: pytest.fail("selected"), [], chat="here", share=share)
 
 
 HITS = st.lists(
