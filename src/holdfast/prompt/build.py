@@ -92,20 +92,10 @@ def build(
 ) -> Prompt:
     """Return the prompt for the next turn of `chat`.
 
-    The total exceeds the budget only when `system`, `known` and the part of the window that is always kept do, and then
-    nothing is recalled. With Anthropic's form, the system messages of the window end the system text.
-
-    Args:
-        select: makes the window for a number of tokens; called a few times.
-        hits: what was recalled, best first.
-        chat: the id of the chat.
-        budget: tokens at most.
-        system: comes first in the system text, unchanged.
-        known: the knowledge block, which follows it.
-        style: how messages are written.
-        count: counts the tokens of a text.
-        unchanged: returns `tokens["unchanged"]` for the fingerprint of the prompt.
-
+    `select` makes the window for a number of tokens and is called a few times; `hits` are what was recalled, best first.
+    `system` comes first in the system text, then `known`, the knowledge block; in Anthropic's form, the system messages
+    of the window end it. The total exceeds the budget only when `system`, `known` and the part of the window that is
+    always kept do, and then nothing is recalled. `unchanged` returns `tokens["unchanged"]` for a fingerprint.
     """
     reserved = _cost("\n\n".join(filter(None, (system, known))), count)
     room = max(0, check_count(budget, "budget") - reserved)
@@ -115,24 +105,27 @@ def build(
     text = "\n\n".join(filter(None, (system, known, *(one.content for one in instructions))))
     parts = _with_recalled([*_summaries(window, style), *_messages(window.messages, style)], recalled, spent)
     first = (hash((text, style.anthropic)), reserved + sum(one.tokens for one in instructions))
+    cached = unchanged((first, *((part.identity, part.tokens) for part in parts)))
     # Parts are rounded up, and together must be the whole.
     known_tokens = min(_cost(known, count), reserved)
-    total = reserved + spent + window.tokens
-    tokens = {
-        "system": reserved - known_tokens,
-        "known": known_tokens,
-        "recalled": spent,
-        "window": window.tokens,
+    tokens = {"system": reserved - known_tokens, "known": known_tokens, "recalled": spent}
+    tokens = _account({**tokens, "window": window.tokens}, cached, budget, room)
+    items = (part.item for part in parts)
+    messages = list(alternate(items) if style.anthropic else items)
+    return Prompt(text, messages, window, tuple(entry.hit for entry in entries), tokens)
+
+
+def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> dict[str, int]:
+    total = sum(parts.values())
+    return {
+        **parts,
         "total": total,
-        "unchanged": unchanged((first, *((part.identity, part.tokens) for part in parts))),
+        "unchanged": unchanged,
         "budget": budget,
         "room": room,
         "free": max(0, budget - total),
         "over": max(0, total - budget),
     }
-    items = (part.item for part in parts)
-    messages = list(alternate(items) if style.anthropic else items)
-    return Prompt(text, messages, window, tuple(entry.hit for entry in entries), tokens)
 
 
 # How the budget is split ----------------------------------------------------------------------------------------------

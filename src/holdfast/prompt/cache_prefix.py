@@ -1,4 +1,4 @@
-"""How much of a prompt a provider has seen already: it caches a prompt up to the first difference from an earlier one."""
+"""The part of a prompt that a provider has cached: up to the first difference from an earlier prompt."""
 
 from __future__ import annotations
 

@@ -77,25 +77,19 @@ class ChatLog:
 def choose(log: ChatLog, reach: Reach) -> Window:
     """Return the window of a log that goes as far back as `reach` says; linear in what it takes."""
     broken: list[tuple[Message, str]] = []
-    # What was appended after the totals were read is left for the next window: all numbers are as of one time.
-    length = log.length
-    groups = _groups(dropwhile(lambda message: message.seq > length, log), broken)
-    read, guaranteed, fits, is_all = _measure(groups, reach)
     originals: dict[int, Message] = {}
-    oversize = reach.oversize if reach.oversize and _is_any_large(read, reach.oversize) else None
-    if oversize:
-        groups = oversize.shorten_groups(chain(read, groups), originals)
-        read, guaranteed, fits, is_all = _measure(groups, reach)
-    whole = is_all and fits == len(read)
-    taken = fits if whole or not reach.user_first else _user_start(read, groups, guaranteed, fits, reach)
+    read, taken, fits, is_all = _read(log, reach, broken, originals)
     edge = max(taken, fits)
     # Everything from this seq on was read; what is before it is known by the totals only.
-    first = log.start + 1 if is_all and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
+    if is_all and edge == len(read):
+        first = log.start + 1
+    else:
+        first = read[edge - 1][-1].seq if edge else log.length + 1
 
-    groups_shown: Iterable[Group] = read[:taken]
-    if oversize and oversize.fresh:
-        groups_shown = replace(oversize, fresh=0).shorten_groups(groups_shown, originals)
-    messages = [message for group in groups_shown for message in group]
+    shown = read[:taken]
+    if reach.oversize and reach.oversize.fresh and _is_any_large(shown, reach.oversize):
+        shown = [*replace(reach.oversize, fresh=0).shorten_groups(shown, originals)]
+    messages = [message for group in shown for message in group]
     messages.reverse()
     beyond = [message for group in read[taken:fits] for message in group]
     left_out = [(originals.get(message.seq, message), BEFORE_USER) for message in beyond]
@@ -105,20 +99,35 @@ def choose(log: ChatLog, reach: Reach) -> Window:
     tokens = sum([message.tokens for message in messages])
     shortened = tuple(_shortened(messages, originals)) if originals else ()
     omitted = _merge(left_out)
-    count = length - log.start - log.erased - len(messages) - len(left_out)
+    count = log.length - log.start - log.erased - len(messages) - len(left_out)
     if first > log.start + 1 and count > 0:
         stated = tokens + sum(one.tokens for one in omitted) + sum(one.saved for one in shortened)
         no_user = reach.user_first and taken and not _starts_with_user(read, taken)
         why = f"{reach.older}, {NO_USER}" if no_user else reach.older
         omitted.insert(0, Omission(count, log.start + 1, first - 1, max(0, log.tokens - stated), why))
-    return Window(
-        tuple(messages),
-        (),
-        tokens,
-        None if reach.budget == NO_BUDGET else reach.budget,
-        tuple(omitted),
-        shortened,
-    )
+    budget = None if reach.budget == NO_BUDGET else reach.budget
+    return Window(tuple(messages), (), tokens, budget, tuple(omitted), shortened)
+
+
+def _read(
+    log: ChatLog, reach: Reach, broken: list[tuple[Message, str]], originals: dict[int, Message]
+) -> tuple[list[Group], int, int, bool]:
+    """Read groups, and put placeholders in place of what is too large.
+
+    Returns:
+        The groups read, how many of them make the window, how many would fit, and whether these were all.
+
+    """
+    # What was appended after the totals were read is left for the next window: all numbers are as of one time.
+    length = log.length
+    groups = _groups(dropwhile(lambda message: message.seq > length, log), broken)
+    read, guaranteed, fits, is_all = _measure(groups, reach)
+    if reach.oversize and _is_any_large(read, reach.oversize):
+        groups = reach.oversize.shorten_groups(chain(read, groups), originals)
+        read, guaranteed, fits, is_all = _measure(groups, reach)
+    if not reach.user_first or (is_all and fits == len(read)):
+        return read, fits, fits, is_all
+    return read, _user_start(read, groups, guaranteed, fits, reach), fits, is_all
 
 
 def _is_any_large(groups: Iterable[Group], oversize: Oversize) -> bool:
