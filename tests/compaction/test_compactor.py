@@ -48,7 +48,7 @@ def test_crowded_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memor
     for mode in MODES:
         result = chat.compact(mode)
         assert result.noop
-        assert result.why == "The session has no messages."
+        assert result.why == "The chat has no messages."
         assert (result.messages, result.tokens_before, result.tokens_after, result.calls) == (0, 0, 0, 0)
     assert chat.tree() == []
     assert memory.chats() == []
@@ -68,7 +68,7 @@ def test_a_session_is_crowded_strictly_above_the_threshold(chat: Chat) -> None:
     assert chat.stats().context_tokens == 750
     how = policy(1_000)
     assert not chat.crowded(policy=how)
-    assert chat.compact(policy=how).why.startswith("It is not crowded: 750 tokens")
+    assert chat.compact(policy=how).why.startswith("No compaction is needed: 750 tokens")
     tell(chat, 1, 10, first=16)
     assert chat.crowded(policy=how)
     assert chat.compact(policy=how).leaves
@@ -119,7 +119,7 @@ def test_a_threshold_that_is_no_share_is_refused(chat: Chat, threshold: float) -
 def test_what_is_too_short_to_be_summarised_is_not_crowded(chat: Chat) -> None:
     tell(chat, 5, 12)
     assert not chat.crowded(10)
-    assert chat.compact("full", budget=10).why.startswith("There is no progress to make")
+    assert chat.compact("full", budget=10).why.startswith("Nothing more can be compacted")
 
 
 def test_after_a_compaction_a_session_is_not_crowded_until_enough_is_new(memory: Memory) -> None:
@@ -339,7 +339,7 @@ def test_it_stops_as_soon_as_it_is_under_the_target(chat: Chat, messages: int) -
     tell(chat, messages)
     stages: list[CompactionResult] = []
     result = chat.compact("full", policy=policy(2_000), progress=stages.append)
-    assert result.why == "It is under the target of 1,200 tokens."
+    assert result.why == "It is below the target of 1,200 tokens."
     assert result.tokens_after < 1_200
     before = [result.tokens_before, *(stage.tokens_after for stage in stages)]
     assert min(before[:-1]) >= 1_200, "without the last it would not have been"
@@ -369,7 +369,7 @@ def test_a_full_compaction_goes_strictly_under_the_target(chat: Chat, tokens: in
     assert result.tokens_after < 600
     assert result.leaves == rounds
     if not rounds:
-        assert result.why == "It is under the target already: 599 tokens, and the target is 600."
+        assert result.why == "It is below the target already: 599 tokens, and the target is 600."
 
 
 @pytest.mark.parametrize("messages", [20, 80, 160])
@@ -380,7 +380,7 @@ def test_what_is_crowded_is_brought_under_the_target_and_a_full_compaction_finds
     how = policy(600, fan_in=(4, 2))
     result = chat.compact("full", policy=how)
     assert result.tokens_after < 360
-    assert result.why == "It is under the target of 360 tokens."
+    assert result.why == "It is below the target of 360 tokens."
     assert chat.compact("full", policy=how).noop
     check_tree(chat)
 
@@ -549,7 +549,7 @@ def test_no_passes_do_nothing(chat: Chat) -> None:
     tell(chat, 40)
     result = chat.compact("full", policy=policy(passes=0))
     assert result.noop
-    assert result.why == "It went over the session 0 times."
+    assert result.why == "It made 0 passes over the chat."
 
 
 @pytest.mark.parametrize("llm", [None, Scribe()])
@@ -557,7 +557,7 @@ def test_no_time_does_nothing_and_says_so(chat: Chat, llm: Scribe | None) -> Non
     tell(chat, 40)
     result = chat.compact("full", llm=llm, policy=policy(seconds=0))
     assert result.noop
-    assert result.why == "The 0 seconds that it may take are over."
+    assert result.why == "The time limit of 0 seconds is reached."
     assert result.calls == 0
     assert chat.crowded(policy=policy())
 
@@ -569,7 +569,7 @@ def test_at_most_so_many_calls(chat: Chat, calls: int) -> None:
     result = chat.compact("full", llm=scribe, policy=policy(calls=calls))
     assert result.calls == len(scribe.prompts) == calls
     assert len(result.summaries) == calls
-    assert result.why == f"The model was asked {calls} times, which is the limit."
+    assert result.why == f"The limit of {calls} calls of the model is reached."
     check_tree(chat)
 
 
@@ -592,7 +592,7 @@ def test_it_spends_no_more_than_it_may(chat: Chat, spend: int) -> None:
     tell(chat, 100)
     result = chat.compact("full", llm=Scribe(), policy=policy(spend=spend))
     assert result.prompt_tokens + result.answer_tokens <= spend
-    assert result.why == f"The limit of {spend:,} tokens for the model does not reach for another summary."
+    assert result.why == f"The limit of {spend:,} tokens for the model allows no further summary."
     assert result.noop is (result.calls == 0)
     assert (spend >= 1_500) is bool(result.calls)
 
@@ -704,7 +704,7 @@ def test_of_two_that_compact_at_once_one_says_that_the_other_was_first(memory: M
     assert len(inner) == 1
     assert inner[0].leaves
     assert result.noop
-    assert result.why.startswith("Somebody else changed the session first")
+    assert result.why.startswith("The chat was changed concurrently")
     assert (result.calls, result.tokens_after) == (1, inner[0].tokens_after)
     assert "Too late." not in {one.text for one in chat.tree()}
     check_tree(chat)
@@ -723,7 +723,7 @@ def test_of_two_that_condense_at_once_one_says_that_the_other_was_first(memory: 
         return "Cranes."
 
     result = chat.compact("full", llm=llm, policy=policy(400, tail=0.2))
-    assert result.why.startswith("Somebody else changed the session first")
+    assert result.why.startswith("The chat was changed concurrently")
     assert "Too late." not in {one.text for one in chat.tree()}
     check_tree(chat)
 
@@ -867,7 +867,7 @@ def test_progress_is_told_after_each_summary(memory: Memory) -> None:
     asked = [(account, stored) for account, stored in told if account.why]
     assert [account.calls for account, _ in asked] == list(range(len(asked)))
     assert [stored for _, stored in asked] == [len(account.summaries) for account, _ in asked]
-    assert "Scribe is asked about messages c#1-" in asked[0][0].why
+    assert "Scribe summarises messages c#1-" in asked[0][0].why
     assert [len(account.summaries) for account, _ in stages] == list(range(1, len(result.summaries) + 1))
     assert [stored for _, stored in stages] == list(range(1, len(result.summaries) + 1))
     for (one, _), (two, _) in pairwise(stages):

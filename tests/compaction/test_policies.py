@@ -134,7 +134,7 @@ def test_up_to_the_threshold_nothing_is_summarised(memory: Memory, messages: int
     assert not chat.crowded(policy=BUFFER)
     result = chat.compact(policy=BUFFER)
     assert result.noop
-    assert result.why.startswith("It is not crowded")
+    assert result.why.startswith("No compaction is needed")
     assert len(chat.window(policy=BUFFER).messages) == messages
 
 
@@ -263,7 +263,7 @@ def test_progress_is_told_once_for_one_summary(chat: Chat) -> None:
     tell(chat, 18)
     stages: list[CompactionResult] = []
     chat.compact(llm=Scribe(), policy=BUFFER, progress=stages.append)
-    assert ["is asked about" in stage.why for stage in stages] == [True, False]
+    assert ["summarises messages" in stage.why for stage in stages] == [True, False]
     assert (stages[0].noop, stages[0].calls, stages[1].noop) == (True, 0, False)
 
 

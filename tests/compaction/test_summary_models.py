@@ -321,7 +321,7 @@ def test_at_most_so_many_calls_in_both_ways(chat: Chat, way: str, calls: int) ->
     scribe = AsyncScribe("far too long. " * 500)
     result = compact(way, chat, scribe, calls=calls)
     assert result.calls == len(scribe.prompts) <= calls
-    assert result.why == f"The model was asked {calls} times, which is the limit."
+    assert result.why == f"The limit of {calls} calls of the model is reached."
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -372,7 +372,7 @@ def test_what_is_wrong_is_refused_when_awaited(chat: Chat, llm: LLM | None) -> N
     partial: Any = "partial"
 
     async def main() -> None:
-        with pytest.raises(InvalidInput, match="is no mode"):
+        with pytest.raises(InvalidInput, match="Unknown mode"):
             await awaited(chat).compact(partial, llm=llm)
         with pytest.raises(InvalidInput):
             await awaited(chat).compact(budget=-1, llm=llm)
@@ -444,7 +444,7 @@ def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     finally:
         go_on.set()
     assert (len(done.summaries), len(chat.tree())) == (stored, stored)
-    assert done.why.startswith(f"The {seconds} seconds that it may take are over. The model ")
+    assert done.why.startswith(f"The time limit of {seconds} seconds is reached. The model ")
     assert "did not answer" in done.why
     assert "thread 'holdfast-model-" in done.why
     check_tree(chat)

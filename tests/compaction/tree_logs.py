@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.chat import Chat
-from holdfast.compaction.tree import Steps, compact
+from holdfast.compaction.driver import Steps
+from holdfast.compaction.tree import compact
+from holdfast.llm.model import resolve
 from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Summary, Window
 
@@ -22,7 +25,7 @@ Event: TypeAlias = tuple[str, tuple[str, ...], str]  # what, ids of calls, text
 Policy: TypeAlias = Lossless | SummaryBuffer
 LIMITS = (
     "The ",
-    "It went",
+    "It made",
     "An incremental",
 )  # how a reason begins that says no more than that it may not go on
 
@@ -121,8 +124,9 @@ MODELS: Mapping[str, Callable[[str], str] | None] = {
 
 
 def steps_of(chat: Chat, mode: str, policy: Policy) -> Steps:
-    """Begin a compaction without a model, to be driven by hand."""
-    return compact(chat._session(), mode, policy.budget, policy.compaction)  # type: ignore[arg-type]  # a mode
+    """Begin a compaction that is driven by hand: answers are sent for the prompts that it yields."""
+    model = resolve(lambda _: pytest.fail("answers are sent"))
+    return compact(chat._session(), mode, policy.budget, policy.compaction, model)  # type: ignore[arg-type]  # a mode
 
 
 def frontier_of(tree: Sequence[Summary]) -> list[Summary]:

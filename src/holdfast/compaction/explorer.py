@@ -40,7 +40,8 @@ from holdfast.types import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.compaction.tree import Mode, Session, Span, Steps
+    from holdfast.compaction.driver import Steps, TimeLimit
+    from holdfast.compaction.tree import CompactedChat, Mode
     from holdfast.llm.llm_request import Question
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
@@ -132,16 +133,16 @@ class Digest:
             MissingExtra: the model needs a package that is not installed.
 
         """
-        from holdfast.compaction.tree import Span, drive
+        from holdfast.compaction.driver import TimeLimit, drive
 
         model = resolved(llm)
         policy = self._compacting(policy, budget)
-        span, meter = Span(policy.compaction), self._meter()
-        steps = self._steps(mode, model, progress, policy, span)
+        limit, meter = TimeLimit(policy.compaction), self._meter()
+        steps = self._steps(mode, model, progress, policy, limit)
 
         def ask(prompt: str) -> str:
             assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
-            return meter.ask(model, asking(prompt), span.wait(), chat=self._id)
+            return meter.ask(model, asking(prompt), limit.wait(), chat=self._id)
 
         try:
             done = drive(steps, ask)
@@ -187,7 +188,7 @@ class Digest:
         model: Model | None,
         progress: Callable[[CompactionResult], None] | None,
         policy: Lossless | SummaryBuffer,
-        span: Span | None = None,
+        limit: TimeLimit | None = None,
         *,
         at_once: int = 1,
     ) -> Steps:
@@ -205,14 +206,16 @@ class Digest:
             model,
             at_once=at_once,
             report=progress,
-            span=span,
+            limit=limit,
         )
 
-    def _session(self) -> Session:
-        from holdfast.compaction.tree import Session
+    def _session(self) -> CompactedChat:
+        from holdfast.compaction.tree import CompactedChat
 
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
-        return Session(opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now)
+        return CompactedChat(
+            opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now
+        )
 
     def describe(self, id: str) -> Description:
         """Describe a summary, of this chat or of another one of the same user, and its place in the tree.

@@ -8,7 +8,7 @@ and is not taken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 from itertools import groupby
@@ -137,13 +137,10 @@ def _fitting(
     def size(chosen: Iterable[int]) -> int:
         return count(layout([units[number] for number in sorted(chosen)], passages))
 
-    low, high = 0, len(ranked)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if size(ranked[:middle]) <= room else (low, middle - 1)
-    taken = set(ranked[:low])
+    first = largest(len(ranked), lambda first: size(ranked[:first]) <= room)
+    taken = set(ranked[:first])
     left = room - size(taken)
-    for number in ranked[low + 1 : low + 1 + _LAST_TRIES]:
+    for number in ranked[first + 1 : first + 1 + _LAST_TRIES]:
         if count(units[number].text) < left and (now := size({*taken, number})) <= room:
             taken.add(number)
             left = room - now
@@ -231,12 +228,22 @@ def _cut(unit: Unit, passages: Sequence[Passage], target: int, count: CountToken
     if count(whole) <= target:
         return whole
     head = whole[: len(whole) - len(unit.text)]
+    text = unit.text
     for before in (head, ""):
-        low, high = 0, len(unit.text)
-        while low < high:
-            middle = (low + high + 1) // 2
-            text = f"{before}{unit.text[:middle].rstrip()}…"
-            low, high = (middle, high) if count(text) <= target else (low, middle - 1)
-        if low >= min(len(unit.text), 3 * len(before)) and low:
-            return f"{before}{unit.text[:low].rstrip()}…"
-    return unit.text[:1] if count(unit.text[:1]) <= target else ""
+
+        def fits(size: int, before: str = before) -> bool:
+            return count(f"{before}{text[:size].rstrip()}…") <= target
+
+        size = largest(len(text), fits)
+        if size >= min(len(text), 3 * len(before)) and size:
+            return f"{before}{text[:size].rstrip()}…"
+    return text[:1] if count(text[:1]) <= target else ""
+
+
+def largest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest size from 0 to `most` that fits, by bisection; 0 is taken to fit."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
