@@ -94,9 +94,9 @@ class Digest:
                 f"`threshold` is {shown(share)}.", "Pass a fraction above 0 and up to 1, such as 0.75."
             )
         # What reads texts is loaded by those who compact.
-        from holdfast.compaction.tree import crowded
+        from holdfast.compaction.tree import Compactor
 
-        return crowded(self._session(), policy.budget, share, policy.compaction)
+        return Compactor(self._session(), policy.budget, policy.compaction).is_needed(share)
 
     @logged
     def compact(
@@ -192,22 +192,17 @@ class Digest:
         *,
         at_once: int = 1,
     ) -> Steps:
-        from holdfast.compaction.tree import compact
+        from holdfast.compaction.tree import Compactor
 
         if progress is not None and not callable(progress):
             raise InvalidInput(
                 f"`progress` is {shown(progress)}.", "Pass a function of one account, or None."
             )
-        return compact(
-            self._session(),
-            mode,
-            policy.budget,
-            policy.compaction,
-            model,
-            at_once=at_once,
-            report=progress,
-            limit=limit,
+        how = policy.compaction
+        compactor = Compactor(
+            self._session(), policy.budget, how, model, at_once=at_once, report=progress, limit=limit
         )
+        return compactor.run(mode)
 
     def _session(self) -> CompactedChat:
         from holdfast.compaction.tree import CompactedChat

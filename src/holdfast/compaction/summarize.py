@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
@@ -108,11 +108,18 @@ def extracted(source: SummarySource, bounds: Bounds) -> str:
     return _NOTHING
 
 
-def first_cost(source: SummarySource, bounds: Bounds) -> int:
-    """Estimate what asking for a summary once takes, the answer included; 0 if there is nothing to ask for."""
-    if not source.passages or not bounds.tries:
-        return 0
-    return bounds.count(prompt_for(source, bounds.target, "normal")) + _OVERAGE * bounds.target
+def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
+    """Return bounds with `room` tokens of allowance shared out; the last ones that get too few to ask once are left out."""
+    costs: list[int] = []
+    for source, one in zip(sources, bounds, strict=True):
+        asks = source.passages and one.tries
+        prompt = prompt_for(source, one.target, "normal") if asks else ""
+        costs.append(one.count(prompt) + _OVERAGE * one.target if asks else 0)
+        if sum(costs) > room:
+            costs.pop()
+            break
+    spare = (room - sum(costs)) // max(1, len(costs))
+    return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
 
 
 def prompt_for(source: SummarySource, target: int, level: str) -> str:

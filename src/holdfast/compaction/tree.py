@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from holdfast.compaction import plan
 from holdfast.compaction.driver import Requests, Steps, TimeLimit, together
 from holdfast.compaction.plan import Group
-from holdfast.compaction.summarize import Bounds, SummarySource, WrittenSummary, first_cost, write
+from holdfast.compaction.summarize import Bounds, SummarySource, WrittenSummary, share_out, write
 from holdfast.errors import InvalidInput, ModelFailed
 from holdfast.prompt.summary_block import summary_text
 from holdfast.prompt.window import Compaction, share_of
@@ -75,53 +75,8 @@ class Task(NamedTuple):
         return self.group is not None and len(self.group.parts) == 1 and self.group.into is None
 
 
-def crowded(chat: CompactedChat, budget: int, threshold: float, how: Compaction) -> bool:
-    """Return whether what stands for a chat takes more than a share of the budget, and compaction can do something."""
-    with chat.database.one_read():
-        if summaries.progress(*chat.place).tokens <= share_of(budget, threshold):
-            return False
-        work = _Work(chat, budget, how)
-        return not work.is_done() and bool(work.leaves(1) or work.groups())
-
-
-def compact(
-    chat: CompactedChat,
-    mode: Mode,
-    budget: int,
-    how: Compaction,
-    model: Model | None = None,
-    *,
-    at_once: int = 1,
-    report: Report | None = None,
-    limit: TimeLimit | None = None,
-) -> Steps:
-    """Compact a chat: yield batches of prompts, receive the answers, and return the account.
-
-    What a model has not answered when the time limit is reached is not stored, and the account names the thread it is
-    left to.
-
-    Raises:
-        InvalidInput: an unknown mode.
-        ModelFailed: the model raised an error; nothing of that batch was stored.
-
-    """
-    if mode not in MODES:
-        raise InvalidInput(f"Unknown mode of compaction {shown(mode)}.", f"Use one of {', '.join(MODES)}.")
-    work = _Work(chat, budget, how, model, at_once, report, limit)
-    try:
-        return work.account(work.idle(mode) or (yield from work.passes(mode)))
-    except ModelFailed as error:
-        if error.reason == "timeout" and (why := work.limit.reached):
-            return work.account(why if error.what == why else f"{why} {error.what}")
-        if not work.made:
-            raise
-        made = len(work.made)
-        stored = "1 summary was stored before." if made == 1 else f"{made} summaries were stored before."
-        raise ModelFailed(f"{error.what} {stored}", error.todo, reason=error.reason) from error
-
-
-class _Work:
-    """One compaction: how far it came, what that took, and what can be done next."""
+class Compactor:
+    """One compaction of a chat: how far it came, what that took, and what can be done next."""
 
     def __init__(
         self,
@@ -129,70 +84,109 @@ class _Work:
         budget: int,
         how: Compaction,
         model: Model | None = None,
+        *,
         at_once: int = 1,
         report: Report | None = None,
         limit: TimeLimit | None = None,
     ) -> None:
         self._chat, self._budget, self._how = chat, min(budget, MAX_COUNT), how
         self._model, self._at_once, self._report = model, at_once, report
-        self.limit = limit or TimeLimit(how)
+        self._limit = limit or TimeLimit(how)
         self._target = share_of(budget, how.target)
-        frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "", expand=True)
-        self._frame = MESSAGE_OVERHEAD + chat.count(frame)
-        self.made: list[Summary] = []
+        self._made: list[Summary] = []
         self._beyond: list[str] = []
         self._messages = self._calls = self._prompt_tokens = self._answer_tokens = 0
+
+    def is_needed(self, threshold: float) -> bool:
+        """Return whether what stands for the chat takes more than a share of the budget, and something can be done."""
+        with self._chat.database.one_read():
+            if summaries.progress(*self._chat.place).tokens <= share_of(self._budget, threshold):
+                return False
+            self._read()
+            return not self._is_done() and bool(self._leaves(1) or self._groups())
+
+    def run(self, mode: Mode) -> Steps:
+        """Compact the chat: yield batches of prompts, receive the answers, and return the account.
+
+        What a model has not answered when the time limit is reached is not stored, and the account names the thread it
+        is left to.
+
+        Raises:
+            InvalidInput: an unknown mode.
+            ModelFailed: the model raised an error; nothing of that batch was stored.
+
+        """
+        if mode not in MODES:
+            raise InvalidInput(
+                f"Unknown mode of compaction {shown(mode)}.", f"Use one of {', '.join(MODES)}."
+            )
         self._read()
         self._before = self._state.tokens
+        try:
+            return self._account(self._idle(mode) or (yield from self._passes(mode)))
+        except ModelFailed as error:
+            if error.reason == "timeout" and (why := self._limit.reached):
+                return self._account(why if error.what == why else f"{why} {error.what}")
+            if not self._made:
+                raise
+            made = len(self._made)
+            stored = "1 summary was stored before." if made == 1 else f"{made} summaries were stored before."
+            raise ModelFailed(f"{error.what} {stored}", error.todo, reason=error.reason) from error
 
     def _read(self) -> None:
         with self._chat.database.one_read():
             self._state = summaries.progress(*self._chat.place)
             self._frontier = summaries.frontier(*self._chat.place)
 
-    def account(self, why: str) -> CompactionResult:
+    @cached_property
+    def _frame(self) -> int:
+        """The tokens that a summary takes besides its text."""
+        frame = summary_text(f"sum_{0:016x}", 0, 10_000, 10_000, EPOCH, EPOCH, "", expand=True)
+        return MESSAGE_OVERHEAD + self._chat.count(frame)
+
+    def _account(self, why: str) -> CompactionResult:
         """Return the account of what was done so far."""
         beyond = tuple(dict.fromkeys(self._beyond))
         if why and beyond:
             why += f" As a last resort, more parts than `fan_in` were put into {', '.join(beyond)}."
         return CompactionResult(
-            tuple(self.made),
+            tuple(self._made),
             self._messages,
             self._before,
             self._state.tokens,
             self._calls,
             self._prompt_tokens,
             self._answer_tokens,
-            self.limit.taken,
+            self._limit.taken,
             why,
             beyond,
         )
 
-    def is_done(self) -> bool:
+    def _is_done(self) -> bool:
         """Return whether the target is reached."""
         return self._state.tokens < self._target and not (self._how.single and len(self._frontier) > 1)
 
-    def idle(self, mode: Mode) -> str:
+    def _idle(self, mode: Mode) -> str:
         """Return why there is nothing to do; "" if there is."""
         tokens, most = self._state.tokens, share_of(self._budget, self._how.threshold)
         if not self._state.length:
             return "The chat has no messages."
         if mode == "incremental" and tokens <= most:
             return f"No compaction is needed: {tokens:,} tokens, and the threshold is {most:,} of {self._budget:,}."
-        if self.is_done():
+        if self._is_done():
             return f"It is below the target already: {tokens:,} tokens, and the target is {self._target:,}."
         return ""
 
-    def passes(self, mode: Mode) -> Batches[str]:
+    def _passes(self, mode: Mode) -> Batches[str]:
         """Go over the chat once, or as often as it takes; return what stopped it."""
         for _ in range(1 if mode == "incremental" else self._how.passes):
-            made = len(self.made)
+            made = len(self._made)
             why = (yield from self._leaf_pass()) or (yield from self._condensing_pass())
             if why:
                 return why
-            if self.is_done():
+            if self._is_done():
                 return f"It is below the target of {self._target:,} tokens."
-            if len(self.made) == made:
+            if len(self._made) == made:
                 return (
                     f"Nothing more can be compacted: the {self._state.tokens:,} tokens that are left are the newest "
                     "turns, summaries without neighbours of their depth, and what is too short for a summary."
@@ -203,7 +197,7 @@ class _Work:
 
     def _limit_reached(self) -> str:
         """Return which limit lets nothing more be written; "" if none."""
-        if why := self.limit.reached:
+        if why := self._limit.reached:
             return why
         if self._model and self._calls >= self._how.calls:
             return f"The limit of {self._how.calls} calls of the model is reached."
@@ -215,7 +209,7 @@ class _Work:
         """Let leaves stand for the oldest messages until the target is reached; return what stopped it, "" for that."""
         sources: list[list[Line]] = []
         while self._state.tokens >= self._target:
-            sources = sources or self.leaves(self._state.tokens - self._target + 1)
+            sources = sources or self._leaves(self._state.tokens - self._target + 1)
             if not sources:
                 break
             if why := self._limit_reached():
@@ -223,17 +217,17 @@ class _Work:
             some = sources[: self._batch_size()]
             starts = [self._state.covered, *(lines[-1].seq for lines in some)]
             batch = [self._leaf(start + 1, lines) for start, lines in zip(starts, some, strict=False)]
-            made = len(self.made)
+            made = len(self._made)
             stopped = yield from self._make(batch)
             if stopped is not None:
                 return stopped
-            done = len(self.made) - made
+            done = len(self._made) - made
             # If somebody else was at work as well, what was planned may begin elsewhere.
             going_on = done and self._state.covered == some[done - 1][-1].seq
             sources = sources[done:] if going_on else []
         return ""
 
-    def leaves(self, need: float) -> list[list[Line]]:
+    def _leaves(self, need: float) -> list[list[Line]]:
         """Return the sources of leaves until `need` tokens are saved, or nothing but the tail is left."""
         lines = log.outline(*self._chat.place, self._state.covered)
         allowed = plan.cuts(lines)
@@ -260,7 +254,7 @@ class _Work:
 
     def _condensing_pass(self) -> Batches[str]:
         """Condense summaries until the target is reached; return what stopped it, "" for that."""
-        while groups := self.groups(self._batch_size()):
+        while groups := self._groups(self._batch_size()):
             if why := self._limit_reached():
                 return why
             stopped = yield from self._make([self._node(group) for group in groups])
@@ -268,7 +262,7 @@ class _Work:
                 return stopped
         return ""
 
-    def groups(self, at_once: int = 1) -> list[Group]:
+    def _groups(self, at_once: int = 1) -> list[Group]:
         """Return what is condensed next; nothing once the target is reached.
 
         An eighth of the budget is left to summaries also where the tail alone takes the target.
@@ -335,7 +329,7 @@ class _Work:
         if self._model and self._report:
             first, last = batch[0].draft.first, batch[len(requests) - 1].draft.last
             reference = write_reference(self._chat.chat, first, last)
-            self._report(self.account(f"{self._model.name} summarises messages {reference}."))
+            self._report(self._account(f"{self._model.name} summarises messages {reference}."))
         written = yield from together(requests)
         self._calls += sum(one.calls for one in written)
         self._prompt_tokens += sum(one.prompt_tokens for one in written)
@@ -351,12 +345,12 @@ class _Work:
             self._read()
             if summary is None:
                 return _CONFLICT
-            self.made.append(summary)
+            self._made.append(summary)
             if task.group and task.group.beyond:
                 self._beyond.append(summary.id)
             self._messages += 0 if task.group else draft.messages
             if self._report:
-                self._report(self.account(""))
+                self._report(self._account(""))
         return None
 
     def _affordable(self, batch: Sequence[Task]) -> list[Requests[WrittenSummary]]:
@@ -370,7 +364,8 @@ class _Work:
             for task in batch
         ]
         if self._how.spend is not None and tries:
-            bounds = _allowed(batch, bounds, self._how.spend - self._prompt_tokens - self._answer_tokens)
+            left_to_spend = self._how.spend - self._prompt_tokens - self._answer_tokens
+            bounds = share_out([task.source for task in batch], bounds, left_to_spend)
         return [
             _copy(task.group.parts[0]) if task.group and task.is_copy else write(task.source, one)
             for task, one in zip(batch, bounds, strict=False)
@@ -402,18 +397,6 @@ class _Work:
 
 def _new_id() -> str:
     return f"sum_{os.urandom(8).hex()}"
-
-
-def _allowed(batch: Sequence[Task], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
-    """Share out the tokens that are left; those that get too few to ask once are left out."""
-    costs: list[int] = []
-    for task, one in zip(batch, bounds, strict=True):
-        costs.append(first_cost(task.source, one))
-        if sum(costs) > room:
-            costs.pop()
-            break
-    spare = (room - sum(costs)) // max(1, len(costs))
-    return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
 
 
 def _copy(summary: Summary) -> Requests[WrittenSummary]:
