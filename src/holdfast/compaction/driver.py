@@ -1,8 +1,8 @@
 """What runs a compaction: it yields batches of prompts, receives the answers, and returns its account.
 
-A compaction is a generator, so one implementation serves a model that is called and one that is awaited, and nothing
-holds a lock or a transaction while a model thinks. `drive` runs it for a model that is called; the driver in `aio.py`
-awaits the answers of a batch at once, and makes each step on a thread.
+A compaction is a generator, so one implementation serves a model that is called and one that is awaited, and
+nothing holds a lock or a transaction while a model thinks. `drive` runs it for a model that is called; the
+driver in `aio.py` awaits the answers of a batch at once, and makes each step on a thread.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class TimeLimit:
 
 
 def together(all_requests: Sequence[Requests[R]]) -> Generator[list[str], list[str], list[R]]:
-    """Run several requests at once: yield the prompts of all that still have one, receive the answers, return the results."""
+    """Run several requests at once, and return their results.
+
+    Yields the prompts of all that still have one, and receives the answers.
+    """
     results: dict[int, R] = {}
     answers: dict[int, str | None] = dict.fromkeys(range(len(all_requests)))
     while True:

@@ -1,4 +1,4 @@
-"""Where a session may be cut and what is summarised next: pure functions over its outline and its summaries."""
+"""The plan of a compaction: where a chat may be cut and what is summarised next, by pure functions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from holdfast.store.log import Line
 
 
-_DISORDERED = 3  # the rank of what would be in less detail than something older, or hardly shorter than it is
-_SHORTEST = 16  # tokens of a text that says anything
-_OVERRUN = 1.1  # times what is asked for, that models may write without missing the target
+# The rank of what would be in less detail than something older, or hardly shorter than it is.
+_DISORDERED = 3
+# Tokens of a text that says anything.
+_SHORTEST = 16
+# Times the target: models write as much without missing it.
+_OVERRUN = 1.1
 
 
 def cuts(lines: Sequence[Line]) -> list[bool]:
-    """Say before which lines a session may be cut, and whether after the last: never between a call and its result.
+    """Return before which lines a chat may be cut, and whether after the last.
 
-    A result belongs to the nearest earlier call with its id. A call may still get its result while no assistant has
-    gone on without it; after that it is taken for lost. Linear.
+    A call is never parted from its result. A result belongs to the nearest earlier call with its id. A call
+    may still get its result while no assistant has gone on without it; after that it is taken for lost.
+    Linear.
     """
     made: dict[str, int] = {}
     waiting: dict[str, int] = {}
@@ -50,7 +54,7 @@ def cuts(lines: Sequence[Line]) -> list[bool]:
 
 
 def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how: Compaction) -> int:
-    """Give the place where the fresh tail begins; the number of lines if there is none."""
+    """Return where the fresh tail begins; the number of lines if there is none."""
     cap = share_of(budget, how.tail)
     whole = part = kept = len(lines)
     tokens = users = 0
@@ -71,10 +75,11 @@ def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how:
             break
     else:
         if tokens <= cap and users < how.turns:
-            whole = 0  # all turns are kept, and with them what was said before the first
+            # All turns are kept, and with them what was said before the first.
+            whole = 0
         if len(lines) <= how.keep:
             kept = 0
-    # What waits for the result of a call stays as well: it cannot be cut after the last line.
+    # A call that waits for its result stays as well: there is no cut after the last line.
     end = max(place for place, may in enumerate(allowed) if may)
     return min(whole, part if how.turns else whole, kept, end)
 
@@ -88,15 +93,18 @@ def chunks(
     frame: int,
     how: Compaction,
 ) -> list[tuple[int, int]]:
-    """Cut what is before the tail into the sources of leaves, from the oldest on, until `need` tokens are saved.
+    """Return the sources of leaves, oldest first, as ranges of lines before the tail.
 
-    `frame` is what a summary takes besides its text. They end where a turn begins, as far as that is no further than a
-    leaf is long, so that the messages after them begin with one of the user.
+    They go on until `need` tokens are saved. `frame` is what a summary takes besides its text. They end where
+    a turn begins, as far as that is no further than a leaf is long, so that the messages after them begin
+    with one of the user.
     """
     found: list[tuple[int, int]] = []
     most = target_of(math.inf, 1, how.leaf_target, budget)
-    largest = how.leaf_source * most // how.leaf_target  # a smaller leaf says as much of a smaller source
-    worth = frame * 3 // 2  # what costs less is not worth a summary
+    # A smaller leaf says as much of a smaller source.
+    largest = how.leaf_source * most // how.leaf_target
+    # Messages of fewer tokens are not worth a summary.
+    worth = frame * 3 // 2
     least = max(worth, min(1_000, budget // 10))
     until = _turn(lines, allowed, until, 1, most) if until else 0
     start = 0
@@ -124,7 +132,7 @@ def chunks(
 
 
 def _turn(lines: Sequence[Line], allowed: Sequence[bool], start: int, stop: int, most: int) -> int:
-    """Give the first place from `start` to `stop`, in either direction, where a turn begins; `start` if none is near."""
+    """Return the place nearest to `start`, towards `stop`, where a turn begins, or `start`."""
     step = 1 if start < stop else -1
     for place in range(start, stop + step, step):
         if place == len(lines) or (allowed[place] and lines[place].role == "user"):
@@ -136,7 +144,7 @@ def _turn(lines: Sequence[Line], allowed: Sequence[bool], start: int, stop: int,
 
 
 class Group(NamedTuple):
-    """Neighbours of one depth that are condensed into one summary, or taken in by the one before them, `into`.
+    """Neighbours that are condensed into one summary, or taken in by the one before, `into`.
 
     `target` is what its text should take, `beyond` says that it gets more parts than it should have.
     """
@@ -148,12 +156,15 @@ class Group(NamedTuple):
 
     @property
     def whole(self) -> list[Summary]:
-        """All of the frontier that the summary takes the place of."""
+        """All of the frontier that the summary replaces."""
         return [*([self.into] if self.into else []), *self.parts]
 
 
 class Want(NamedTuple):
-    """What condensing is to save: `need` tokens, in a window of `budget`, where `frame` are around each summary."""
+    """What condensing is to save: `need` tokens, in a window of `budget` tokens.
+
+    `frame` are the tokens of a summary besides its text.
+    """
 
     need: int
     budget: int
@@ -168,13 +179,14 @@ def condense(
     *,
     beyond: bool = False,
 ) -> Group | None:
-    """Choose what is condensed next; None if nothing can be. `widths` says how many parts each summary has.
+    """Return what is condensed next; None if nothing can be.
 
-    Only the oldest of one depth are condensed, so no summary is ever deeper than an older one; and none is to be kept
-    in less detail than an older one, or in more than a newer one. Of what saves enough, the fewest are taken, and of
-    these such as stand for about as much: so words are condensed as often as the logarithm of the session. Where
-    nothing saves enough, as many as may be are taken, to go on from there. Where nothing can be put together, a
-    condensed summary is written shorter. `beyond` lifts the limit of parts.
+    `widths` has the number of parts of each summary. Only the oldest of one depth are condensed, so no
+    summary is ever deeper than an older one; and none is to be kept in less detail than an older one, or in
+    more than a newer one. Of what saves enough, the fewest are taken, and of these such as stand for about as
+    much: so words are condensed as often as the logarithm of the session. Where nothing saves enough, as many
+    as may be are taken, to go on from there. Where nothing can be put together, a condensed summary is
+    written shorter. `beyond` lifts the limit of parts.
     """
     places = _neighbours(frontier, widths, how, beyond=beyond)
     weighed = [_weighed(frontier, start, end, want, how) for start, end in places]
@@ -192,7 +204,7 @@ def condense(
 def groups(
     frontier: Sequence[Summary], widths: Mapping[str, int], want: Want, how: Compaction, at_once: int
 ) -> list[Group]:
-    """Choose what is condensed next, as many at once as none needs what another makes."""
+    """Return what is condensed next, as many at once as do not need each other."""
     found: list[Group] = []
     planned, need = list(frontier), want.need
     while need > 0 and len(found) < at_once:
@@ -213,7 +225,7 @@ def groups(
 def _neighbours(
     frontier: Sequence[Summary], widths: Mapping[str, int], how: Compaction, *, beyond: bool
 ) -> Iterator[tuple[int, int]]:
-    """Give the places of what may become one: the oldest of a run of one depth, by themselves or with the one before."""
+    """Yield ranges that may become one: the oldest of a depth, with or without the one before."""
     start = 0
     for depth, some in groupby(frontier, key=lambda one: one.depth):
         count = len(list(some))
@@ -231,7 +243,8 @@ def _neighbours(
 class _Weighed(NamedTuple):
     """What may be condensed, in the order of preference."""
 
-    rank: int  # 0 if it saves enough, 1 if it does as a very short text, 2 if it does not
+    # The rank is 0 if it saves enough, 1 if it does as a very short text, 2 if it does not.
+    rank: int
     size: int
     uneven: float
     start: int
@@ -240,7 +253,7 @@ class _Weighed(NamedTuple):
 
 
 def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how: Compaction) -> _Weighed:
-    """Say what condensing some neighbours is good for, and how many tokens its text should have."""
+    """Return what condensing some neighbours is good for, and how many tokens its text should have."""
     parts, alone = frontier[start:end], end - start == 1
     tokens, source = sum(one.tokens for one in parts), sum(one.source_tokens for one in parts)
     floor = source * _detail(frontier[start - 1]) - want.frame if start else 0
@@ -263,12 +276,12 @@ def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how:
 
 
 def _detail(summary: Summary) -> float:
-    """Say what share of the tokens of its messages a summary keeps."""
+    """Return the share of the tokens of its messages that a summary keeps."""
     return summary.tokens / max(1, summary.source_tokens)
 
 
 def single(frontier: Sequence[Summary]) -> list[Group]:
-    """Group a frontier so that, step by step, one summary remains that has taken in all others."""
+    """Return the groups by which, step by step, one summary takes in all others."""
     if len(frontier) < 2:
         return []
     first, rest = frontier[0], list(frontier[1:])
@@ -282,5 +295,5 @@ def single(frontier: Sequence[Summary]) -> list[Group]:
 
 
 def target_of(source: float, share: int, most: int, budget: int) -> int:
-    """Give the tokens of a summary: a share of its source, within a limit and an eighth of the budget."""
+    """Return the tokens of a summary: a share of its source, within a limit and an eighth of the budget."""
     return max(_SHORTEST, int(min(source / share, most, max(64, budget // 8))))

@@ -57,8 +57,9 @@ class WrittenSummary:
 class Bounds:
     """The bounds of a summary.
 
-    `target` is what its text should take at most, `cost` what a text costs in a window with the frame around it, `tries`
-    how often a model may be asked, and `allowance` the tokens that prompts and answers may take, about.
+    `target` is what its text should take at most, `cost` what a text costs in a window with the frame around
+    it, `tries` how often a model may be asked, and `allowance` the tokens that prompts and answers may take,
+    about.
     """
 
     target: int
@@ -71,8 +72,9 @@ class Bounds:
 def write(source: SummarySource, bounds: Bounds) -> Requests[WrittenSummary]:
     """Write a summary, with a model as far as the bounds allow.
 
-    An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or if the
-    answer is empty, sentences of the source are chosen instead. An answer above three times the target is cut.
+    An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or
+    if the answer is empty, sentences of the source are chosen instead. An answer above three times the target
+    is cut.
     """
     calls = prompt_tokens = answer_tokens = 0
     most = _OVERAGE * bounds.target
@@ -97,7 +99,10 @@ def write(source: SummarySource, bounds: Bounds) -> Requests[WrittenSummary]:
 
 
 def extracted(source: SummarySource, bounds: Bounds) -> str:
-    """Return sentences of the source, as many fewer as it takes to cost less than it: escaping makes markup longer."""
+    """Return sentences of the source that cost less than it.
+
+    Escaping makes markup longer, so that fewer may fit than the target says.
+    """
     target = bounds.target
     while target >= _SMALLEST:
         text = extract(source.passages, target, bounds.count)
@@ -109,7 +114,10 @@ def extracted(source: SummarySource, bounds: Bounds) -> str:
 
 
 def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
-    """Return bounds with `room` tokens of allowance shared out; the last ones that get too few to ask once are left out."""
+    """Return bounds that share out an allowance of `room` tokens.
+
+    The last ones that would get too few to ask once are left out.
+    """
     costs: list[int] = []
     for source, one in zip(sources, bounds, strict=True):
         asks = source.passages and one.tries
@@ -123,7 +131,7 @@ def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: 
 
 
 def prompt_for(source: SummarySource, target: int, level: str) -> str:
-    """Return the prompt for a summary: instructions, and the source, framed as data that cannot leave its frame."""
+    """Return the prompt for a summary: instructions, and the source, framed as data."""
     kind = ("leaf", "condensed", "arc")[min(source.depth, 2)]
     previous = "\n\n".join(escape(text, quote=False) for text in source.previous) or "(none)"
     parts = {
@@ -147,7 +155,7 @@ def cleaned(answer: str) -> str:
 
 
 def cut(text: str, limit: int, count: CountTokens) -> str:
-    """Return a text cut to `limit` tokens and marked as cut, at the end of a line or a sentence where one is near."""
+    """Return a text cut to `limit` tokens and marked, at the end of a line or sentence if near."""
     size = largest(len(text), lambda size: count(text[:size] + _CUT) <= limit)
     start = text[:size]
     end = max(start.rfind("\n"), start.rfind(". ") + 1)

@@ -1,7 +1,7 @@
-"""Compaction: summaries come to stand for the older messages of a chat, and summaries of those, until it fits.
+"""Compaction: summaries stand for the older messages of a chat, and summaries for those.
 
-Plan (read) → summarise (no lock, no transaction) → commit (short, looks again). The whole is a generator of prompts,
-run by a driver (`compaction/driver.py`).
+Plan (read) → summarise (no lock, no transaction) → commit (short, looks again). The whole is a generator of
+prompts, run by a driver (`compaction/driver.py`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class CompactedChat:
 
 
 class Task(NamedTuple):
-    """A summary that is to be made: of what, of how many tokens, what is stored of it, and of which summaries."""
+    """A summary that is to be made: its source, its target in tokens, its draft, its group."""
 
     source: SummarySource
     target: int
@@ -98,7 +98,7 @@ class Compactor:
         self._messages = self._calls = self._prompt_tokens = self._answer_tokens = 0
 
     def is_needed(self, threshold: float) -> bool:
-        """Return whether what stands for the chat takes more than a share of the budget, and something can be done."""
+        """Return whether the chat takes more than a share of the budget, and can be compacted."""
         with self._chat.database.one_read():
             if summaries.progress(*self._chat.place).tokens <= share_of(self._budget, threshold):
                 return False
@@ -108,13 +108,12 @@ class Compactor:
     def run(self, mode: Mode) -> Steps:
         """Compact the chat: yield batches of prompts, receive the answers, and return the account.
 
-        What a model has not answered when the time limit is reached is not stored, and the account names the thread it
-        is left to.
+        What a model has not answered when the time limit is reached is not stored, and the account names the
+        thread it is left to.
 
         Raises:
             InvalidInput: an unknown mode.
             ModelFailed: the model raised an error; nothing of that batch was stored.
-
         """
         if mode not in MODES:
             raise InvalidInput(
@@ -206,7 +205,7 @@ class Compactor:
     # Leaves
 
     def _leaf_pass(self) -> Batches[str]:
-        """Let leaves stand for the oldest messages until the target is reached; return what stopped it, "" for that."""
+        """Add leaves until the target is reached; return what stopped it, "" for the target."""
         sources: list[list[Line]] = []
         while self._state.tokens >= self._target:
             sources = sources or self._leaves(self._state.tokens - self._target + 1)
@@ -253,7 +252,7 @@ class Compactor:
     # Summaries of summaries
 
     def _condensing_pass(self) -> Batches[str]:
-        """Condense summaries until the target is reached; return what stopped it, "" for that."""
+        """Condense summaries until the target is reached; return what stopped it, "" for the target."""
         while groups := self._groups(self._batch_size()):
             if why := self._limit_reached():
                 return why
@@ -302,7 +301,7 @@ class Compactor:
         return Task(source, group.target or self._single_target(tokens), draft, group)
 
     def _single_target(self, source: int) -> int:
-        """Return the tokens of a cumulative summary: as few as are needed to reach the target, within its limits."""
+        """Return the tokens of a cumulative summary: what reaches the target, within its limits."""
         least = plan.target_of(source, 2, self._how.condensed_target, self._budget)
         spare = source - (self._state.tokens - self._target + 1) - self._frame
         return max(least, min(spare, source // 2, self._how.condensed_target))

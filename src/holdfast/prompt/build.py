@@ -1,7 +1,7 @@
 """The prompt: what is known, the window of a chat, and what was recalled, within one token budget.
 
-What changes least stands first, because providers cache a prompt as far as it begins like an earlier one: the system
-text, then the chat as it was, and only before the newest user message what was recalled for it.
+What changes least stands first, because providers cache a prompt as far as it begins like an earlier one: the
+system text, then the chat as it was, and only before the newest user message what was recalled for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PAUSE = timedelta(hours=6)
 
 
 class PromptPart(NamedTuple):
-    """One message of a prompt: a hash of what it is made of, its tokens, its text for a model, and its role."""
+    """One message of a prompt: a hash of its source, its tokens, its payload, and its role."""
 
     identity: int
     tokens: int
@@ -54,8 +54,8 @@ class PromptPart(NamedTuple):
 class PromptStyle:
     """How messages are written.
 
-    Without `images`, placeholders stand for all that is not text. The form is OpenAI's, or with `anthropic` that of
-    Anthropic. Credentials in summaries are `masked`, and with `expand` they name this tool.
+    Without `images`, placeholders stand for all that is not text. The form is OpenAI's, or with `anthropic`
+    that of Anthropic. Credentials in summaries are `masked`, and with `expand` they name this tool.
     """
 
     images: bool = True
@@ -92,10 +92,11 @@ def build(
 ) -> Prompt:
     """Return the prompt for the next turn of `chat`.
 
-    `select` makes the window for a number of tokens and is called a few times; `hits` are what was recalled, best first.
-    `system` comes first in the system text, then `known`, the knowledge block; in Anthropic's form, the system messages
-    of the window end it. The total exceeds the budget only when `system`, `known` and the part of the window that is
-    always kept do, and then nothing is recalled. `unchanged` returns `tokens["unchanged"]` for a fingerprint.
+    `select` makes the window for a number of tokens and is called a few times; `hits` are what was recalled,
+    best first. `system` comes first in the system text, then `known`, the knowledge block; in Anthropic's
+    form, the system messages of the window end it. The total exceeds the budget only when `system`, `known`
+    and the part of the window that is always kept do, and then nothing is recalled. `unchanged` returns
+    `tokens["unchanged"]` for a fingerprint.
     """
     reserved = _cost("\n\n".join(filter(None, (system, known))), count)
     room = max(0, check_count(budget, "budget") - reserved)
@@ -132,18 +133,19 @@ def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> d
 
 
 def conversation(room: int) -> int:
-    """Return the tokens that the live conversation may take of `room` tokens, where there is enough to recall."""
+    """Return the tokens of `room` that the live conversation may take beside the recall block."""
     least, most = CONVERSATION
     return int(room * min(most, max(least, room / _ROOMY)))
 
 
 class _Division:
-    """The division of `room` tokens between the window of a chat and what was recalled, so that nothing is in both.
+    """The division of `room` tokens between the window of a chat and the recall block.
 
-    The window keeps a turn that goes on whole and the rest of the live conversation, back to the last pause, with the
-    newest summaries, as far as this leaves what hits are worth: three quarters of up to 4,000 tokens, falling to half of
-    8,000. Then as many hits follow as fit, and if all do, summaries and older messages take what is left. Without hits
-    it has all of the room, but that its start moves in steps.
+    Nothing is in both. The window keeps a turn that goes on whole and the rest of the live conversation, back
+    to the last pause, with the newest summaries, as far as this leaves what hits are worth: three quarters of
+    up to 4,000 tokens, falling to half of 8,000. Then as many hits follow as fit, and if all do, summaries
+    and older messages take what is left. Without hits it has all of the room, but that its start moves in
+    steps.
     """
 
     def __init__(self, select: Select, chat: str, room: int, count: CountTokens) -> None:
@@ -167,7 +169,7 @@ class _Division:
         return (), "", self._alone()
 
     def _alone(self) -> Window:
-        """Return the window of a prompt that recalls nothing: all that fits, but for what lets its start move in steps."""
+        """Return the window of a prompt without hits: all that fits, but its start moves in steps."""
         window = self._select(self._room)
         fits = not window.shortened or _total(window) <= self._room
         if (_is_whole(window) and fits) or window.over_budget:
@@ -193,7 +195,7 @@ class _Division:
         return (), "", tail
 
     def _wider(self, tail: Window, left: int, fresh: int) -> Window:
-        """Return a window for what is left: all that stands for the chat, else one whose start moves in steps."""
+        """Return a window for what is left: the whole chat, else one whose start moves in steps."""
         if tail.summaries and _is_whole(whole := self._select(left)):
             return whole
         reach = self._stepped(tail, left)
@@ -202,9 +204,9 @@ class _Division:
     def _tail(self, most: int) -> Window:
         """Return the window that is kept whatever was recalled.
 
-        It is all of a chat that is short enough; else its newest summaries, and after them what was said since a pause,
-        else a part whose start moves in steps: all begin with the same message from turn to turn. The turn that goes on
-        is whole in any case.
+        It is all of a chat that is short enough; else its newest summaries, and after them what was said
+        since a pause, else a part whose start moves in steps: all begin with the same message from turn to
+        turn. The turn that goes on is whole in any case.
         """
         near = self._select(most, self._summaries)
         if _is_whole(near) and not near.shortened:
@@ -220,10 +222,10 @@ class _Division:
         return self._select(reach, self._summaries, self._since_step(near, most))
 
     def _stepped(self, window: Window, most: int) -> int:
-        """Count the tokens from a place of the chat to its end: at most `most`, and the place is a multiple of a step.
+        """Count the tokens from a multiple of a step to the end of the chat, at most `most`.
 
-        That is from its beginning where it fits. What is left out as broken is in the totals of the chat, but not in
-        what a window costs.
+        That is from its beginning where it fits. What is left out as broken is in the totals of the chat, but
+        not in what a window costs.
         """
         broken = sum(one.tokens for one in window.omitted if one.why in (NO_RESULT, UNKNOWN_CALL))
         steps = math.ceil(max(0, _total(window) - most) / self._step)
@@ -253,7 +255,7 @@ def _is_whole(window: Window) -> bool:
 
 
 def _open_turn(messages: Sequence[Message]) -> int:
-    """Count the tokens since the newest user message, that included; 0 if there is none, or it has been answered."""
+    """Count the tokens of the newest turn; 0 if there is none, or it has been answered."""
     tokens = 0
     for message in reversed(messages) if _goes_on(messages) else ():
         tokens += message.tokens
@@ -291,10 +293,10 @@ def _cost(text: str, count: CountTokens) -> int:
 
 
 def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:
-    """Return messages in the OpenAI chat format, in their order, but each result of a call right behind the call.
+    """Return messages in the OpenAI chat format, each result of a call right behind the call.
 
-    Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a user who
-    writes while a tool runs.
+    Models reject anything between the two, and a log can have it: parallel calls as separate messages, or a
+    user who writes while a tool runs.
     """
     return tuple(part.item for part in _messages(tuple(messages), DEFAULT_STYLE))
 
@@ -333,9 +335,9 @@ def _summaries(window: Window, style: PromptStyle) -> Iterator[PromptPart]:
 
 
 def _with_recalled(parts: list[PromptPart], recalled: str, tokens: int) -> list[PromptPart]:
-    """Put what was recalled before the newest user message, but never between a call and its result; else before all.
+    """Put the recall block before the newest user message, or before all messages.
 
-    Summaries stay first: what changes least.
+    It never stands between a call and its result. Summaries stay first: what changes least.
     """
     if not recalled:
         return parts

@@ -1,4 +1,4 @@
-"""The knowledge block: records as text for a prompt, framed as data, escaped so that no text can close the frame."""
+"""The knowledge block: records as text for a prompt, framed as data and escaped."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ RELEASED = "[released from quarantine] "
 class KnowledgeBlock(NamedTuple):
     """What every prompt of a chat shows of the records, and what it leaves out.
 
-    `records` are the ids of the records of kinds with a budget; `omitted` counts those that there is no room for, by
-    kind and target.
+    `records` are the ids of the records of kinds with a budget; `omitted` counts those that there is no room
+    for, by kind and target.
     """
 
     text: str
@@ -40,10 +40,11 @@ class KnowledgeBlock(NamedTuple):
 
 
 def fitting_records(kind: Kind, outlines: Sequence[Outline]) -> list[Outline]:
-    """Return the records that a prompt has room for, in their order: of each target as many characters as its budget.
+    """Return the records that a prompt has room for, in their order.
 
-    What the user said comes first, then what has the higher priority, then what is newest and most used: said last, and
-    said most often, by the sum of the ranks in both orders. One that does not fit leaves the room to those after it.
+    The budget of a kind is in characters, for each target. What the user said comes first, then what has the
+    higher priority, then what is newest and most used: said last, and said most often, by the sum of the
+    ranks in both orders. One that does not fit leaves the room to those after it.
     """
     chosen: set[int] = set()
     for target in {one.target for one in outlines}:

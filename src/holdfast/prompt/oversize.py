@@ -33,10 +33,11 @@ Shorten = Callable[["Message", int], "Message"]
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """Which results a window shows as placeholders: those of more than `limit` tokens, older than what is kept.
+    """Which results are placeholders: those of over `limit` tokens, older than what is kept.
 
-    Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns` turns as
-    far as `cap` tokens. How far a window goes is measured by what was so before the newest `fresh` tokens were said.
+    Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns`
+    turns as far as `cap` tokens. How far a window goes is measured by what was so before the newest `fresh`
+    tokens were said.
     """
 
     limit: int
@@ -53,7 +54,10 @@ class Oversize:
     def shorten_groups(
         self, groups: Iterable[list[Message]], originals: dict[int, Message]
     ) -> Iterator[list[Message]]:
-        """Yield the groups of messages, newest first, with placeholders; `originals` gets what they stand for, by seq."""
+        """Yield the groups of messages, newest first, with placeholders.
+
+        `originals` gets what they stand for, by seq.
+        """
         tokens = -self.fresh
         count = users = 0
         for group in groups:
@@ -84,7 +88,8 @@ class Oversize:
 class Placeholders:
     """A writer of placeholders for results in a chat.
 
-    `count` counts tokens, `images` tells whether images are sent, and `expand` whether the model has this tool.
+    `count` counts tokens, `images` tells whether images are sent, and `expand` whether the model has this
+    tool.
     """
 
     chat: str

@@ -31,7 +31,8 @@ class Select(Protocol):
     def __call__(self, budget: int, summaries: int = ..., fresh: int = ..., /) -> Window:
         """Return the window for `budget` tokens, of which summaries take at most `summaries`.
 
-        Its start is where it was before the newest `fresh` tokens were said, whatever became a placeholder since.
+        Its start is where it was before the newest `fresh` tokens were said, whatever became a placeholder
+        since.
         """
 
 
@@ -71,7 +72,7 @@ def selector(
     frontier: Sequence[Summary] = (),
     shorten: Shorten | None = None,
 ) -> Select:
-    """Return a function from a token budget to a window, which reads each message once, however often it is called.
+    """Return a function from a token budget to a window, which reads each message only once.
 
     Arguments are those of `choose_window`. The summary of a `SummaryBuffer` is always there.
     """
@@ -92,7 +93,10 @@ def _log(newest_first: Iterable[Message], stats: ChatStats) -> ChatLog:
 
 
 def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
-    """Return which results are placeholders; the budget of the policy counts, not the part of it that a window has."""
+    """Return which results are placeholders.
+
+    The budget of the policy counts, not the part of it that a window has.
+    """
     if shorten is None or isinstance(policy, LastN) or not policy.oversize:
         return None
     return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)

@@ -38,7 +38,10 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A chat as text for a reviewer, "" if nothing is new. `messages` are the first and the last seq that it shows."""
+    """A chat as text for a reviewer, "" if nothing is new.
+
+    `messages` are the first and the last seq that it shows.
+    """
 
     text: str = ""
     messages: Range = (0, 0)
@@ -52,10 +55,11 @@ def review(
     *,
     numbered: bool = False,
 ) -> Review:
-    """Return the newest messages of an extent, and the summaries of what was before them; `numbered` shows each seq.
+    """Return the newest messages of an extent, and the summaries of what was before them.
 
-    Reads on only as long as messages are new: one that is older by its time ends it, even if an older one is not. Where
-    the extent leaves out messages that no summary covers, a line says how many.
+    `numbered` shows the seq of each message. Reads on only as long as messages are new: one that is older by
+    its time ends it, even if an older one is not. Where the extent leaves out messages that no summary
+    covers, a line says how many.
     """
     seqs, lines, is_all = _newest_lines(newest_first, extent, count, numbered=numbered)
     if not any(lines):
@@ -76,7 +80,7 @@ def review(
 def _newest_lines(
     newest_first: Iterable[Message], extent: Extent, count: CountTokens, *, numbered: bool
 ) -> tuple[list[int], list[str], bool]:
-    """Return the seqs and the lines of the newest messages that fit, newest first, and whether these are all new ones."""
+    """Return the seqs and lines of the new messages that fit, newest first, and whether all do."""
     seqs: list[int] = []
     lines: list[str] = []
     tokens = 0
@@ -106,7 +110,10 @@ def _left_out(count: int) -> str:
 
 
 def transcript(passages: Sequence[Passage]) -> str:
-    """Return passages as lines of who said what and when; only a passage begins a line, so that none can pose as another."""
+    """Return passages as lines of who said what and when.
+
+    Only a passage begins a line, so that none can pose as another.
+    """
     return "\n".join(
         (_heading(passage) or "- ") + "\n    ".join(escape(passage.text, quote=False).splitlines())
         for passage in passages

@@ -1,13 +1,14 @@
 """Policies: what a model sees of a chat, and when and how the older part of it is summarised.
 
-All share one core, `prompt/window_selection.py`, which never splits a tool use. Unless everything fits, or with
-`user_first=False`, it lets the messages begin with one of the user: the next newer one, where that leaves out no
-guaranteed message and at most half of what fits. Where none is in reach, `omitted` says so. The three simple policies
-look at messages only; `Lossless` and `SummaryBuffer` let the summaries of a chat stand for what is older, and their
-`Compaction` says how these are made.
+All share one core, `prompt/window_selection.py`, which never splits a tool use. Unless everything fits, or
+with `user_first=False`, it lets the messages begin with one of the user: the next newer one, where that
+leaves out no guaranteed message and at most half of what fits. Where none is in reach, `omitted` says so. The
+three simple policies look at messages only; `Lossless` and `SummaryBuffer` let the summaries of a chat stand
+for what is older, and their `Compaction` says how these are made.
 
-Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as placeholders, once
-their turn is over and they are no longer among what the policy keeps; None or 0 shows them as they are.
+Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as
+placeholders, once their turn is over and they are no longer among what the policy keeps; None or 0 shows them
+as they are.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def is_share(value: object) -> bool:
 
 
 def share_of(budget: int, share: float) -> int:
-    """Return the whole tokens of a share of a budget; 0.57 of 10,000 is 5,700, whatever a float makes of it."""
+    """Return a share of a budget in whole tokens; 0.57 of 10,000 is 5,700, as no float has it."""
     return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
 
 
@@ -45,32 +46,34 @@ def _check_optional(value: int | None, name: str) -> None:
 class Compaction:
     """When a chat is compacted, how far, and within which bounds.
 
-    Shares are fractions of the budget of the window. The defaults are those that compaction systems in use converge to
-    (see `docs/decisions.md`); those of summaries are lowered to an eighth of the budget, so that it holds several.
+    Shares are fractions of the budget of the window. The defaults are those that compaction systems in use
+    converge to (see `docs/decisions.md`); those of summaries are lowered to an eighth of the budget, so that
+    it holds several.
 
     Args:
         threshold: the share above which a chat is to be compacted.
         target: the share below which compaction stops.
         turns: the newest turns, which are never summarised …
-        tail: … as far as they fit this share. Of a newest turn that alone is larger, its newest messages that fit.
+        tail: … as far as they fit this share. Of a newest turn that alone is larger, its newest messages that
+            fit.
         keep: the newest messages that are never summarised, whatever they cost.
         leaf_source: tokens of messages that one leaf is made of, at most, unless a single tool use is larger.
         leaf_target: tokens of a leaf, at most; and at most a third of its source.
         condensed_target: tokens of a condensed summary, at most; and at most half of its children.
-        fan_in: how many leaves, and how many condensed summaries, one summary is made of at most. There are more only
-            where the chat would not fit its budget otherwise, and the result names it in `beyond`.
+        fan_in: how many leaves, and how many condensed summaries, one summary is made of at most. There are
+            more only where the chat would not fit its budget otherwise, and the result names it in `beyond`.
         pressed: how many at least.
         previous: how many preceding summaries a model is shown, for continuity.
         passes: how often a full compaction goes over the chat, at most.
         seconds: that it takes at most: no summary is begun later, and no answer of a model waited for.
-        patience: seconds that one answer of a model is waited for. A function that hangs is left to its thread.
+        patience: seconds that one answer of a model is waited for. A function that hangs is left to its
+            thread.
         calls: calls of the model, at most.
         spend: tokens of prompts and answers, at most; None for no limit but that of the calls.
         single: keep one summary that grows, instead of a tree whose upper levels are made when there is need.
 
     Raises:
         InvalidInput: a number is out of range.
-
     """
 
     threshold: float = 0.75
@@ -123,12 +126,12 @@ DEFAULTS = Compaction()
 class LastN:
     """Keep the newest `n` messages, whatever they cost.
 
-    There are more than `n` when the oldest belongs to a tool use, which is never split, or when `user_first` extends
-    the window back to the user message that starts the turn, if it is among as many again. Broken tool use does not count.
+    There are more than `n` when the oldest belongs to a tool use, which is never split, or when `user_first`
+    extends the window back to the user message that starts the turn, if it is among as many again. Broken
+    tool use does not count.
 
     Raises:
         InvalidInput: `n` is not an int of 0 or more.
-
     """
 
     n: int = 20
@@ -145,10 +148,10 @@ class LastN:
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Keep the newest messages that fit `budget` tokens, and the newest `keep` messages even if they do not fit.
+    """Keep the newest messages that fit `budget` tokens, and the newest `keep` in any case.
 
-    Tool use is never split. With `user_first` a window that leaves something out begins with a user message, the next
-    newer one, where that leaves out none of the `keep` and at most half of what fits.
+    Tool use is never split. With `user_first` a window that leaves something out begins with a user message,
+    the next newer one, where that leaves out none of the `keep` and at most half of what fits.
 
     Raises:
         InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more.
@@ -175,14 +178,13 @@ class TokenBudget:
 class FreshTail:
     """Keep the newest messages that fit `budget` tokens, and the newest turns as far as `cap` tokens.
 
-    Of the newest `turns` turns as many as together fit `cap` are kept whole, whatever the budget; if not even the
-    newest fits, its newest messages that do; and with `turns` of 1 or more always the newest message, with the whole
-    tool use it belongs to. Without a `cap` the budget is the cap, so that nothing but that last rule exceeds the
-    budget. `user_first` as for `TokenBudget`.
+    Of the newest `turns` turns as many as together fit `cap` are kept whole, whatever the budget; if not even
+    the newest fits, its newest messages that do; and with `turns` of 1 or more always the newest message,
+    with the whole tool use it belongs to. Without a `cap` the budget is the cap, so that nothing but that
+    last rule exceeds the budget. `user_first` as for `TokenBudget`.
 
     Raises:
         InvalidInput: `budget`, `turns`, `cap` or `oversize` is not an int of 0 or more.
-
     """
 
     budget: int = 8_000
@@ -208,16 +210,17 @@ class FreshTail:
 
 @dataclass(frozen=True, slots=True)
 class Lossless:
-    """Let summaries stand for the older part of a chat, then the messages that none of them covers. The default.
+    """Let summaries stand for the older part of a chat, followed by the messages after them.
 
-    While all of that fits, nothing of the chat is missing, but for results that are `oversize`. Where it does not,
-    the newest messages go first, as `FreshTail` keeps them, then the summaries, the newest first, then older messages;
-    what is left out is named.
-    `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep`
-    messages are there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
+    This is the default. While all of that fits, nothing of the chat is missing, but for results that are
+    `oversize`. Where it does not, the newest messages go first, as `FreshTail` keeps them, then the
+    summaries, the newest first, then older messages; what is left out is named. `compaction` says when
+    `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep` messages are
+    there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
 
     Raises:
-        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more, or `compaction` is not a `Compaction`.
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more, or `compaction` is not a
+            `Compaction`.
 
     """
 
@@ -245,15 +248,16 @@ class Lossless:
 
 @dataclass(frozen=True, slots=True)
 class SummaryBuffer:
-    """Let one summary stand for all that is older, and keep it in the window in any case; then the newest messages.
+    """Let one summary stand for all that is older, followed by the newest messages.
 
-    The summary is cumulative: `Chat.compact(policy=…)` makes one from the old one and from what is older than the newest
-    messages, once the chat takes more than `threshold` of the budget, so that it comes under `target`. The newest
-    `keep` messages are never summarised; of a small budget fewer, one for 60 tokens of the target.
+    The summary is in the window in any case. The summary is cumulative: `Chat.compact(policy=…)` makes one
+    from the old one and from what is older than the newest messages, once the chat takes more than
+    `threshold` of the budget, so that it comes under `target`. The newest `keep` messages are never
+    summarised; of a small budget fewer, one for 60 tokens of the target.
 
     Raises:
-        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more; a share is not above 0 and up to 1, or
-            the target is above the threshold.
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more; a share is not above 0 and up
+            to 1, or the target is above the threshold.
 
     """
 
@@ -302,12 +306,11 @@ _BY_NAME: dict[str, Callable[..., Policy]] = {
 def make_policy(name: str | None = None, **options: float) -> Policy:
     """Return the policy that a configuration names, with its parameters as options.
 
-    The names are "none" (all messages; also for None), "last_n", "token_budget", "fresh_tail", "summary_buffer" and
-    "lossless".
+    The names are "none" (all messages; also for None), "last_n", "token_budget", "fresh_tail",
+    "summary_buffer" and "lossless".
 
     Raises:
         InvalidInput: an unknown name, or an option that the policy does not have.
-
     """
     name = "none" if name is None else name
     if name not in _BY_NAME:
@@ -332,12 +335,12 @@ def check_policy(policy: object) -> Policy:
 
 
 def within(policy: Policy, budget: int) -> Policy:
-    """Return the same policy with a budget of at most `budget` tokens; one that counts messages stays as it is."""
+    """Return the policy with a budget of at most `budget` tokens; `LastN` stays as it is."""
     return policy if isinstance(policy, LastN) else replace(policy, budget=min(policy.budget, budget))
 
 
 def at_budget(policy: Policy, budget: int | None) -> Policy:
-    """Return the same policy with another budget, None for its own; one that counts messages stays as it is."""
+    """Return the policy with another budget, None for its own; `LastN` stays as it is."""
     if budget is None or isinstance(policy, LastN):
         return policy
     return replace(policy, budget=budget)

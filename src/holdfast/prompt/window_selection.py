@@ -1,8 +1,9 @@
 """Selection of a window: the newest messages that fit, and those that are guaranteed whether they fit or not.
 
-All policies come down to this. Messages of one tool use are one *group*, taken together or not at all. What has no
-counterpart (a call that never got its result, a result of an unknown call) is left out, costs nothing, and is stated.
-Reading stops one group after the last one taken, so the cost is that of the window, whatever the length of the session.
+All policies come down to this. Messages of one tool use are one *group*, taken together or not at all. What
+has no counterpart (a call that never got its result, a result of an unknown call) is left out, costs nothing,
+and is stated. Reading stops one group after the last one taken, so the cost is that of the window, whatever
+the length of the session.
 """
 
 from __future__ import annotations
@@ -26,18 +27,21 @@ UNKNOWN_CALL = "result of an unknown call"
 OVER_BUDGET = "older than the budget reaches"
 BEFORE_USER = "before the user message that the window starts with"
 NO_USER = "and no user message that the window could start with is in reach"
-NO_BUDGET = -1  # that no message fits, not even one without tokens
+# A budget that no message fits, not even one without tokens.
+NO_BUDGET = -1
 _INSTRUCTIONS = {"system", "developer"}
 
-Group = list[Message]  # newest first, as everything before the finished window
+# Newest first, as all messages until the window is finished.
+Group = list[Message]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How far back a window goes, in the terms that all policies come down to.
 
-    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. With
-    `user_first` it starts at a user message where one is in reach. Results that are `oversize` become placeholders.
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
+    With `user_first` it starts at a user message where one is in reach. Results that are `oversize` become
+    placeholders.
     """
 
     budget: int
@@ -50,9 +54,10 @@ class Reach:
 
 
 class ChatLog:
-    """The messages of a chat after the seq `start` up to the seq `length`, newest first, read again as often as needed.
+    """The messages of a chat from the newest back, read again as often as needed.
 
-    `tokens` is what all of them cost, `erased` how many of them are gone.
+    They are those after the seq `start` up to the seq `length`. `tokens` is what all of them cost, `erased`
+    how many of them are gone.
     """
 
     def __init__(
@@ -144,8 +149,8 @@ def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, i
     """Read as far as the window can go.
 
     Returns:
-        The groups read, how many of them are guaranteed, how many make the window, and whether these were all.
-
+        The groups read, how many of them are guaranteed, how many make the window, and whether these were
+            all.
     """
     budget, keep, turns, cap = reach.budget, reach.keep, reach.turns, reach.cap
     read: list[Group] = []
@@ -174,15 +179,17 @@ def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, i
         is_all = True
     guaranteed = max(kept, whole_turns or part_of_turn)
     if is_all and part_of_turn == n and users < turns:
-        fits = n  # all turns are kept, so what was said before the first user message is kept with them
+        # All turns are kept, so what was said before the first user message is kept with them.
+        fits = n
     return read, guaranteed, max(fits, guaranteed), is_all
 
 
 def _user_start(read: list[Group], groups: Iterator[Group], guaranteed: int, fits: int, reach: Reach) -> int:
     """Return how many groups a window has whose start is moved to a user message, `fits` if none is in reach.
 
-    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the tokens. Without
-    a budget all messages are guaranteed, and in reach is the next older one, among as many groups again.
+    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the
+    tokens. Without a budget all messages are guaranteed, and in reach is the next older one, among as many
+    groups again.
     """
     left = total = _tokens(read[:fits])
     for start in range(fits, max(guaranteed, 1) - 1, -1):
@@ -204,21 +211,22 @@ def _tokens(groups: Iterable[Group]) -> int:
 
 
 def _starts_with_user(read: list[Group], start: int) -> bool:
-    """Return whether a window of `start` groups starts with a user message, apart from instructions before it."""
+    """Return whether a window of `start` groups starts with a user message or instructions before it."""
     while start and read[start - 1][-1].role in _INSTRUCTIONS:
         start -= 1
     return start > 0 and read[start - 1][-1].role == "user"
 
 
 def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) -> Iterator[Group]:
-    """Yield what must stay together: a message alone, or tool calls with their results and everything in between.
+    """Yield what must stay together: a message, or tool calls with all up to their results.
 
-    A result belongs to the nearest earlier call with its id, because models use the same ids again and again in one
-    chat. Broken tool use goes to `broken` with the reason. So does a call at the very end whose results are still to
-    come: no model accepts it before they are there, and then it is whole.
+    A result belongs to the nearest earlier call with its id, because models use the same ids again and again
+    in one chat. Broken tool use goes to `broken` with the reason. So does a call at the very end whose
+    results are still to come: no model accepts it before they are there, and then it is whole.
     """
     group: Group = []
-    waiting: set[str] = set()  # calls whose results have been read and which have not been read themselves
+    # Calls whose results have been read and which have not been read themselves.
+    waiting: set[str] = set()
     unanswered: list[int] = []
     for message in newest_first:
         calls, answers = message.calls, message.answers
@@ -248,8 +256,8 @@ def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) 
 def _mend(group: Group, unanswered: list[int], broken: list[tuple[Message, str]]) -> Iterator[Group]:
     """Take broken tool use out of a group and yield what remains, grouped anew.
 
-    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is linked to it
-    as call or result. What is merely in between stays.
+    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is
+    linked to it as call or result. What is merely in between stays.
     """
     links: dict[int, list[int]] = defaultdict(list)
     waiting: dict[str, list[int]] = defaultdict(list)
