@@ -21,7 +21,7 @@ _NO_TIME = 0.001
 
 Steps = Generator[list[str], list[str], CompactionResult]
 Requests = Generator[str, str, R]
-"""What needs a model: it yields prompts, receives the answers one by one, and returns what it made of them."""
+"""What needs a model: it yields prompts, receives the answers, and returns what it made of them."""
 
 
 class TimeLimit:

@@ -41,7 +41,7 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.compaction.driver import Steps, TimeLimit
-    from holdfast.compaction.tree import CompactedChat, Mode
+    from holdfast.compaction.tree import CompactionInput, Mode
     from holdfast.llm.llm_request import Question
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
@@ -204,11 +204,11 @@ class Digest:
         )
         return compactor.run(mode)
 
-    def _session(self) -> CompactedChat:
-        from holdfast.compaction.tree import CompactedChat
+    def _session(self) -> CompactionInput:
+        from holdfast.compaction.tree import CompactionInput
 
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
-        return CompactedChat(
+        return CompactionInput(
             opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now
         )
 

@@ -84,22 +84,28 @@ def tail_start(lines: Sequence[Line], allowed: Sequence[bool], budget: int, how:
     return min(whole, part if how.turns else whole, kept, end)
 
 
+class Want(NamedTuple):
+    """What compaction is to save: `need` tokens, in a window of `budget` tokens.
+
+    `frame` are the tokens of a summary besides its text.
+    """
+
+    need: int
+    budget: int
+    frame: int
+
+
 def chunks(
-    lines: Sequence[Line],
-    allowed: Sequence[bool],
-    until: int,
-    budget: int,
-    need: float,
-    frame: int,
-    how: Compaction,
+    lines: Sequence[Line], allowed: Sequence[bool], until: int, want: Want, how: Compaction
 ) -> list[tuple[int, int]]:
     """Return the sources of leaves, oldest first, as ranges of lines before the tail.
 
-    They go on until `need` tokens are saved. `frame` is what a summary takes besides its text. They end where
-    a turn begins, as far as that is no further than a leaf is long, so that the messages after them begin
-    with one of the user.
+    They go on until enough is saved. They end where a turn begins, as far as that is no further than a leaf is
+    long, so that the messages after them begin with one of the user.
     """
     found: list[tuple[int, int]] = []
+    need: float = want.need
+    budget, frame = want.budget, want.frame
     most = target_of(math.inf, 1, how.leaf_target, budget)
     # A smaller leaf says as much of a smaller source.
     largest = how.leaf_source * most // how.leaf_target
@@ -115,8 +121,8 @@ def chunks(
         while end < until and size < wanted and not blocked:
             stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
             group = sum(line.tokens for line in lines[end:stop])
-            # What is too short for a leaf goes with what follows it, however large that is, and what is short with
-            # what is too large for any leaf, which is one by itself in any case.
+            # What is too short for a leaf goes with what follows it, however large that is, and what is short
+            # with what is too large for any leaf, which is one by itself in any case.
             least_alone = largest // 8 if group > largest else worth
             blocked = stop > until or (size >= max(worth, least_alone) and size + group > largest)
             if not blocked:
@@ -158,17 +164,6 @@ class Group(NamedTuple):
     def whole(self) -> list[Summary]:
         """All of the frontier that the summary replaces."""
         return [*([self.into] if self.into else []), *self.parts]
-
-
-class Want(NamedTuple):
-    """What condensing is to save: `need` tokens, in a window of `budget` tokens.
-
-    `frame` are the tokens of a summary besides its text.
-    """
-
-    need: int
-    budget: int
-    frame: int
 
 
 def condense(

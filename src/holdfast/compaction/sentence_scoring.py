@@ -18,30 +18,34 @@ from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
 from holdfast.text.tokens import estimate_tokens
 
 _COMMON = (
-    "about after again all also always am amazing another any anything around ask awesome away back bad because been "
-    "before being best better big both call can cannot check come congrats cool could day definitely different doing done "
-    "each else enjoy even ever every everyone everything exactly excited far feel few find fine first forward friend full fun "
-    "get give glad go good gonna got great guess guy haha happen happy hard haven hear hello help here hey hi hope idea "
-    "important incredible inspire inspiring interesting job keep kind know last later learn least let life like little long "
-    "look lot love luck make many matter maybe mean might mind moment more most much must need never new next nice nothing "
-    "now off often oh ok okay old once one only other our out over own part people perfect person place please pretty "
-    "probably proud put quite re read ready real really reason remember right run said same say see seem set share she should "
-    "show since some someone something soon sort sound special start stay still stop stuff such super sure take talk tell "
-    "than thank thanks thing think those though thought time today together tomorrow too totally truly try turn two up use "
-    "usually very wait want way week well while whole without won wonder wonderful word work world worry would wow "
-    "year yeah yes yesterday yet agree appreciate believe care change create deal end experience feeling follow happiness "
-    "hang imagine join journey live move plan pleased pay stuff support thankful tough touch amaze beautiful "
-    "bye posted ya safe gotta stoked agreed thoughts whoa oops sweet aw yay lol hmm cute cheers wanna kinda dude buddy def sec woohoo chat however unfortunately current currently appear point additional following step"
+    "about after again all also always am amazing another any anything around ask awesome away back bad "
+    "because been before being best better big both call can cannot check come congrats cool could day "
+    "definitely different doing done each else enjoy even ever every everyone everything exactly excited "
+    "far feel few find fine first forward friend full fun get give glad go good gonna got great guess guy "
+    "haha happen happy hard haven hear hello help here hey hi hope idea important incredible inspire "
+    "inspiring interesting job keep kind know last later learn least let life like little long look lot "
+    "love luck make many matter maybe mean might mind moment more most much must need never new next nice "
+    "nothing now off often oh ok okay old once one only other our out over own part people perfect person "
+    "place please pretty probably proud put quite re read ready real really reason remember right run said "
+    "same say see seem set share she should show since some someone something soon sort sound special start "
+    "stay still stop stuff such super sure take talk tell than thank thanks thing think those though "
+    "thought time today together tomorrow too totally truly try turn two up use usually very wait want way "
+    "week well while whole without won wonder wonderful word work world worry would wow year yeah yes "
+    "yesterday yet agree appreciate believe care change create deal end experience feeling follow happiness "
+    "hang imagine join journey live move plan pleased pay stuff support thankful tough touch amaze "
+    "beautiful bye posted ya safe gotta stoked agreed thoughts whoa oops sweet aw yay lol hmm cute cheers "
+    "wanna kinda dude buddy def sec woohoo chat however unfortunately current currently appear point "
+    "additional following step"
 )
 _DECIDED = frozenset(
-    "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen settled conclude concluded "
-    "conclusion fix fixed fixes cause because instead must never always prefer prefers preferred approved rejected confirmed "
-    "resolved solved therefore rule requirement required switched replaced dropped reverted merged deployed released "
-    "root finally we'll let's should".split()
+    "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen settled "
+    "conclude concluded conclusion fix fixed fixes cause because instead must never always prefer prefers "
+    "preferred approved rejected confirmed resolved solved therefore rule requirement required switched "
+    "replaced dropped reverted merged deployed released root finally we'll let's should".split()
 )
 _OPEN = frozenset(
-    "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind reminder later "
-    "follow-up plan plans planning going will wip outstanding".split()
+    "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind "
+    "reminder later follow-up plan plans planning going will wip outstanding".split()
 )
 _OWN = frozenset("i i'm i've i'd i'll my me we we've we're our us myself".split())
 _OTHER = frozenset("you you're you've you'd you'll your yours yourself".split())

@@ -46,7 +46,7 @@ Batches = Generator[list[str], list[str], R]
 
 
 @dataclass(frozen=True, slots=True)
-class CompactedChat:
+class CompactionInput:
     """A chat that is to be compacted: where it is stored, how its tokens are counted, and what time it is."""
 
     database: Database
@@ -80,7 +80,7 @@ class Compactor:
 
     def __init__(
         self,
-        chat: CompactedChat,
+        chat: CompactionInput,
         budget: int,
         how: Compaction,
         model: Model | None = None,
@@ -171,7 +171,8 @@ class Compactor:
         if not self._state.length:
             return "The chat has no messages."
         if mode == "incremental" and tokens <= most:
-            return f"No compaction is needed: {tokens:,} tokens, and the threshold is {most:,} of {self._budget:,}."
+            threshold = f"the threshold is {most:,} of {self._budget:,}"
+            return f"No compaction is needed: {tokens:,} tokens, and {threshold}."
         if self._is_done():
             return f"It is below the target already: {tokens:,} tokens, and the target is {self._target:,}."
         return ""
@@ -187,8 +188,8 @@ class Compactor:
                 return f"It is below the target of {self._target:,} tokens."
             if len(self._made) == made:
                 return (
-                    f"Nothing more can be compacted: the {self._state.tokens:,} tokens that are left are the newest "
-                    "turns, summaries without neighbours of their depth, and what is too short for a summary."
+                    f"Nothing more can be compacted: the {self._state.tokens:,} tokens that are left are the "
+                    "newest turns, summaries without neighbours of their depth, and messages too short for one."
                 )
         if mode == "incremental":
             return "An incremental compaction makes one pass over the chat."
@@ -201,8 +202,6 @@ class Compactor:
         if self._model and self._calls >= self._how.calls:
             return f"The limit of {self._how.calls} calls of the model is reached."
         return ""
-
-    # Leaves
 
     def _leaf_pass(self) -> Batches[str]:
         """Add leaves until the target is reached; return what stopped it, "" for the target."""
@@ -226,12 +225,12 @@ class Compactor:
             sources = sources[done:] if going_on else []
         return ""
 
-    def _leaves(self, need: float) -> list[list[Line]]:
+    def _leaves(self, need: int) -> list[list[Line]]:
         """Return the sources of leaves until `need` tokens are saved, or nothing but the tail is left."""
         lines = log.outline(*self._chat.place, self._state.covered)
         allowed = plan.cuts(lines)
         until = plan.tail_start(lines, allowed, self._budget, self._how)
-        spans = plan.chunks(lines, allowed, until, self._budget, need, self._frame, self._how)
+        spans = plan.chunks(lines, allowed, until, plan.Want(need, self._budget, self._frame), self._how)
         return [lines[start:end] for start, end in spans]
 
     def _leaf(self, first: int, lines: Sequence[Line]) -> Task:
@@ -246,10 +245,7 @@ class Compactor:
         return Task(source, plan.target_of(tokens, 3, self._how.leaf_target, self._budget), draft)
 
     def _previous(self, end: int) -> tuple[str, ...]:
-        count = self._how.previous
-        return tuple(one.text for one in self._frontier[max(0, end - count) : end]) if count else ()
-
-    # Summaries of summaries
+        return tuple(one.text for one in self._frontier[max(0, end - self._how.previous) : end])
 
     def _condensing_pass(self) -> Batches[str]:
         """Condense summaries until the target is reached; return what stopped it, "" for the target."""
@@ -305,8 +301,6 @@ class Compactor:
         least = plan.target_of(source, 2, self._how.condensed_target, self._budget)
         spare = source - (self._state.tokens - self._target + 1) - self._frame
         return max(least, min(spare, source // 2, self._how.condensed_target))
-
-    # Both
 
     def _unwritten(self) -> tuple[str, Level, str, int]:
         """Return the last fields of a draft before its text is written."""

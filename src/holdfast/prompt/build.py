@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from holdfast.prompt.selector import Select
     from holdfast.text.tokens import CountTokens
 
-# Of the room, for the live conversation beside what was recalled: the least and the most; and between them the room's
-# part of so many tokens, because what recall adds falls from hit to hit.
+# The shares of the room for the live conversation beside the recall block: the least and the most. Between them the
+# share is room / _ROOMY, because what recall adds falls from hit to hit.
 CONVERSATION = (1 / 4, 1 / 2)
 _ROOMY = 16_000
 # Of the room, that summaries take of that: a leaf, which has an eighth at most, and its frame.
@@ -129,7 +129,7 @@ def _account(parts: dict[str, int], unchanged: int, budget: int, room: int) -> d
     }
 
 
-# How the budget is split ----------------------------------------------------------------------------------------------
+# How the budget is split ------------------------------------------------------------------------------------
 
 
 def conversation(room: int) -> int:
@@ -180,7 +180,7 @@ class _Division:
     def _grown(
         self, block: RecallBlock, tail: Window, fresh: int
     ) -> tuple[tuple[RecallEntry, ...], str, Window]:
-        """Give the window what all the hits leave, and drop those that it then shows."""
+        """Return entries, text and window where the window gets what all hits leave, and hides those it shows."""
         entries, text = block.entries, block.text
         while entries:
             left = self._room - MESSAGE_OVERHEAD - self._count(text)
@@ -289,7 +289,7 @@ def _cost(text: str, count: CountTokens) -> int:
     return count(text) if text else 0
 
 
-# What is sent ---------------------------------------------------------------------------------------------------------
+# What is sent -----------------------------------------------------------------------------------------------
 
 
 def to_chat(messages: Iterable[Message]) -> tuple[dict[str, object], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 Fingerprint = tuple[tuple[int, int], ...]
-"""A prompt as the hash and the tokens of each of its parts, in their order: the system text, then the messages."""
+"""The hash and the tokens of each part of a prompt, in order: the system text, then the messages."""
 
 
 def unchanged(before: Fingerprint, now: Fingerprint) -> int:

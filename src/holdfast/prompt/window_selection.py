@@ -123,7 +123,7 @@ def _read(
         The groups read, how many of them make the window, how many would fit, and whether these were all.
 
     """
-    # What was appended after the totals were read is left for the next window: all numbers are as of one time.
+    # What was appended after the totals were read is left for the next window.
     length = log.length
     groups = _groups(dropwhile(lambda message: message.seq > length, log), broken)
     read, guaranteed, fits, is_all = _measure(groups, reach)
