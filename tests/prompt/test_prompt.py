@@ -498,29 +498,6 @@ def test_summaries_take_a_seventh_at_most_where_there_is_enough_to_recall(budget
     assert none.window.omitted[40].first == 401
 
 
-def test_results_stand_right_behind_their_call() -> None:
-    """Models reject anything in between, and a log can have it."""
-    written = to_chat(parse("u +x,y +z -z u -y -x a"))
-    shape = [item.get("tool_call_id") or len(str(item.get("tool_calls", ""))) > 0 for item in written]
-    assert shape == [False, True, "y", "x", True, "z", False, False]
-    assert to_chat(parse("u +x -x u +x -x a")) == tuple(
-        d for m in parse("u +x -x u +x -x a") for d in to_openai(m)
-    )
-
-
-@given(LOGS)
-def test_every_result_follows_its_call(log: list[Message]) -> None:
-    written = to_chat(window_of(FreshTail(10**6), reversed(log), len(log), 0).messages)
-    called: set[str] = set()
-    for item in written:
-        if item["role"] == "tool" and "tool_call_id" in item:
-            assert item["tool_call_id"] in called
-        else:
-            calls = item.get("tool_calls", [])
-            assert isinstance(calls, list)
-            called = {call["id"] for call in calls}
-
-
 def test_the_account_uses_the_given_counter() -> None:
     prompt = ask(parse("u a"), [hit("a b c", 7)], system="be brief", count=lambda text: len(text.split()))
     assert prompt.tokens["system"] == 2
