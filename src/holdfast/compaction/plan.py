@@ -100,8 +100,8 @@ def chunks(
 ) -> list[tuple[int, int]]:
     """Return the sources of leaves, oldest first, as ranges of lines before the tail.
 
-    They go on until enough is saved. They end where a turn begins, as far as that is no further than a leaf is
-    long, so that the messages after them begin with one of the user.
+    They go on until enough is saved. They end where a turn begins, as far as that is no further than a leaf
+    is long, so that the messages after them begin with one of the user.
     """
     found: list[tuple[int, int]] = []
     need: float = want.need

@@ -188,8 +188,9 @@ class Compactor:
                 return f"It is below the target of {self._target:,} tokens."
             if len(self._made) == made:
                 return (
-                    f"Nothing more can be compacted: the {self._state.tokens:,} tokens that are left are the "
-                    "newest turns, summaries without neighbours of their depth, and messages too short for one."
+                    f"Nothing more can be compacted: the {self._state.tokens:,} tokens that are left are "
+                    "the newest turns, summaries without neighbours of their depth, and messages too short "
+                    "for one."
                 )
         if mode == "incremental":
             return "An incremental compaction makes one pass over the chat."

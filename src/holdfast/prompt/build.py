@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from holdfast.prompt.selector import Select
     from holdfast.text.tokens import CountTokens
 
-# The shares of the room for the live conversation beside the recall block: the least and the most. Between them the
-# share is room / _ROOMY, because what recall adds falls from hit to hit.
+# The shares of the room for the live conversation beside the recall block: the least and the most. Between
+# them the share is room / _ROOMY, because what recall adds falls from hit to hit.
 CONVERSATION = (1 / 4, 1 / 2)
 _ROOMY = 16_000
 # Of the room, that summaries take of that: a leaf, which has an eighth at most, and its frame.
@@ -180,7 +180,7 @@ class _Division:
     def _grown(
         self, block: RecallBlock, tail: Window, fresh: int
     ) -> tuple[tuple[RecallEntry, ...], str, Window]:
-        """Return entries, text and window where the window gets what all hits leave, and hides those it shows."""
+        """Return entries, text and window: it gets what all hits leave, and those it shows are dropped."""
         entries, text = block.entries, block.text
         while entries:
             left = self._room - MESSAGE_OVERHEAD - self._count(text)
