@@ -17,14 +17,13 @@ from typing import Any
 
 from benchmarks.report import Table
 from holdfast.compaction.extract import layout
-from holdfast.compaction.plan import Compaction
-from holdfast.compaction.sentence_scoring import Unit, history
+from holdfast.compaction.sentence_scoring import SentenceUnit, history
 from holdfast.errors import InvalidInput
 from holdfast.io.found import Found
 from holdfast.io.sources import Source, sources
 from holdfast.memory import Memory
 from holdfast.messages.passages import Passage, passages
-from holdfast.prompt.window import Lossless
+from holdfast.prompt.window import Compaction, Lossless
 from holdfast.text import analyze
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Message
@@ -156,7 +155,7 @@ def installed() -> bool:
     return importlib.util.find_spec("sumy") is not None
 
 
-def _filled(order: Sequence[int], units: Sequence[Unit], said: Sequence[Passage], target: int) -> str:
+def _filled(order: Sequence[int], units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
     """Take sentences in this order until the next one does not fit."""
     low, high = 0, len(order)
     while low < high:
@@ -166,7 +165,7 @@ def _filled(order: Sequence[int], units: Sequence[Unit], said: Sequence[Passage]
     return _text(order[:low], units, said)
 
 
-def _spaced(units: Sequence[Unit], said: Sequence[Passage], target: int) -> str:
+def _spaced(units: Sequence[SentenceUnit], said: Sequence[Passage], target: int) -> str:
     """Take as many sentences at equal distances as fit."""
     best = ""
     for number in range(1, len(units) + 1):
@@ -177,7 +176,7 @@ def _spaced(units: Sequence[Unit], said: Sequence[Passage], target: int) -> str:
     return best
 
 
-def _text(chosen: Sequence[int], units: Sequence[Unit], said: Sequence[Passage]) -> str:
+def _text(chosen: Sequence[int], units: Sequence[SentenceUnit], said: Sequence[Passage]) -> str:
     return layout([units[number] for number in sorted(chosen)], said)
 
 
@@ -191,21 +190,21 @@ class _Words:
         return tuple(analyze.tokens(text))
 
 
-def _lex_rank(units: Sequence[Unit]) -> list[int]:
+def _lex_rank(units: Sequence[SentenceUnit]) -> list[int]:
     # An optional dependency.
     from sumy.summarizers.lex_rank import LexRankSummarizer
 
     return _by_sumy(LexRankSummarizer, units)
 
 
-def _text_rank(units: Sequence[Unit]) -> list[int]:
+def _text_rank(units: Sequence[SentenceUnit]) -> list[int]:
     # An optional dependency.
     from sumy.summarizers.text_rank import TextRankSummarizer
 
     return _by_sumy(TextRankSummarizer, units)
 
 
-def _by_sumy(kind: Any, units: Sequence[Unit]) -> list[int]:
+def _by_sumy(kind: Any, units: Sequence[SentenceUnit]) -> list[int]:
     """Order sentences as sumy rates them, with stems and stop words, which serve it best."""
     # An optional dependency.
     from sumy.models.dom import ObjectDocumentModel, Paragraph, Sentence

@@ -50,10 +50,18 @@ PAGES = (
     Page("holdfast.events", ("Event", "Call"), only=True),
     Page(
         "holdfast.prompt.window",
-        ("LastN", "TokenBudget", "FreshTail", "Lossless", "SummaryBuffer", "Policy", "make_policy"),
+        (
+            "Compaction",
+            "LastN",
+            "TokenBudget",
+            "FreshTail",
+            "Lossless",
+            "SummaryBuffer",
+            "Policy",
+            "make_policy",
+        ),
         only=True,
     ),
-    Page("holdfast.compaction.plan", ("Compaction",), only=True),
     Page("holdfast.compaction.recent_turns", ("RingBuffer",), only=True),
     Page(
         "holdfast.aio",

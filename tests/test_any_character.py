@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Conflict, InvalidInput, Memory, Message, ToolCall
-from holdfast.compaction.plan import Compaction
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
-from holdfast.prompt.window import Lossless
+from holdfast.prompt.window import Compaction, Lossless
 
 HALF = "a\ud83d"
 # Any code point: halves of pairs, controls, what nobody has assigned; and those that have made trouble, more often.

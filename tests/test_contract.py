@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Chat, Conflict, Denied, InvalidInput, Memory, Message, ToolCall, View, Window, contract
-from holdfast.compaction.plan import Compaction
 from holdfast.contract import (
     CAPABILITIES,
     METHODS,
@@ -44,7 +43,8 @@ from holdfast.integrations.claude_agent import HoldfastSessionStore
 from holdfast.integrations.mcp.server import make_server
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.integrations.pydantic_ai import Remembering
-from holdfast.prompt.window import LastN, Lossless, choose_window
+from holdfast.prompt.selector import choose_window
+from holdfast.prompt.window import Compaction, LastN, Lossless
 from holdfast.providers.null import NullChat, NullMemory
 from holdfast.providers.tracing import traced
 from holdfast.testing import MinimalProvider, check

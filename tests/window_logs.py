@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from holdfast.prompt.window import Policy
+from holdfast.prompt.window_selection import ChatLog, choose
 from holdfast.types import Message, Role, ToolCall, Window
 
 settings.register_profile("shared machine", deadline=None)  # a busy one must not fail a property
@@ -64,7 +65,11 @@ def parse(script: str, tokens: int = 10) -> list[Message]:
 
 
 def window(policy: Policy, log: Sequence[Message]) -> Window:
-    return policy.select(iter(log[::-1]), len(log), sum(message.tokens for message in log))
+    return window_of(policy, iter(log[::-1]), len(log), sum(message.tokens for message in log))
+
+
+def window_of(policy: Policy, newest_first: Iterable[Message], length: int, tokens: int) -> Window:
+    return choose(ChatLog(newest_first, length, tokens), policy.reach())
 
 
 def seqs(result: Window) -> list[int]:

@@ -24,8 +24,8 @@ from holdfast.types import CompactionResult, Time
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from holdfast.compaction.summarize import Asking, Written
-    from holdfast.compaction.tree import Mode, Steps
+    from holdfast.compaction.driver import Steps
+    from holdfast.compaction.tree import Mode
     from holdfast.events import Event
     from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
@@ -80,40 +80,31 @@ class _OnThread(Protocol):
 
 
 async def _drive(steps: Steps, ask: _AskAsync, on_thread: _OnThread) -> CompactionResult:
-    """Run a compaction, awaiting the model for all summaries of a batch at once; `compact.drive` is its twin."""
+    """Run a compaction, awaiting the model for all prompts of a batch at once; see `compaction/driver.py`."""
     # As in Chat.compact.
-    from holdfast.compaction.tree import advance
+    from holdfast.compaction.driver import advance
 
-    moved = await on_thread(partial(advance, partial(next, steps)))
-    while not isinstance(moved, CompactionResult):
+    done = await on_thread(partial(advance, steps.__next__))
+    while not isinstance(done, CompactionResult):
         try:
-            written = await _all_written(moved, ask, on_thread)
+            answers = await _all_answers([ask(prompt) for prompt in done])
         except ModelFailed as error:
-            moved = await on_thread(partial(advance, partial(steps.throw, error)))
+            done = await on_thread(partial(advance, steps.throw, error))
         else:
-            moved = await on_thread(partial(advance, partial(steps.send, written)))
-    return moved
+            done = await on_thread(partial(advance, steps.send, answers))
+    return done
 
 
-async def _all_written(batch: Sequence[Asking], ask: _AskAsync, on_thread: _OnThread) -> list[Written]:
-    """Write all, or raise the first error and let the others go."""
-    tasks = [asyncio.ensure_future(_written(asking, ask, on_thread)) for asking in batch]
+async def _all_answers(asked: Sequence[Awaitable[str]]) -> list[str]:
+    """Await all answers, or raise the first error and let the others go."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)  # they close their connections
-
-
-async def _written(asking: Asking, ask: _AskAsync, on_thread: _OnThread) -> Written:
-    # As in Chat.compact.
-    from holdfast.compaction.tree import advance
-
-    moved: str | Written = await on_thread(partial(advance, partial(next, asking)))
-    while isinstance(moved, str):
-        moved = await on_thread(partial(advance, partial(asking.send, await ask(moved))))
-    return moved
+        # They close their connections.
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _metered(
@@ -250,14 +241,14 @@ class AsyncChat(_Async[Chat]):
             return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
         at_once = AT_ONCE if model.is_async else 1
         # As in Chat.compact.
-        from holdfast.compaction.tree import Span
+        from holdfast.compaction.driver import TimeLimit
 
-        span = Span(policy.compaction)
-        steps = self._sync._steps(mode, model, progress, policy, span, at_once=at_once)  # noqa: SLF001 - its twin
+        limit = TimeLimit(policy.compaction)
+        steps = self._sync._steps(mode, model, progress, policy, limit, at_once=at_once)  # noqa: SLF001 - its twin
 
         async def ask(prompt: str) -> str:
             meter = self._sync._meter()  # noqa: SLF001 - as above
-            return await _metered(meter, model, asking(prompt), span.wait(), self.id, on_thread)
+            return await _metered(meter, model, asking(prompt), limit.wait(), self.id, on_thread)
 
         try:
             done = await _drive(steps, ask, on_thread)

@@ -16,21 +16,19 @@ from holdfast.logs import logged
 from holdfast.messages.media import has_media
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import check_list, ready
+from holdfast.prompt.build import PromptStyle, conversation
 from holdfast.prompt.build import build as build_prompt
-from holdfast.prompt.build import conversation
-from holdfast.prompt.knowledge_block import Known, fitting, known, place, run_notes
-from holdfast.prompt.oversize import Placeholders
-from holdfast.prompt.recall_block import at_most
-from holdfast.prompt.window import (
-    SUMMARISED,
-    Policy,
-    choose_window,
-    expected_messages,
-    own_budget,
-    selector,
-    with_tail,
-    within,
+from holdfast.prompt.knowledge_block import (
+    KnowledgeBlock,
+    fitting_records,
+    knowledge_text,
+    run_text,
+    target_name,
 )
+from holdfast.prompt.oversize import Placeholders
+from holdfast.prompt.recall_block import hit_limit
+from holdfast.prompt.selector import choose_window, expected_messages, selector
+from holdfast.prompt.window import SUMMARISED, Policy, own_budget, with_tail, within
 from holdfast.run import Run, current_run
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.scratchpad import Pad
@@ -372,7 +370,7 @@ class Chat(Digest):
             snapshot, frozen, always = self._always(run)
             room = budget - (opened.count_tokens(f"{system}{always}") if system or always else 0)
             stats = self.stats()
-            hits = self._recalled(recalling, query, at_most(limit, room), snapshot, frozen.shown)
+            hits = self._recalled(recalling, query, hit_limit(limit, room), snapshot, frozen.records)
             if masked:
                 hits = list(map(masked_hit, hits))
             frontier = self._frontier(policy, stats)
@@ -387,11 +385,8 @@ class Chat(Digest):
                 count=opened.count_tokens,
                 system=system,
                 known=always,
-                masked=masked,
-                expand=expand,
+                style=PromptStyle(images == "keep", format == "anthropic", masked, expand),
                 unchanged=lambda fingerprint: opened.unchanged((scope, self._id), fingerprint),
-                images=images == "keep",
-                anthropic=format == "anthropic",
             )
         if strict and prompt.tokens["over"]:
             raise BudgetExceeded(
@@ -457,7 +452,7 @@ class Chat(Digest):
                 return opened.search.one_read(self._memory.scope, Filters())
         return opened.database.one_read()
 
-    def _always(self, run: Run | None) -> tuple[Snapshot, Known, str]:
+    def _always(self, run: Run | None) -> tuple[Snapshot, KnowledgeBlock, str]:
         """Write what every prompt of the session shows, as of its snapshot, and then what the run noted.
 
         A chat that does not exist has no snapshot: it is shown what is known now.
@@ -467,11 +462,16 @@ class Chat(Digest):
         snapshot = taken or snapshots.now(opened.database, scope, opened.now())
         make = partial(_known, opened, scope, snapshot)
         frozen = opened.frozen((scope, snapshot), make) if taken else make()
-        noted = run_notes(run.notes(), run.pad.stored()) if run else ""
+        noted = run_text(run.notes(), run.pad.stored()) if run else ""
         return snapshot, frozen, "\n\n".join(part for part in (frozen.text, noted) if part)
 
     def _recalled(
-        self, read: SearchReader | None, query: str | None, limit: int, snapshot: Snapshot, shown: frozenset[str]
+        self,
+        read: SearchReader | None,
+        query: str | None,
+        limit: int,
+        snapshot: Snapshot,
+        shown: frozenset[str],
     ) -> list[Hit]:
         """Recall for a prompt what is not shown anyway, records as of the snapshot.
 
@@ -721,7 +721,7 @@ def _reference(hit: Hit) -> str:
     return hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
 
 
-def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
+def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> KnowledgeBlock:
     """Write what every prompt of a session shows, as of its snapshot: of kinds with a budget, what fits it."""
     agents = tuple(dict.fromkeys((scope.agent, "")))
     headed = [kind for kind in opened.kinds.values() if kind.heading]
@@ -737,15 +737,16 @@ def _known(opened: Opened, scope: Scope, snapshot: Snapshot) -> Known:
             if kind.prompt_budget:
                 there = records.outlines(opened.database, space, version, kind.name, agents)
                 there = [one for one in there if _is_true(one, snapshot.at)]
-                chosen = fitting(kind, there)
+                chosen = fitting_records(kind, there)
                 by_version = records.by_versions(opened.database, space, [one.version for one in chosen])
                 found += [by_version[one.version] for one in chosen if one.version in by_version]
                 shown |= {one.id for one in chosen}
-                omitted += Counter(place(kind, one.target) for one in there)
-                omitted -= Counter(place(kind, one.target) for one in chosen)
+                omitted += Counter(target_name(kind, one.target) for one in there)
+                omitted -= Counter(target_name(kind, one.target) for one in chosen)
         parts.append([record for record in found if record.valid(at)])
     left = dict(omitted)
-    return Known(known(parts[0], parts[1], opened.kinds, scope.agent, left), frozenset(shown), left)
+    text = knowledge_text(parts[0], parts[1], opened.kinds, scope.agent, left)
+    return KnowledgeBlock(text, frozenset(shown), left)
 
 
 def _is_true(one: RecordOutline, at: int) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import Model
     from holdfast.prompt.cache_prefix import Fingerprint
-    from holdfast.prompt.knowledge_block import Known
+    from holdfast.prompt.knowledge_block import KnowledgeBlock
     from holdfast.prompt.window import Policy
     from holdfast.records.intake import Intake
     from holdfast.search.search import Search
@@ -74,7 +74,7 @@ class Opened:
         self.lock = threading.Lock()
         self._ended = threading.Condition(self.lock)
         self.temporary: dict[ScratchpadKey, dict[str, str]] = {}  # pads: keys that are never stored
-        self._frozen: dict[tuple[Scope, Snapshot], Known] = {}
+        self._frozen: dict[tuple[Scope, Snapshot], KnowledgeBlock] = {}
         self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
         self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
         self._unstored: dict[tuple[str, str], Receipt] = {}  # of chats that do not exist yet
@@ -174,7 +174,7 @@ class Opened:
             for one in found
         ]
 
-    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], Known]) -> Known:
+    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], KnowledgeBlock]) -> KnowledgeBlock:
         """Give what the prompts of a session show of what is known; made once for a snapshot, of which there are few."""
         with self.lock:
             known = self._frozen.get(key)

@@ -108,7 +108,7 @@ def test_compact_as_json(cli: Cli, done: dict[str, Any]) -> None:
 def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
     text = cli.text("compact", "voyage")
     assert re.search(
-        r"\nNothing was compacted\. It is not crowded: 2,\d+ tokens, and the threshold is 6,000", text
+        r"\nNothing was compacted\. No compaction is needed: 2,\d+ tokens, and the threshold is 6,000", text
     )
     assert "--full" not in text  # it would do nothing either
     text = cli.text("compact", "voyage", "--budget", "3300")
@@ -117,7 +117,7 @@ def test_nothing_to_compact_is_said_and_why(cli: Cli) -> None:
     assert "Made " in cli.text(*command.split())
     answer = cli.json("compact", "voyage", "--full", "--budget", "3300")
     assert (answer["noop"], answer["summaries"], answer["leaves"], answer["levels"]) == (True, [], 0, {})
-    assert answer["why"].startswith("It is under the target already")
+    assert answer["why"].startswith("It is below the target already")
 
 
 def test_an_unknown_chat_is_an_error(cli: Cli) -> None:

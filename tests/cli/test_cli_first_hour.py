@@ -83,7 +83,7 @@ def test_of_several_users_none_is_taken(ada: Cli) -> None:
         ("learn", "episodes", "runs"), ("quarantine",), ("work",), ("usage",),
     ):  # fmt: skip
         assert "There are 2 users here: 'ada', 'bob'." in ada.text(*words)
-    for words in (
+    refused: tuple[tuple[str, ...], ...] = (
         ("show", "monday"),
         ("stats", "monday"),
         ("window", "monday"),
@@ -91,8 +91,9 @@ def test_of_several_users_none_is_taken(ada: Cli) -> None:
         ("chats", "rename", LONG, "Internationalization"),
         ("chats", "archive", LONG),
         ("records", "--kind", "note", "--chat", "monday"),
-    ):
-        assert "→ There are 2 users here" in ada.complaint(*words)
+    )
+    for command in refused:
+        assert "→ There are 2 users here" in ada.complaint(*command)
     assert "There are 2 users here" in ada.text("chats", "--user", "bib")
     assert "users here" not in ada.text("chats", "--user", "bob")
     add(ada, "cleo", "dora", "emil", "fay")

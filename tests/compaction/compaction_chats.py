@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
-from holdfast import Message, Summary
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from holdfast import CompactionResult, Message, Summary
+from holdfast.aio import AsyncChat
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless
+from holdfast.llm.model import LLM
+from holdfast.prompt.window import Compaction, Lossless
+from llm_server import Server
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 _FILLER = "Then it rests for a while. "
+PATIENCE = 30  # seconds until a test that hangs says so
+WAYS = ["called", "awaited"]
 
 
 def words(n: int, tokens: int) -> str:
@@ -161,3 +170,31 @@ def check_pairs(chat: Chat, ends: Sequence[int]) -> None:
         for call in message.answers:
             assert not any(made[call] <= end < message.seq for end in ends), (made[call], message.seq, ends)
         made.update((call.id, message.seq) for call in message.calls)
+
+
+def awaited(chat: Chat) -> AsyncChat:
+    return chat._memory.aio.chat(chat.id)
+
+
+def compact(way: str, chat: Chat, llm: LLM, **options: Any) -> CompactionResult:
+    """Compact a session fully, in one way or the other."""
+    how = policy(**options)
+    if way == "called":
+        return chat.compact("full", llm=llm, policy=how)
+
+    async def main() -> CompactionResult:
+        async with asyncio.timeout(PATIENCE):
+            return await awaited(chat).compact("full", llm=llm, policy=how)
+
+    return asyncio.run(main())
+
+
+class AsyncScribe(Scribe):
+    async def __call__(self, prompt: str) -> str:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().__call__(prompt)
+
+
+def served(server: Server) -> OpenAIChatModel:
+    provider = OpenAIProvider(base_url=server.url, api_key="key")
+    return OpenAIChatModel("served", provider=provider)

@@ -10,8 +10,16 @@ from compaction_chats import Scribe, check_tree, in_turn, minute, policy, ranges
 
 from holdfast import CompactionResult, InvalidInput, Memory, Message, ModelFailed, ToolCall, Window
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
+from holdfast.prompt.window import (
+    Compaction,
+    FreshTail,
+    LastN,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    TokenBudget,
+    make_policy,
+)
 
 
 @pytest.fixture
@@ -126,7 +134,7 @@ def test_up_to_the_threshold_nothing_is_summarised(memory: Memory, messages: int
     assert not chat.crowded(policy=BUFFER)
     result = chat.compact(policy=BUFFER)
     assert result.noop
-    assert result.why.startswith("It is not crowded")
+    assert result.why.startswith("No compaction is needed")
     assert len(chat.window(policy=BUFFER).messages) == messages
 
 
@@ -255,7 +263,7 @@ def test_progress_is_told_once_for_one_summary(chat: Chat) -> None:
     tell(chat, 18)
     stages: list[CompactionResult] = []
     chat.compact(llm=Scribe(), policy=BUFFER, progress=stages.append)
-    assert ["is asked about" in stage.why for stage in stages] == [True, False]
+    assert ["summarises messages" in stage.why for stage in stages] == [True, False]
     assert (stages[0].noop, stages[0].calls, stages[1].noop) == (True, 0, False)
 
 

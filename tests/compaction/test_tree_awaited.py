@@ -9,9 +9,8 @@ from tree_logs import check_tree, check_words, covered_by
 
 from holdfast import Memory, Message
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
 from holdfast.errors import ModelFailed
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 
 TREE = Lossless(600, Compaction(leaf_source=200, fan_in=(2, 2), tail=0.2, calls=1000))
 POLICIES = pytest.mark.parametrize("policy", [TREE, SummaryBuffer(600)], ids=["tree", "single"])

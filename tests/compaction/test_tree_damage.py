@@ -11,8 +11,7 @@ import pytest
 from tree_logs import check_tree
 
 from holdfast import Memory, Message
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from holdfast.text.references import write_reference
 
 ALIVE = 2**62

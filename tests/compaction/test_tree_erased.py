@@ -12,8 +12,7 @@ from tree_logs import check_tree, check_words, covered_by, frontier_of
 
 from holdfast import Memory, Message
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from holdfast.types import Summary
 
 TREE = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.1, previous=2, calls=1000))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -28,10 +27,8 @@ from tree_logs import (
 
 from holdfast import InvalidInput, Memory, Message, ToolCall
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.compaction.summarize import Written
-from holdfast.compaction.tree import advance
-from holdfast.prompt.window import LastN, Lossless, SummaryBuffer
+from holdfast.compaction.driver import advance
+from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Role
 
 SENTENCE = "The tulips in the garden of Ada bloom in April. "
@@ -166,7 +163,7 @@ def test_crowded_with_a_threshold_below_the_target_is_false_after_a_compaction(c
     talk(chat, 200)
     assert chat.crowded(2_000, 0.3)
     result = chat.compact("full", budget=2_000)
-    assert "under the target" in result.why
+    assert "below the target" in result.why
     assert not chat.crowded(2_000, 0.3), "the same compaction would do nothing"
 
 
@@ -174,17 +171,17 @@ def test_crowded_with_a_threshold_below_the_target_is_false_after_a_compaction(c
 
 
 def test_an_erasure_between_two_summaries_of_summaries_ends_it_as_any_other_change(chat: Chat) -> None:
-    policy = Lossless(300, Compaction(leaf_source=200, fan_in=(2, 2), turns=0, tail=0.01))
+    policy = Lossless(300, Compaction(leaf_source=200, fan_in=(2, 2), turns=0, tail=0.01, calls=1_000))
     chat.append([Message("user", f"word{n:03} " * 20) for n in range(60)])
     running = steps_of(chat, "full", policy)
-    batch = advance(partial(next, running))
+    batch = advance(running.__next__)
     erased = False
     while isinstance(batch, list):
         leaves = [one for one in chat.tree() if not one.depth]
         if not erased and chat.stats().messages - chat.stats().summarised <= 3:
             erased = True
             chat._memory.erase(chat="monday", messages=leaves[4].first)
-        batch = advance(partial(running.send, [Written("A short note.", "normal")] * len(batch)))
+        batch = advance(running.send, ["A short note."] * len(batch))
     assert erased
     assert isinstance(batch, CompactionResult)
     check_tree(chat._memory, chat, chat.history())
@@ -214,7 +211,7 @@ def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_tha
     result = chat.compact("full", budget=1_000, llm=answer)
     assert "secret" not in " ".join(one.text for one in chat.tree())
     assert result.noop
-    assert "changed the session" in result.why
+    assert "changed concurrently" in result.why
 
 
 def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> None:
@@ -233,9 +230,9 @@ def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> 
             edges.append(covered_by(chat))
             memory.erase(chat="monday", messages=1)
             other = steps_of(chat, "full", policy)
-            batch = advance(partial(next, other))
+            batch = advance(other.__next__)
             assert isinstance(batch, list)
-            advance(partial(other.send, [Written("Nothing of note.", "normal")] * len(batch)))
+            advance(other.send, ["Nothing of note."] * len(batch))
             other.close()
             edges.append(covered_by(chat))
         return "Ada is secret001."
@@ -271,7 +268,7 @@ def test_the_progress_may_append_and_compact_and_erase(memory: Memory, at: int) 
 
 def test_an_unknown_session_is_not_compacted(chat: Chat) -> None:
     result = chat.compact("full", budget=0)
-    assert (result.noop, result.why) == (True, "The session has no messages.")
+    assert (result.noop, result.why) == (True, "The chat has no messages.")
     assert not chat.crowded(0)
 
 
@@ -288,7 +285,7 @@ def test_below_the_threshold_nothing_is_done_and_said_why(memory: Memory) -> Non
 
     result = chat.compact(budget=budget, llm=answer)
     assert (result.noop, result.calls, asked, chat.tree()) == (True, 0, [], [])
-    assert "not crowded" in result.why
+    assert "No compaction is needed" in result.why
     assert f"{tokens:,} tokens" in result.why
     assert not chat.crowded(budget)
 

@@ -10,8 +10,7 @@ from tree_logs import check_words, frontier_of
 
 from holdfast import InvalidInput, Memory, Message
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless
+from holdfast.prompt.window import Compaction, Lossless
 
 POLICY = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.1))
 

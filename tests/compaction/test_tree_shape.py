@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast import CompactionResult, Memory, Message, Summary
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless
+from holdfast.prompt.window import Compaction, Lossless
 from holdfast.settings import Learning, Limit
 
 LIMITLESS = Compaction(calls=10**6, seconds=1e6)

@@ -13,12 +13,11 @@ from tree_logs import check_tree, check_words, covered_by, frontier_of
 
 from holdfast import Memory, Message
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 from programs import run, run_together, start
 
 WAIT = 60  # seconds after which a test has failed
-LOST = "Somebody else changed the session first"
+LOST = "The chat was changed concurrently"
 SENTENCE = "The tulips in the garden of Ada bloom in April. "
 POLICY = Lossless(600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2))
 
@@ -31,8 +30,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 COMPACT = """
 import sys
 from holdfast import Memory
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 single, turn = sys.argv[2] == "single", int(sys.argv[3])
 asked = []
 def answer(prompt):
@@ -45,13 +43,12 @@ policy = SummaryBuffer(600) if single else Lossless(
     600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2, calls=1000))
 with Memory(sys.argv[1], user="ada") as memory:
     result = memory.chat("monday").compact("full", policy=policy, llm=answer)
-print(len(result.summaries), "Somebody else" in result.why)
+print(len(result.summaries), "concurrently" in result.why)
 """
 WORK = """
 import sys
 from holdfast import Memory, Message
-from holdfast.compaction.plan import Compaction
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Compaction, Lossless, SummaryBuffer
 policy = SummaryBuffer(600) if sys.argv[2] == "single" else Lossless(
     600, Compaction(leaf_source=200, leaf_target=30, fan_in=(2, 2), tail=0.2))
 memory = Memory(sys.argv[1], user="ada")

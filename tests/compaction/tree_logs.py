@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from holdfast import Memory, Message, ToolCall
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
-from holdfast.compaction.tree import Steps, compact
-from holdfast.prompt.window import LastN, Lossless, SummaryBuffer
+from holdfast.compaction.driver import Steps
+from holdfast.compaction.tree import Compactor
+from holdfast.llm.adapters import resolve
+
+pass
+from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Summary, Window
 
 settings.register_profile("shared machine", deadline=None)  # a busy one must not fail a property
@@ -23,7 +27,7 @@ Event: TypeAlias = tuple[str, tuple[str, ...], str]  # what, ids of calls, text
 Policy: TypeAlias = Lossless | SummaryBuffer
 LIMITS = (
     "The ",
-    "It went",
+    "It made",
     "An incremental",
 )  # how a reason begins that says no more than that it may not go on
 
@@ -122,8 +126,9 @@ MODELS: Mapping[str, Callable[[str], str] | None] = {
 
 
 def steps_of(chat: Chat, mode: str, policy: Policy) -> Steps:
-    """Begin a compaction without a model, to be driven by hand."""
-    return compact(chat._session(), mode, policy.budget, policy.compaction)  # type: ignore[arg-type]  # a mode
+    """Begin a compaction that is driven by hand: answers are sent for the prompts that it yields."""
+    model = resolve(lambda _: pytest.fail("answers are sent"))
+    return Compactor(chat._session(), policy.budget, policy.compaction, model).run(mode)  # type: ignore[arg-type]  # a mode
 
 
 def frontier_of(tree: Sequence[Summary]) -> list[Summary]:

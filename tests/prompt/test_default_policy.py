@@ -9,9 +9,17 @@ import pytest
 
 from holdfast import Memory
 from holdfast.chat import Chat
-from holdfast.compaction.plan import Compaction
 from holdfast.errors import InvalidInput
-from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
+from holdfast.prompt.window import (
+    Compaction,
+    FreshTail,
+    LastN,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    TokenBudget,
+    make_policy,
+)
 from holdfast.providers.null import NullMemory
 from holdfast.types import Window
 

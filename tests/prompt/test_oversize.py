@@ -16,17 +16,8 @@ from holdfast import Chat, InvalidInput, Memory, Message, Prompt, Shortened, Too
 from holdfast.io.importing import import_paths
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.prompt.oversize import Placeholders
-from holdfast.prompt.window import (
-    FreshTail,
-    LastN,
-    Lossless,
-    Policy,
-    SummaryBuffer,
-    TokenBudget,
-    choose_window,
-    make_policy,
-    selector,
-)
+from holdfast.prompt.selector import choose_window, selector
+from holdfast.prompt.window import FreshTail, LastN, Lossless, Policy, SummaryBuffer, TokenBudget, make_policy
 from holdfast.prompt.window_selection import NO_RESULT, UNKNOWN_CALL
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import ChatStats

@@ -7,22 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compaction.plan import Compaction
 from holdfast.errors import InvalidInput
+from holdfast.prompt.selector import expected_messages, selector
 from holdfast.prompt.window import (
+    Compaction,
     FreshTail,
     LastN,
     Lossless,
     Policy,
     SummaryBuffer,
     TokenBudget,
-    expected_messages,
-    selector,
     within,
 )
 from holdfast.prompt.window_selection import BEFORE_USER, NO_RESULT, NO_USER, OVER_BUDGET, UNKNOWN_CALL
 from holdfast.types import ChatStats, Message, Omission
-from window_logs import LOGS, Reference, counting, parse, seqs, window
+from window_logs import LOGS, Reference, counting, parse, seqs, window, window_of
 
 NUMBERS = st.integers(0, 250)
 SMALL = st.integers(0, 8)
@@ -269,20 +268,20 @@ def test_reading_stops_behind_the_window() -> None:
         (LastN(7), 8),
     ):
         read: list[int] = []
-        policy.select(counting(log, read), 1000, 10_000)
+        window_of(policy, counting(log, read), 1000, 10_000)
         assert len(read) <= most
     read = []
-    LastN(7).select(counting(parse("a " * 500), read), 500, 5_000)
+    window_of(LastN(7), counting(parse("a " * 500), read), 500, 5_000)
     assert len(read) <= 14
 
 
 def test_an_endless_log_is_no_problem() -> None:
     endless = (Message("user", "x", seq=10**9 - n, tokens=40) for n in count())
-    assert len(FreshTail().select(endless, 10**9, 10**11).messages) == 200
+    assert len(window_of(FreshTail(), endless, 10**9, 10**11).messages) == 200
 
 
 def test_what_is_appended_meanwhile_is_left_for_the_next_window() -> None:
-    result = LastN(2).select(reversed(FIVE), 4, 40)
+    result = window_of(LastN(2), reversed(FIVE), 4, 40)
     assert seqs(result) == [3, 4]
     assert result.omitted == (Omission(2, 1, 2, 20, "older than the newest 2 messages"),)
 
@@ -442,7 +441,7 @@ def test_a_larger_budget_never_shows_less(
 def test_reading_stops_one_group_behind_the_window(log: list[Message], budget: int, keep: int) -> None:
     reference = Reference(log)
     read: list[int] = []
-    result = TokenBudget(budget, keep).select(counting(log, read), len(log), sum(m.tokens for m in log))
+    result = window_of(TokenBudget(budget, keep), counting(log, read), len(log), sum(m.tokens for m in log))
     behind = [
         group[0].seq for group in reference.groups if group[-1].seq < min(seqs(result), default=len(log) + 1)
     ]

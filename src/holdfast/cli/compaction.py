@@ -14,9 +14,8 @@ from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, answer, count, period, plain, when
 from holdfast.cli.render.summaries import Rest, levels, show_head, show_summaries, show_tree
-from holdfast.compaction.plan import share_of
 from holdfast.memory import Memory
-from holdfast.prompt.window import Lossless, SummaryBuffer
+from holdfast.prompt.window import Lossless, SummaryBuffer, share_of
 from holdfast.safety.guard import masked_message, masked_summary
 from holdfast.text.references import read_reference, write_reference
 from holdfast.types import ChatStats, CompactionResult, Description, Expansion, Summary

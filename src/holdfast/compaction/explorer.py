@@ -8,10 +8,18 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from holdfast.compaction.plan import DEFAULTS, is_share
 from holdfast.errors import InvalidInput, ModelFailed, shown
 from holdfast.logs import logged
-from holdfast.prompt.window import SUMMARISED, Lossless, Policy, SummaryBuffer, at_budget, check_policy
+from holdfast.prompt.window import (
+    DEFAULTS,
+    SUMMARISED,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    at_budget,
+    check_policy,
+    is_share,
+)
 from holdfast.safety.guard import Secrets, is_masked, mask_name, masked_hit
 from holdfast.store import log, sessions, summaries
 from holdfast.types import (
@@ -31,7 +39,8 @@ from holdfast.types import (
 )
 
 if TYPE_CHECKING:
-    from holdfast.compaction.tree import Mode, Session, Span, Steps
+    from holdfast.compaction.driver import Steps, TimeLimit
+    from holdfast.compaction.tree import CompactionInput, Mode
     from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
@@ -84,9 +93,9 @@ class Digest:
                 f"`threshold` is {shown(share)}.", "Pass a fraction above 0 and up to 1, such as 0.75."
             )
         # What reads texts is loaded by those who compact.
-        from holdfast.compaction.tree import crowded
+        from holdfast.compaction.tree import Compactor
 
-        return crowded(self._session(), policy.budget, share, policy.compaction)
+        return Compactor(self._session(), policy.budget, policy.compaction).is_needed(share)
 
     @logged
     def compact(
@@ -123,16 +132,16 @@ class Digest:
             MissingExtra: the model needs a package that is not installed.
 
         """
-        from holdfast.compaction.tree import Span, drive
+        from holdfast.compaction.driver import TimeLimit, drive
 
         model = resolved(llm)
         policy = self._compacting(policy, budget)
-        span, meter = Span(policy.compaction), self._meter()
-        steps = self._steps(mode, model, progress, policy, span)
+        limit, meter = TimeLimit(policy.compaction), self._meter()
+        steps = self._steps(mode, model, progress, policy, limit)
 
         def ask(prompt: str) -> str:
             assert model is not None, "nothing is asked without a model"  # noqa: S101 - for the type checker
-            return meter.ask(model, asking(prompt), span.wait(), chat=self._id)
+            return meter.ask(model, asking(prompt), limit.wait(), chat=self._id)
 
         try:
             done = drive(steps, ask)
@@ -178,32 +187,29 @@ class Digest:
         model: Model | None,
         progress: Callable[[CompactionResult], None] | None,
         policy: Lossless | SummaryBuffer,
-        span: Span | None = None,
+        limit: TimeLimit | None = None,
         *,
         at_once: int = 1,
     ) -> Steps:
-        from holdfast.compaction.tree import compact
+        from holdfast.compaction.tree import Compactor
 
         if progress is not None and not callable(progress):
             raise InvalidInput(
                 f"`progress` is {shown(progress)}.", "Pass a function of one account, or None."
             )
-        return compact(
-            self._session(),
-            mode,
-            policy.budget,
-            policy.compaction,
-            model,
-            at_once=at_once,
-            report=progress,
-            span=span,
+        how = policy.compaction
+        compactor = Compactor(
+            self._session(), policy.budget, how, model, at_once=at_once, report=progress, limit=limit
         )
+        return compactor.run(mode)
 
-    def _session(self) -> Session:
-        from holdfast.compaction.tree import Session
+    def _session(self) -> CompactionInput:
+        from holdfast.compaction.tree import CompactionInput
 
         opened = self._memory._open  # noqa: SLF001 - a chat is a part of its memory
-        return Session(opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now)
+        return CompactionInput(
+            opened.database, self._memory.scope.space, self._id, opened.count_tokens, opened.now
+        )
 
     def describe(self, id: str) -> Description:
         """Describe a summary, of this chat or of another one of the same user, and its place in the tree.

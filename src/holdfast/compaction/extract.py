@@ -1,45 +1,55 @@
-"""A summary without a model: the sentences of a history that say most of what it is about and what it decided.
+"""Extractive summaries: the sentences of a history that say most of what it is about and what it decided.
 
-Budgeted maximum coverage: each thing that the history speaks of (a word, or two side by side) has a weight, and counts
-once. Sentences are taken by what they add for each token that they cost, so a second wording of the same adds nothing
-and is not taken.
+Budgeted maximum coverage: each thing that the history speaks of (a word, or two side by side) has a weight,
+and counts once. Sentences are taken by what they add for each token that they cost, so a second wording of
+the same adds nothing and is not taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 from itertools import groupby
 
-from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, Unit, history
+from holdfast.compaction.sentence_scoring import COMMON_WEIGHT, PAIR_BITS, History, SentenceUnit, history
 from holdfast.compaction.summary_passages import BARE, MONTHS, UNDATED
 from holdfast.messages.passages import EXPAND, Passage
 from holdfast.text.tokens import CountTokens, estimate_tokens
 
-_TOPICS = 8  # that the last line names
-_ROOM_FOR_TOPICS = 80  # tokens of a summary that can spare some for that line
-_PAIR = 0.1  # of the weight of two words, that their standing side by side weighs again
-_LABEL = 3.0  # tokens for naming a speaker, and a share of the day
-_PREVIEWS = 0.25  # of a summary that may be previews of code and tools …
-_FEW_PREVIEWS = 200  # … or so many tokens of a short one
-_REPEATED = 0.5  # what a sentence counts after another one that differs in its numbers only
-_SAME_TURN = 0.5  # tokens of going on with what is already said
+# Topics that the last line names.
+_TOPICS = 8
+# Tokens of a summary that has room for that line.
+_ROOM_FOR_TOPICS = 80
+# The share of the weight of two words that their standing side by side adds.
+_PAIR = 0.1
+# Tokens of the name of a speaker, with a share of the line of the day.
+_LABEL = 3.0
+# The share of a summary that may be previews of code and tools …
+_PREVIEWS = 0.25
+# … and the tokens of previews in a short one.
+_FEW_PREVIEWS = 200
+# The factor of a sentence after another one that differs in its numbers only.
+_REPEATED = 0.5
+# Tokens of one more sentence of a turn that was begun.
+_SAME_TURN = 0.5
 _LONGEST_TOPIC = 40
 _SHORTEST_TOPIC = 4
-_PROSE = 0.6  # the factor of a sentence that is worth naming
+# The least factor of a sentence that topics are taken from.
+_PROSE = 0.6
 _ENDS = '.!?…。！？:;)"”'
-_SPARE = 2.0  # how much more than the target is ranked: costs are estimates, and the rest names topics
+# How much more than the target is ranked: costs are estimates, and the rest names topics.
+_SPARE = 2.0
 _LAST_TRIES = 40
 _MASK = (1 << PAIR_BITS) - 1
 
 
 def extract(passages: Sequence[Passage], target: int, count: CountTokens = estimate_tokens) -> str:
-    """Choose the sentences that say most within `target` tokens, in the order in which they were said.
+    """Return the sentences that say most within `target` tokens, in the order in which they were said.
 
-    The last line names a few topics of what was left out. Empty only when no passage has text, or when not one
-    character of it fits.
+    The last line names a few topics of what was left out. Empty only when no passage has text, or when not
+    one character of it fits.
     """
     passages = [passage for passage in passages if passage.text.strip()]
     read = history(passages)
@@ -54,8 +64,8 @@ def extract(passages: Sequence[Passage], target: int, count: CountTokens = estim
     return _with_topics(body, _topics(read, ranked, taken), target, count)
 
 
-def _rate(units: Sequence[Unit], count: CountTokens) -> float:
-    """Say how many estimated tokens one token of the counter stands for, by a sample."""
+def _rate(units: Sequence[SentenceUnit], count: CountTokens) -> float:
+    """Return how many estimated tokens one token of the counter stands for, by a sample."""
     if count is estimate_tokens:
         return 1.0
     sample = "\n".join(unit.text for unit in units[:: max(1, len(units) // 50)])[:20_000]
@@ -63,31 +73,33 @@ def _rate(units: Sequence[Unit], count: CountTokens) -> float:
 
 
 class _Cover:
-    """What is said so far, and what a sentence would add to it."""
+    """What is covered so far, and what a sentence would add to it."""
 
     def __init__(self, read: History) -> None:
         self._units, self._weights = read.units, read.weights
         self._words: set[int] = set()
         self._pairs: set[int] = set()
         self._shapes: Counter[str] = Counter()
-        self.begun: set[int] = set()  # turns
+        # The turns that have a sentence.
+        self.begun: set[int] = set()
 
-    def cost(self, unit: Unit) -> float:
+    def cost(self, unit: SentenceUnit) -> float:
         return unit.cost + (_SAME_TURN if unit.turn in self.begun else _LABEL)
 
     def gain(self, number: int) -> float:
-        """Say what a sentence adds for each token of its cost."""
+        """Return what a sentence adds for each token of its cost."""
         unit, weights = self._units[number], self._weights
         words = [weights[one] for one in unit.concepts if one not in self._words]
         pairs = [pair for pair in unit.pairs if pair not in self._pairs]
         if 2 * len(pairs) < len(unit.pairs) and max(words, default=0.0) <= COMMON_WEIGHT:
-            return 0.0  # the same in other words
+            # It says the same in other words.
+            return 0.0
         added = sum(words) + _PAIR * sum(
             [weights[pair >> PAIR_BITS] + weights[pair & _MASK] for pair in pairs]
         )
         return added * unit.factor * _REPEATED ** self._shapes[unit.shape] / self.cost(unit)
 
-    def take(self, unit: Unit) -> None:
+    def take(self, unit: SentenceUnit) -> None:
         self._words.update(unit.concepts)
         self._pairs.update(unit.pairs)
         self._shapes[unit.shape] += 1
@@ -95,10 +107,10 @@ class _Cover:
 
 
 def _rank(read: History, budget: float) -> list[int]:
-    """Order sentences by what each adds to those before it, for its cost, until the budget is used up.
+    """Return sentences by what each adds to those before it, for its cost, until the budget is used up.
 
-    What a sentence adds only falls, so that its old value is a bound: the best one by its new value that beats all old
-    ones is the best. Only the others of its turn become cheaper, and are valued anew.
+    What a sentence adds only falls, so that its old value is a bound: the best one by its new value that
+    beats all old ones is the best. Only the others of its turn become cheaper, and are valued anew.
     """
     turns: dict[int, list[int]] = {}
     for number, unit in enumerate(read.units):
@@ -131,28 +143,32 @@ def _rank(read: History, budget: float) -> list[int]:
 
 
 def _fitting(
-    ranked: Sequence[int], units: Sequence[Unit], passages: Sequence[Passage], room: int, count: CountTokens
+    ranked: Sequence[int],
+    units: Sequence[SentenceUnit],
+    passages: Sequence[Passage],
+    room: int,
+    count: CountTokens,
 ) -> set[int]:
-    """Take as many of the first as fit, counted as they will stand there, and then any others that still fit."""
+    """Return as many of the first sentences as fit, and then any others that still fit.
+
+    They are counted as they will stand in the text.
+    """
 
     def size(chosen: Iterable[int]) -> int:
         return count(layout([units[number] for number in sorted(chosen)], passages))
 
-    low, high = 0, len(ranked)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if size(ranked[:middle]) <= room else (low, middle - 1)
-    taken = set(ranked[:low])
+    first = largest(len(ranked), lambda first: size(ranked[:first]) <= room)
+    taken = set(ranked[:first])
     left = room - size(taken)
-    for number in ranked[low + 1 : low + 1 + _LAST_TRIES]:
+    for number in ranked[first + 1 : first + 1 + _LAST_TRIES]:
         if count(units[number].text) < left and (now := size({*taken, number})) <= room:
             taken.add(number)
             left = room - now
     return taken
 
 
-def layout(units: Sequence[Unit], passages: Sequence[Passage]) -> str:
-    """Write sentences as they are read: a line for each day, then one for each speaker or turn."""
+def layout(units: Sequence[SentenceUnit], passages: Sequence[Passage]) -> str:
+    """Return sentences as text: a line for each day, then one for each speaker or turn."""
     lines: list[str] = []
     day, speaker = "", None
     for turn, of_turn in groupby(units, key=lambda unit: unit.turn):
@@ -169,7 +185,7 @@ def layout(units: Sequence[Unit], passages: Sequence[Passage]) -> str:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Put sentences side by side, with a dot between those that would run into each other."""
+    """Join sentences, with a dot between those that would run into each other."""
     joined = ""
     for text in texts:
         joined += f"{'' if not joined else ' ' if joined[-1] in _ENDS else ' · '}{text}"
@@ -177,12 +193,12 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def in_words(at: datetime | None) -> str:
-    """Write a day so that it can be read and found: 8 May 2023."""
+    """Return a day as it can be read and found: 8 May 2023."""
     return f"{at.day} {MONTHS[at.month - 1]} {at.year}" if at else UNDATED
 
 
 def _topics(read: History, ranked: Sequence[int], taken: Iterable[int]) -> list[str]:
-    """Name what the next sentences would have spoken of: of each the weightiest word, or two."""
+    """Return what the next sentences would have spoken of: of each the weightiest word, or two."""
     chosen = set(taken)
     covered = {concept for number in chosen for concept in read.units[number].concepts}
     topics: dict[str, str] = {}
@@ -197,7 +213,7 @@ def _topics(read: History, ranked: Sequence[int], taken: Iterable[int]) -> list[
     return list(topics.values())
 
 
-def _topic(unit: Unit, read: History, covered: set[int]) -> str:
+def _topic(unit: SentenceUnit, read: History, covered: set[int]) -> str:
     best, weight = "", 1.4
     for pair in unit.pairs:
         one, other = pair >> PAIR_BITS, pair & _MASK
@@ -226,18 +242,28 @@ def _with_topics(body: str, topics: list[str], target: int, count: CountTokens) 
     return body
 
 
-def _cut(unit: Unit, passages: Sequence[Passage], target: int, count: CountTokens) -> str:
-    """Give the beginning of a sentence when there is room for no whole one, with its day and speaker if these fit."""
+def _cut(unit: SentenceUnit, passages: Sequence[Passage], target: int, count: CountTokens) -> str:
+    """Return the beginning of a sentence where no whole one fits, with its day and speaker if these fit."""
     whole = layout([unit], passages)
     if count(whole) <= target:
         return whole
     head = whole[: len(whole) - len(unit.text)]
+    text = unit.text
     for before in (head, ""):
-        low, high = 0, len(unit.text)
-        while low < high:
-            middle = (low + high + 1) // 2
-            text = f"{before}{unit.text[:middle].rstrip()}…"
-            low, high = (middle, high) if count(text) <= target else (low, middle - 1)
-        if low >= min(len(unit.text), 3 * len(before)) and low:
-            return f"{before}{unit.text[:low].rstrip()}…"
-    return unit.text[:1] if count(unit.text[:1]) <= target else ""
+
+        def fits(size: int, before: str = before) -> bool:
+            return count(f"{before}{text[:size].rstrip()}…") <= target
+
+        size = largest(len(text), fits)
+        if size >= min(len(text), 3 * len(before)) and size:
+            return f"{before}{text[:size].rstrip()}…"
+    return text[:1] if count(text[:1]) <= target else ""
+
+
+def largest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest size from 0 to `most` that fits, by bisection; 0 is taken to fit."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

@@ -1,117 +1,34 @@
-"""Where a session may be cut and what is summarised next: pure functions over its outline and its summaries."""
+"""The plan of a compaction: where a chat may be cut and what is summarised next, by pure functions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import InvalidInput
-from holdfast.types import MAX_COUNT, Summary, check_count
+from holdfast.prompt.window import Compaction, share_of
+from holdfast.types import Summary
 
 if TYPE_CHECKING:
     from holdfast.store.log import MessageOutline
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """Say when a session is compacted, how far, and within which bounds.
-
-    Shares are fractions of the budget of the window. The defaults are those that compaction systems in use converge to
-    (see `docs/decisions.md`); those of summaries are lowered to an eighth of the budget, so that it holds several.
-
-    Args:
-        threshold: the share from which on a session is crowded.
-        target: the share that compaction goes under, and where it stops.
-        turns: the newest user turns, the fresh tail, which are never summarised …
-        tail: … as far as they fit this share. Of a newest turn that alone is larger, its newest messages that fit.
-        keep: the newest messages that are never summarised, whatever they cost.
-        leaf_source: tokens of messages that one leaf is made of, at most, unless a single tool use is larger.
-        leaf_target: tokens of a leaf, at most; and at most a third of its source.
-        condensed_target: tokens of a condensed summary, at most; and at most half of its children.
-        fan_in: how many leaves, and how many condensed summaries, one summary is made of at most. There are more only
-            where the session would not fit its budget otherwise, and the result names it in `beyond`.
-        pressed: how many at least.
-        previous: how many preceding summaries a model is shown, for continuity.
-        passes: how often a full compaction goes over the session, at most.
-        seconds: that it takes at most: no summary is begun later, and no answer of a model waited for.
-        patience: seconds that one answer of a model is waited for. A function that hangs is left to its thread.
-        calls: how often it asks the model, at most.
-        spend: how many tokens it spends on prompts and answers, at most; None for no limit but that of the calls.
-        single: keep one summary that grows, instead of a tree whose upper levels are made when there is need.
-
-    Raises:
-        InvalidInput: a number is out of range.
-
-    """
-
-    threshold: float = 0.75
-    target: float = 0.6
-    turns: int = 6
-    tail: float = 0.4
-    keep: int = 1
-    leaf_source: int = 20_000
-    leaf_target: int = 2_400
-    condensed_target: int = 2_000
-    fan_in: tuple[int, int] = (8, 8)
-    pressed: int = 2
-    previous: int = 2
-    passes: int = 12
-    seconds: float = 120.0
-    patience: float = 60.0
-    calls: int = 24
-    spend: int | None = None
-    single: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("threshold", "target", "tail"):
-            share = getattr(self, name)
-            if not is_share(share):
-                raise InvalidInput(f"`{name}` is {share!r}.", "Pass a fraction above 0 and up to 1.")
-        if self.target > self.threshold:
-            raise InvalidInput(
-                f"The target, {self.target}, is above the threshold, {self.threshold}.", "Lower the target."
-            )
-        for name in ("seconds", "patience"):
-            if not isinstance(span := getattr(self, name), int | float) or not span >= 0:
-                raise InvalidInput(f"`{name}` is {span!r}.", "Pass a number of seconds, 0 or more.")
-        if self.spend is not None:
-            check_count(self.spend, "spend")
-        for name in ("turns", "keep", "previous", "passes", "calls"):
-            check_count(getattr(self, name), name)
-        for name in ("leaf_source", "leaf_target", "condensed_target"):
-            if check_count(getattr(self, name), name) < 1:
-                raise InvalidInput(f"`{name}` is 0.", "Pass 1 or more.")
-        fan_in: object = self.fan_in
-        if not isinstance(fan_in, tuple) or len(fan_in) != 2:
-            raise InvalidInput(f"`fan_in` is {self.fan_in!r}.", "Pass two numbers: of leaves, and of others.")
-        if min(check_count(size, "fan_in") for size in (*self.fan_in, self.pressed)) < 2:
-            raise InvalidInput("Fewer than two summaries are not condensed.", "Pass a fan-in of 2 or more.")
-
-
-def is_share(value: object) -> bool:
-    """Say whether something is a fraction above 0 and up to 1."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
-
-
-DEFAULTS = Compaction()
-_DISORDERED = 3  # the rank of what would be in less detail than something older, or hardly shorter than it is
-_SHORTEST = 16  # tokens of a text that says anything
-_OVERRUN = 1.1  # times what is asked for, that models may write without missing the target
-
-
-def share_of(budget: int, share: float) -> int:
-    """Give the whole tokens of a share of a budget; 0.57 of 10,000 is 5,700, whatever a float makes of it."""
-    return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
+# The rank of what would be in less detail than something older, or hardly shorter than it is.
+_DISORDERED = 3
+# Tokens of a text that says anything.
+_SHORTEST = 16
+# Times the target: models write as much without missing it.
+_OVERRUN = 1.1
 
 
 def cuts(lines: Sequence[MessageOutline]) -> list[bool]:
-    """Say before which lines a session may be cut, and whether after the last: never between a call and its result.
+    """Return before which lines a chat may be cut, and whether after the last.
 
-    A result belongs to the nearest earlier call with its id. A call may still get its result while no assistant has
-    gone on without it; after that it is taken for lost. Linear.
+    A call is never parted from its result. A result belongs to the nearest earlier call with its id. A call
+    may still get its result while no assistant has gone on without it; after that it is taken for lost.
+    Linear.
     """
     made: dict[str, int] = {}
     waiting: dict[str, int] = {}
@@ -137,7 +54,7 @@ def cuts(lines: Sequence[MessageOutline]) -> list[bool]:
 
 
 def tail_start(lines: Sequence[MessageOutline], allowed: Sequence[bool], budget: int, how: Compaction) -> int:
-    """Give the place where the fresh tail begins; the number of lines if there is none."""
+    """Return where the fresh tail begins; the number of lines if there is none."""
     cap = share_of(budget, how.tail)
     whole = part = kept = len(lines)
     tokens = users = 0
@@ -158,32 +75,42 @@ def tail_start(lines: Sequence[MessageOutline], allowed: Sequence[bool], budget:
             break
     else:
         if tokens <= cap and users < how.turns:
-            whole = 0  # all turns are kept, and with them what was said before the first
+            # All turns are kept, and with them what was said before the first.
+            whole = 0
         if len(lines) <= how.keep:
             kept = 0
-    # What waits for the result of a call stays as well: it cannot be cut after the last line.
+    # A call that waits for its result stays as well: there is no cut after the last line.
     end = max(place for place, may in enumerate(allowed) if may)
     return min(whole, part if how.turns else whole, kept, end)
 
 
-def chunks(
-    lines: Sequence[MessageOutline],
-    allowed: Sequence[bool],
-    until: int,
-    budget: int,
-    need: float,
-    frame: int,
-    how: Compaction,
-) -> list[tuple[int, int]]:
-    """Cut what is before the tail into the sources of leaves, from the oldest on, until `need` tokens are saved.
+class Want(NamedTuple):
+    """What compaction is to save: `need` tokens, in a window of `budget` tokens.
 
-    `frame` is what a summary takes besides its text. They end where a turn begins, as far as that is no further than a
-    leaf is long, so that the messages after them begin with one of the user.
+    `frame` are the tokens of a summary besides its text.
+    """
+
+    need: int
+    budget: int
+    frame: int
+
+
+def chunks(
+    lines: Sequence[MessageOutline], allowed: Sequence[bool], until: int, want: Want, how: Compaction
+) -> list[tuple[int, int]]:
+    """Return the sources of leaves, oldest first, as ranges of lines before the tail.
+
+    They go on until enough is saved. They end where a turn begins, as far as that is no further than a leaf
+    is long, so that the messages after them begin with one of the user.
     """
     found: list[tuple[int, int]] = []
+    need: float = want.need
+    budget, frame = want.budget, want.frame
     most = target_of(math.inf, 1, how.leaf_target, budget)
-    largest = how.leaf_source * most // how.leaf_target  # a smaller leaf says as much of a smaller source
-    worth = frame * 3 // 2  # what costs less is not worth a summary
+    # A smaller leaf says as much of a smaller source.
+    largest = how.leaf_source * most // how.leaf_target
+    # Messages of fewer tokens are not worth a summary.
+    worth = frame * 3 // 2
     least = max(worth, min(1_000, budget // 10))
     until = _turn(lines, allowed, until, 1, most) if until else 0
     start = 0
@@ -194,8 +121,8 @@ def chunks(
         while end < until and size < wanted and not blocked:
             stop = next(place for place in range(end + 1, len(lines) + 1) if allowed[place])
             group = sum(line.tokens for line in lines[end:stop])
-            # What is too short for a leaf goes with what follows it, however large that is, and what is short with
-            # what is too large for any leaf, which is one by itself in any case.
+            # What is too short for a leaf goes with what follows it, however large that is, and what is short
+            # with what is too large for any leaf, which is one by itself in any case.
             least_alone = largest // 8 if group > largest else worth
             blocked = stop > until or (size >= max(worth, least_alone) and size + group > largest)
             if not blocked:
@@ -211,7 +138,7 @@ def chunks(
 
 
 def _turn(lines: Sequence[MessageOutline], allowed: Sequence[bool], start: int, stop: int, most: int) -> int:
-    """Give the first place from `start` to `stop`, in either direction, where a turn begins; `start` if none is near."""
+    """Return the place nearest to `start`, towards `stop`, where a turn begins, or `start`."""
     step = 1 if start < stop else -1
     for place in range(start, stop + step, step):
         if place == len(lines) or (allowed[place] and lines[place].role == "user"):
@@ -223,7 +150,7 @@ def _turn(lines: Sequence[MessageOutline], allowed: Sequence[bool], start: int, 
 
 
 class Group(NamedTuple):
-    """Neighbours of one depth that are condensed into one summary, or taken in by the one before them, `into`.
+    """Neighbours that are condensed into one summary, or taken in by the one before, `into`.
 
     `target` is what its text should take, `beyond` says that it gets more parts than it should have.
     """
@@ -235,16 +162,8 @@ class Group(NamedTuple):
 
     @property
     def whole(self) -> list[Summary]:
-        """All of the frontier that the summary takes the place of."""
+        """All of the frontier that the summary replaces."""
         return [*([self.into] if self.into else []), *self.parts]
-
-
-class Want(NamedTuple):
-    """What condensing is to save: `need` tokens, in a window of `budget`, where `frame` are around each summary."""
-
-    need: int
-    budget: int
-    frame: int
 
 
 def condense(
@@ -255,13 +174,14 @@ def condense(
     *,
     beyond: bool = False,
 ) -> Group | None:
-    """Choose what is condensed next; None if nothing can be. `widths` says how many parts each summary has.
+    """Return what is condensed next; None if nothing can be.
 
-    Only the oldest of one depth are condensed, so no summary is ever deeper than an older one; and none is to be kept
-    in less detail than an older one, or in more than a newer one. Of what saves enough, the fewest are taken, and of
-    these such as stand for about as much: so words are condensed as often as the logarithm of the session. Where
-    nothing saves enough, as many as may be are taken, to go on from there. Where nothing can be put together, a
-    condensed summary is written shorter. `beyond` lifts the limit of parts.
+    `widths` has the number of parts of each summary. Only the oldest of one depth are condensed, so no
+    summary is ever deeper than an older one; and none is to be kept in less detail than an older one, or in
+    more than a newer one. Of what saves enough, the fewest are taken, and of these such as stand for about as
+    much: so words are condensed as often as the logarithm of the session. Where nothing saves enough, as many
+    as may be are taken, to go on from there. Where nothing can be put together, a condensed summary is
+    written shorter. `beyond` lifts the limit of parts.
     """
     places = _neighbours(frontier, widths, how, beyond=beyond)
     weighed = [_weighed(frontier, start, end, want, how) for start, end in places]
@@ -279,7 +199,7 @@ def condense(
 def groups(
     frontier: Sequence[Summary], widths: Mapping[str, int], want: Want, how: Compaction, at_once: int
 ) -> list[Group]:
-    """Choose what is condensed next, as many at once as none needs what another makes."""
+    """Return what is condensed next, as many at once as do not need each other."""
     found: list[Group] = []
     planned, need = list(frontier), want.need
     while need > 0 and len(found) < at_once:
@@ -300,7 +220,7 @@ def groups(
 def _neighbours(
     frontier: Sequence[Summary], widths: Mapping[str, int], how: Compaction, *, beyond: bool
 ) -> Iterator[tuple[int, int]]:
-    """Give the places of what may become one: the oldest of a run of one depth, by themselves or with the one before."""
+    """Yield ranges that may become one: the oldest of a depth, with or without the one before."""
     start = 0
     for depth, some in groupby(frontier, key=lambda one: one.depth):
         count = len(list(some))
@@ -318,7 +238,8 @@ def _neighbours(
 class _Weighed(NamedTuple):
     """What may be condensed, in the order of preference."""
 
-    rank: int  # 0 if it saves enough, 1 if it does as a very short text, 2 if it does not
+    # The rank is 0 if it saves enough, 1 if it does as a very short text, 2 if it does not.
+    rank: int
     size: int
     uneven: float
     start: int
@@ -327,7 +248,7 @@ class _Weighed(NamedTuple):
 
 
 def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how: Compaction) -> _Weighed:
-    """Say what condensing some neighbours is good for, and how many tokens its text should have."""
+    """Return what condensing some neighbours is good for, and how many tokens its text should have."""
     parts, alone = frontier[start:end], end - start == 1
     tokens, source = sum(one.tokens for one in parts), sum(one.source_tokens for one in parts)
     floor = source * _detail(frontier[start - 1]) - want.frame if start else 0
@@ -350,12 +271,12 @@ def _weighed(frontier: Sequence[Summary], start: int, end: int, want: Want, how:
 
 
 def _detail(summary: Summary) -> float:
-    """Say what share of the tokens of its messages a summary keeps."""
+    """Return the share of the tokens of its messages that a summary keeps."""
     return summary.tokens / max(1, summary.source_tokens)
 
 
 def single(frontier: Sequence[Summary]) -> list[Group]:
-    """Group a frontier so that, step by step, one summary remains that has taken in all others."""
+    """Return the groups by which, step by step, one summary takes in all others."""
     if len(frontier) < 2:
         return []
     first, rest = frontier[0], list(frontier[1:])
@@ -369,5 +290,5 @@ def single(frontier: Sequence[Summary]) -> list[Group]:
 
 
 def target_of(source: float, share: int, most: int, budget: int) -> int:
-    """Give the tokens of a summary: a share of its source, within a limit and an eighth of the budget."""
+    """Return the tokens of a summary: a share of its source, within a limit and an eighth of the budget."""
     return max(_SHORTEST, int(min(source / share, most, max(64, budget // 8))))

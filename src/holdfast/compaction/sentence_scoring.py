@@ -1,4 +1,4 @@
-"""What a history is about, in numbers: its sentences, the things they speak of, and how much each of these matters."""
+"""Scores for the sentences of a history: the concepts they speak of, and how much each of these matters."""
 
 from __future__ import annotations
 
@@ -18,30 +18,34 @@ from holdfast.text.sentences import LONGEST, one_line, sentences, without_filler
 from holdfast.text.tokens import estimate_tokens
 
 _COMMON = (
-    "about after again all also always am amazing another any anything around ask awesome away back bad because been "
-    "before being best better big both call can cannot check come congrats cool could day definitely different doing done "
-    "each else enjoy even ever every everyone everything exactly excited far feel few find fine first forward friend full fun "
-    "get give glad go good gonna got great guess guy haha happen happy hard haven hear hello help here hey hi hope idea "
-    "important incredible inspire inspiring interesting job keep kind know last later learn least let life like little long "
-    "look lot love luck make many matter maybe mean might mind moment more most much must need never new next nice nothing "
-    "now off often oh ok okay old once one only other our out over own part people perfect person place please pretty "
-    "probably proud put quite re read ready real really reason remember right run said same say see seem set share she should "
-    "show since some someone something soon sort sound special start stay still stop stuff such super sure take talk tell "
-    "than thank thanks thing think those though thought time today together tomorrow too totally truly try turn two up use "
-    "usually very wait want way week well while whole without won wonder wonderful word work world worry would wow "
-    "year yeah yes yesterday yet agree appreciate believe care change create deal end experience feeling follow happiness "
-    "hang imagine join journey live move plan pleased pay stuff support thankful tough touch amaze beautiful "
-    "bye posted ya safe gotta stoked agreed thoughts whoa oops sweet aw yay lol hmm cute cheers wanna kinda dude buddy def sec woohoo chat however unfortunately current currently appear point additional following step"
+    "about after again all also always am amazing another any anything around ask awesome away back bad "
+    "because been before being best better big both call can cannot check come congrats cool could day "
+    "definitely different doing done each else enjoy even ever every everyone everything exactly excited "
+    "far feel few find fine first forward friend full fun get give glad go good gonna got great guess guy "
+    "haha happen happy hard haven hear hello help here hey hi hope idea important incredible inspire "
+    "inspiring interesting job keep kind know last later learn least let life like little long look lot "
+    "love luck make many matter maybe mean might mind moment more most much must need never new next nice "
+    "nothing now off often oh ok okay old once one only other our out over own part people perfect person "
+    "place please pretty probably proud put quite re read ready real really reason remember right run said "
+    "same say see seem set share she should show since some someone something soon sort sound special start "
+    "stay still stop stuff such super sure take talk tell than thank thanks thing think those though "
+    "thought time today together tomorrow too totally truly try turn two up use usually very wait want way "
+    "week well while whole without won wonder wonderful word work world worry would wow year yeah yes "
+    "yesterday yet agree appreciate believe care change create deal end experience feeling follow happiness "
+    "hang imagine join journey live move plan pleased pay stuff support thankful tough touch amaze "
+    "beautiful bye posted ya safe gotta stoked agreed thoughts whoa oops sweet aw yay lol hmm cute cheers "
+    "wanna kinda dude buddy def sec woohoo chat however unfortunately current currently appear point "
+    "additional following step"
 )
 _DECIDED = frozenset(
-    "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen settled conclude concluded "
-    "conclusion fix fixed fixes cause because instead must never always prefer prefers preferred approved rejected confirmed "
-    "resolved solved therefore rule requirement required switched replaced dropped reverted merged deployed released "
-    "root finally we'll let's should".split()
+    "decide decided decides deciding decision decisions agree agreed agrees agreement chose chosen settled "
+    "conclude concluded conclusion fix fixed fixes cause because instead must never always prefer prefers "
+    "preferred approved rejected confirmed resolved solved therefore rule requirement required switched "
+    "replaced dropped reverted merged deployed released root finally we'll let's should".split()
 )
 _OPEN = frozenset(
-    "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind reminder later "
-    "follow-up plan plans planning going will wip outstanding".split()
+    "todo fixme next still need needs remaining remains pending blocked unresolved deadline due remind "
+    "reminder later follow-up plan plans planning going will wip outstanding".split()
 )
 _OWN = frozenset("i i'm i've i'd i'll my me we we've we're our us myself".split())
 _OTHER = frozenset("you you're you've you'd you'll your yours yourself".split())
@@ -52,7 +56,8 @@ _HINTED = [
     * (1.1 if hints & NUMBER else 1.0)
     * (1.15 if hints & PATH else 1.0)
     * (1.2 if hints & TIME else 1.0)
-    * (1.2 if hints & OWN else 0.7 if hints & OTHER else 1.0)  # news of oneself, beside comments on another's
+    # News of oneself count more than comments on another's.
+    * (1.2 if hints & OWN else 0.7 if hints & OTHER else 1.0)
     for hints in range(1 << 7)
 ]
 _PATH = re.compile(r"[\w.-]*/|\.[a-z]{1,4}$")
@@ -101,27 +106,33 @@ _NUMBER_WEIGHT = 0.6
 _WHOLE_WEIGHT = 1.3
 _QUESTION = 0.5
 _LEANS = 0.8
-_CODE = 0.35  # code, tables, logs: what is mostly no words
+# Code, tables and logs, which are mostly no words.
+_CODE = 0.35
 _DENSE = 0.75
 _SYMBOL = re.compile(r"[^\w\s.,;'’\"“”!?-]|\d")
 _ROLES = {"tool": 0.35, "system": 0.4, "developer": 0.4}
 _CALL = 0.4
 _QUOTED = 0.2
 _HEADING = 0.65
-_SHORT = 60  # characters of a line without a full stop that is rather a heading
+# Characters of a line without a full stop that is rather a heading.
+_SHORT = 60
 _ANNOUNCED = 0.4
 _GREETS = 0.3
-_ALONE = 0.5  # one word, and nothing said of it
-_ASKED = 1.4  # what the user of an agent says
-_FIRST = 2.5  # what the user asked for first: without it nobody knows what the rest was for
-_PASTED = 1_500  # characters; what is longer is mostly not the user's own
+# A sentence of one word.
+_ALONE = 0.5
+# Sentences of the user of an agent.
+_ASKED = 1.4
+# What the user asked for first: it says what the rest was for.
+_FIRST = 2.5
+# Characters; what is longer is mostly not the user's own.
+_PASTED = 1_500
 
 
 _DIGITS = re.compile(r"\d+")
 
 
-class Unit(NamedTuple):
-    """Hold a sentence that can be taken: its turn, its text, its cost, what it speaks of, and what that counts.
+class SentenceUnit(NamedTuple):
+    """A sentence that can be taken: its turn, text, cost in tokens, concepts, and factor.
 
     `shape` is the text without its numbers: the steps of a routine differ in nothing else.
     """
@@ -133,23 +144,25 @@ class Unit(NamedTuple):
     pairs: tuple[int, ...]
     factor: float
     shape: str
-    preview: bool  # of code or of the use of a tool, not something that was said
+    # Whether it is of code or of the use of a tool, not something that was said.
+    preview: bool
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Hold the sentences of a history, the weight of each concept, and a word for it."""
+    """The sentences of a history, the weight of each concept, and a word for it."""
 
-    units: list[Unit]
+    units: list[SentenceUnit]
     weights: list[float]
     names: list[str]
 
 
-PAIR_BITS = 32  # a pair of concepts is one number: the first above these bits, the second below
+# A pair of concepts is one number: the first above these bits, the second below.
+PAIR_BITS = 32
 
 
 class _Vocabulary:
-    """Number the concepts of a history, and remember of each token which it stands for and what it hints at."""
+    """The numbered concepts of a history, and for each token which it stands for and what it hints at."""
 
     def __init__(self) -> None:
         self.tokens: dict[str, tuple[tuple[int, ...], int]] = {}
@@ -158,7 +171,7 @@ class _Vocabulary:
         self._numbers: dict[int, int] = {}
 
     def read(self, text: str) -> tuple[list[int], int]:
-        """Give the concepts of a text in order, and what its words hint at."""
+        """Return the concepts of a text in order, and what its words hint at."""
         concepts: list[int] = []
         hints = 0
         known = self.tokens
@@ -193,7 +206,7 @@ def _common() -> frozenset[int]:
 
 
 def _is_one(token: str) -> bool:
-    """Say whether the parts of a compound token say nothing without the others: paths, versions, identifiers."""
+    """Return whether the parts of a token say nothing alone: paths, versions, identifiers."""
     return token.isalnum() or len(token) > 40 or any(c in "/_.:@0123456789" for c in token)
 
 
@@ -212,9 +225,10 @@ def _hints(token: str) -> int:
 
 
 def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
-    """Split passages into sentences, `trimmed` of what says nothing in front, and weigh what they speak of."""
+    """Return the weighed sentences of passages, `trimmed` of what says nothing in front."""
     said = [(turn, text) for turn, one in enumerate(passages) for text in _sentences(one, trimmed=trimmed)]
-    if not said:  # signs and pictures only
+    # There are signs and pictures only.
+    if not said:
         lines = ((turn, one_line(one.text)[:LONGEST].strip()) for turn, one in enumerate(passages))
         said = [(turn, line) for turn, line in lines if line]
     with_agent = any(passage.role == "assistant" for passage in passages)
@@ -236,10 +250,11 @@ def history(passages: Sequence[Passage], *, trimmed: bool = True) -> History:
         having.update(of_turn)
     speakers, _ = vocabulary.read(" ".join(dict.fromkeys(passage.speaker for passage in passages)))
     weights = _weights(vocabulary, having)
-    for number in speakers:  # the layout names them
+    # The layout names the speakers.
+    for number in speakers:
         weights[number] = 0.0
     units = [
-        _unit(turn, text, about, factor * _says(about, weights), preview)
+        _unit(turn, text, about, factor * _says(about, weights), preview=preview)
         for turn, text, about, factor, preview in found
     ]
     return History(units, weights, vocabulary.names)
@@ -255,7 +270,7 @@ def _sentences(passage: Passage, *, trimmed: bool) -> Iterator[str]:
 
 
 def _says(concepts: Sequence[int], weights: Sequence[float]) -> bool:
-    """Say whether a sentence is more than chit-chat: one word in it is not of every conversation."""
+    """Return whether a sentence is more than chit-chat: one word in it is not of every conversation."""
     return max(map(weights.__getitem__, concepts), default=0.0) >= _NUMBER_WEIGHT
 
 
@@ -263,9 +278,9 @@ def _is_preview(text: str) -> bool:
     return (text[0] == "`" and text[-1] == "`") or text[0] == "[" or text.startswith("calls ")
 
 
-def _unit(turn: int, text: str, concepts: list[int], factor: float, preview: bool) -> Unit:  # noqa: FBT001 - a column
+def _unit(turn: int, text: str, concepts: list[int], factor: float, *, preview: bool) -> SentenceUnit:
     pairs = tuple([(one << PAIR_BITS) | other for one, other in pairwise(concepts)])
-    return Unit(
+    return SentenceUnit(
         turn,
         text,
         estimate_tokens(text),
@@ -294,7 +309,7 @@ def _weights(vocabulary: _Vocabulary, having: Counter[int]) -> list[float]:
 
 
 def _factor(text: str, hints: int, *, asks: bool, from_a_person: bool) -> float:
-    """Weigh a sentence by its form. What an agent's user `asks` is in full what it is."""
+    """Return the factor of a sentence by its form. What an agent's user `asks` counts in full."""
     factor = _HINTED[hints if from_a_person else hints & ~(OWN | OTHER)]
     last = text[-1]
     if not asks:
@@ -318,7 +333,10 @@ def _factor(text: str, hints: int, *, asks: bool, from_a_person: bool) -> float:
 
 
 def _role_factors(passages: Sequence[Passage], *, with_agent: bool) -> list[float]:
-    """Weigh turns by who speaks and where: an agent's user sets the task, and does so first of all at the beginning."""
+    """Return the factor of each turn by who speaks and where.
+
+    An agent's user sets the task, mostly at the beginning.
+    """
     factors = [_ROLES.get(passage.role, 1.0) for passage in passages]
     first = True
     for turn, passage in enumerate(passages):

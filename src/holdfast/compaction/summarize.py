@@ -1,38 +1,38 @@
-"""Write one summary: ask a model, ask it again to be shorter, or choose sentences without one.
-
-What asks is a generator that yields a prompt and receives the answer, so the same code serves a model that is called
-and one that is awaited, and nothing here holds a transaction while a model thinks.
-"""
+"""One summary: a model is asked for it, and again to be shorter, or sentences are chosen without one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from datetime import UTC
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.compaction.extract import extract
+from holdfast.compaction.extract import extract, largest
 from holdfast.messages.passages import Passage, grave, harmless
+from holdfast.prompt.transcript import transcript
 from holdfast.text.clean import clean
 from holdfast.text.message_text import without_payloads, without_reasoning
 
 if TYPE_CHECKING:
+    from holdfast.compaction.driver import Requests
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Level
 
-_OVERAGE = 3  # times the target: what is longer is cut
-_SMALLEST = 4  # tokens that can say anything
+# Times the target: what is longer is cut.
+_OVERAGE = 3
+# Tokens that can say anything.
+_SMALLEST = 4
 _NOTHING = "(nothing that can be put into words)"
-_MARKS = " .…-–_*#`\n\t"  # an answer of nothing else says nothing
+# An answer of nothing else says nothing.
+_MARKS = " .…-–_*#`\n\t"
 _CUT = " … [cut: the answer was too long]"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What is to be summarised: its passages, what it costs in a window now, and what the summary is called.
+class SummarySource:
+    """What is to be summarised: its passages, and the tokens that it takes in a window now.
 
     `depth` is that of the summary; `previous` are the summaries before it, for continuity.
     """
@@ -44,8 +44,8 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A summary as it was written: its text, at which level, and what asking for it took."""
+class WrittenSummary:
+    """The text of a summary, at which level it was written, and what asking for it took."""
 
     text: str
     level: Level
@@ -54,15 +54,13 @@ class Written:
     answer_tokens: int = 0
 
 
-Asking = Generator[str, str, Written]
-
-
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Say within what a summary is written.
+    """The bounds of a summary.
 
-    `target` is what its text should take at most, `cost` what a text costs in a window with the frame around it, `tries`
-    how often a model may be asked, and `allowance` the tokens that prompts and answers may take, about.
+    `target` is what its text should take at most, `cost` what a text costs in a window with the frame around
+    it, `tries` how often a model may be asked, and `allowance` the tokens that prompts and answers may take,
+    about.
     """
 
     target: int
@@ -72,35 +70,40 @@ class Bounds:
     allowance: float = math.inf
 
 
-def write(source: Source, bounds: Bounds) -> Asking:
+def write(source: SummarySource, bounds: Bounds) -> Requests[WrittenSummary]:
     """Write a summary, with a model as far as the bounds allow.
 
-    An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or if the
-    answer is empty, sentences of the source are chosen instead. An answer above three times the target is cut.
+    An answer that is not shorter than its source is asked for again, more sternly; if that does not help, or
+    if the answer is empty, sentences of the source are chosen instead. An answer above three times the target
+    is cut.
     """
-    calls = asked = answered = 0
-    policies: tuple[Level, ...] = ("normal", "aggressive")
-    for policy in policies[: bounds.tries if source.passages else 0]:
-        prompt = prompt_for(source, bounds.target, policy)
+    calls = prompt_tokens = answer_tokens = 0
+    most = _OVERAGE * bounds.target
+    levels: tuple[Level, ...] = ("normal", "aggressive")
+    for level in levels[: bounds.tries if source.passages else 0]:
+        prompt = prompt_for(source, bounds.target, level)
         size = bounds.count(prompt)
-        if asked + answered + size + _OVERAGE * bounds.target > bounds.allowance:
+        if prompt_tokens + answer_tokens + size + most > bounds.allowance:
             break
         answer = yield prompt
-        calls, asked, answered = calls + 1, asked + size, answered + bounds.count(answer)
+        calls, prompt_tokens = calls + 1, prompt_tokens + size
+        answer_tokens += bounds.count(answer)
         answer = cleaned(answer)
         if not answer:
             break
         if bounds.cost(answer) < source.tokens:
-            if bounds.count(answer) <= _OVERAGE * bounds.target:
-                return Written(answer, policy, calls, asked, answered)
-            return Written(
-                cut(answer, _OVERAGE * bounds.target, bounds.count), "capped", calls, asked, answered
-            )
-    return Written(chosen(source, bounds), "deterministic", calls, asked, answered)
+            if bounds.count(answer) <= most:
+                return WrittenSummary(answer, level, calls, prompt_tokens, answer_tokens)
+            text = cut(answer, most, bounds.count)
+            return WrittenSummary(text, "capped", calls, prompt_tokens, answer_tokens)
+    return WrittenSummary(extracted(source, bounds), "deterministic", calls, prompt_tokens, answer_tokens)
 
 
-def chosen(source: Source, bounds: Bounds) -> str:
-    """Choose sentences of the source, as many fewer as it takes to cost less than it: markup grows when it is escaped."""
+def extracted(source: SummarySource, bounds: Bounds) -> str:
+    """Return sentences of the source that cost less than it.
+
+    Escaping makes markup longer, so that fewer may fit than the target says.
+    """
     target = bounds.target
     while target >= _SMALLEST:
         text = extract(source.passages, target, bounds.count)
@@ -111,19 +114,29 @@ def chosen(source: Source, bounds: Bounds) -> str:
     return _NOTHING
 
 
-def first_cost(source: Source, bounds: Bounds) -> int:
-    """Estimate what asking for a summary once takes, the answer included; 0 if there is nothing to ask for."""
-    if not source.passages or not bounds.tries:
-        return 0
-    return bounds.count(prompt_for(source, bounds.target, "normal")) + _OVERAGE * bounds.target
+def share_out(sources: Sequence[SummarySource], bounds: Sequence[Bounds], room: int) -> list[Bounds]:
+    """Return bounds that share out an allowance of `room` tokens.
+
+    The last ones that would get too few to ask once are left out.
+    """
+    costs: list[int] = []
+    for source, one in zip(sources, bounds, strict=True):
+        asks = source.passages and one.tries
+        prompt = prompt_for(source, one.target, "normal") if asks else ""
+        costs.append(one.count(prompt) + _OVERAGE * one.target if asks else 0)
+        if sum(costs) > room:
+            costs.pop()
+            break
+    spare = (room - sum(costs)) // max(1, len(costs))
+    return [replace(one, allowance=cost + spare) for one, cost in zip(bounds, costs, strict=False)]
 
 
-def prompt_for(source: Source, target: int, policy: str) -> str:
-    """Write what a model is asked: the instructions, and the source, framed as data that cannot leave its frame."""
+def prompt_for(source: SummarySource, target: int, level: str) -> str:
+    """Return the prompt for a summary: instructions, and the source, framed as data."""
     kind = ("leaf", "condensed", "arc")[min(source.depth, 2)]
     previous = "\n\n".join(escape(text, quote=False) for text in source.previous) or "(none)"
     parts = {
-        "policy": _prompt(policy).strip(),
+        "policy": _prompt(level).strip(),
         "target": str(target),
         "previous": previous,
         "source": transcript(source.passages),
@@ -132,22 +145,8 @@ def prompt_for(source: Source, target: int, policy: str) -> str:
     return before + "".join(parts[name] + text for name, _, text in (piece.partition("}") for piece in rest))
 
 
-def transcript(passages: Sequence[Passage]) -> str:
-    """Write passages as lines of who said what and when; only a passage begins a line, so that none can pose as another."""
-    return "\n".join(
-        (_heading(passage) or "- ") + "\n    ".join(escape(passage.text, quote=False).splitlines())
-        for passage in passages
-    )
-
-
-def _heading(passage: Passage) -> str:
-    said = f"{passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
-    label = " | ".join(part for part in (said, escape(passage.speaker, quote=False)) if part)
-    return f"[{label}] " if label else ""
-
-
 def cleaned(answer: str) -> str:
-    """Bring the answer of a model to what may stand in a summary: no reasoning, no payloads, no orders, no credentials.
+    """Return the answer of a model without reasoning, payloads, orders and credentials.
 
     What it was shown may have made it say them.
     """
@@ -157,17 +156,11 @@ def cleaned(answer: str) -> str:
 
 
 def cut(text: str, limit: int, count: CountTokens) -> str:
-    """Cut a text to `limit` tokens, at the end of a line or a sentence where one is near, and say so."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(text[:middle] + _CUT) <= limit:
-            low = middle
-        else:
-            high = middle - 1
-    kept = text[:low]
-    end = max(kept.rfind("\n"), kept.rfind(". ") + 1)
-    return (kept[:end] if end > low // 2 else kept).rstrip() + _CUT
+    """Return a text cut to `limit` tokens and marked, at the end of a line or sentence if near."""
+    size = largest(len(text), lambda size: count(text[:size] + _CUT) <= limit)
+    start = text[:size]
+    end = max(start.rfind("\n"), start.rfind(". ") + 1)
+    return (start[:end] if end > size // 2 else start).rstrip() + _CUT
 
 
 @cache

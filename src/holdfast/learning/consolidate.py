@@ -142,7 +142,11 @@ def _grouped(facts: Sequence[Record]) -> Iterator[list[Record]]:
 
 
 def _apply(
-    setting: Setting, prompt: PromptTemplate, facts: Sequence[Record], marks: Sequence[Mark], answer: str | None
+    setting: Setting,
+    prompt: PromptTemplate,
+    facts: Sequence[Record],
+    marks: Sequence[Mark],
+    answer: str | None,
 ) -> Outcome:
     given = items(answer or "", "changes")
     changes = [one for one in given if isinstance(one, Mapping)]

@@ -28,7 +28,9 @@ class Told:
         self._times = {message.seq: message.at for message in messages}
         kinds = tuple(kind.name for kind in setting.kinds.values() if kind.heading)
         agents = tuple(dict.fromkeys((setting.scope.agent, "")))
-        found = records.read(setting.database, setting.space, NOW.version, RecordFilter(kinds=kinds, agents=agents))
+        found = records.read(
+            setting.database, setting.space, NOW.version, RecordFilter(kinds=kinds, agents=agents)
+        )
         self._known = [record.text for record in found]
         self._texts: dict[str, list[str]] = {}
 

@@ -216,7 +216,9 @@ def _there(setting: Setting, chat: str) -> tuple[list[Record], list[Record]]:
     """Read the episodes of a chat, whatever became of them, and the current ones of the agent's other chats."""
     database, space, at = setting.database, setting.space, NOW.version
     own = records.read(database, space, at, RecordFilter((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
-    every = records.read(database, space, at, RecordFilter((KIND,), agents=(setting.scope.agent,), trust=_TRUSTS))
+    every = records.read(
+        database, space, at, RecordFilter((KIND,), agents=(setting.scope.agent,), trust=_TRUSTS)
+    )
     return own, [one for one in every if one.chat != chat]
 
 

@@ -198,7 +198,9 @@ def _with_room(
     What is known already takes none.
     """
     intake = setting.intake(setting.scope)
-    room = MOST_FACTS - records.count_learned(setting.database, setting.space, extraction_prompt.FACT, source.chat)
+    room = MOST_FACTS - records.count_learned(
+        setting.database, setting.space, extraction_prompt.FACT, source.chat
+    )
     taken, dropped = [], Counter[str]()
     for draft in drafts:
         is_new = draft.kind == extraction_prompt.FACT and intake.is_new(draft)

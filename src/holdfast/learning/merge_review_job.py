@@ -127,7 +127,11 @@ def _shown(pair: _Pair) -> str:
 
 
 def _apply(
-    setting: Setting, prompt: PromptTemplate, pairs: Sequence[_Pair], left_out: Counter[str], answer: str | None
+    setting: Setting,
+    prompt: PromptTemplate,
+    pairs: Sequence[_Pair],
+    left_out: Counter[str],
+    answer: str | None,
 ) -> Outcome:
     verdicts = _verdicts(answer or "", len(pairs))
     intake = setting.intake(setting.scope)

@@ -105,7 +105,9 @@ def learned_from(setting: Setting, kinds: Sequence[str]) -> dict[str, list[Recor
     return found
 
 
-def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: PromptTemplate, ask: Ask) -> Difference:
+def difference(
+    setting: Setting, chat: str, stored: Sequence[Record], prompt: PromptTemplate, ask: Ask
+) -> Difference:
     """Ask about all of a session, and compare what comes with what is stored.
 
     Raises:
@@ -176,7 +178,9 @@ def _overruled(setting: Setting, chat: str) -> list[Record]:
     """Read what was learned in a session, of any kind, and was then changed or taken back by somebody: it stays so."""
     overruled = []
     for kind in (*FIL, FACT):
-        for former in records.former_versions(setting.database, setting.space, Record("", kind, "", chat=chat)):
+        for former in records.former_versions(
+            setting.database, setting.space, Record("", kind, "", chat=chat)
+        ):
             changes = record_changes.read(setting.database, setting.space, MAX_COUNT, identity=former.id)
             # The last one counts, so that what somebody took back and wrote again is not overruled.
             last = next((change for change in changes if change.by != "reflect"), None)

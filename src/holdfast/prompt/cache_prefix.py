@@ -1,9 +1,9 @@
-"""How much of a prompt a provider has seen already: it caches a prompt up to the first difference from an earlier one."""
+"""The part of a prompt that a provider has cached: up to the first difference from an earlier prompt."""
 
 from __future__ import annotations
 
 Fingerprint = tuple[tuple[int, int], ...]
-"""A prompt as the hash and the tokens of each of its parts, in their order: the system text, then the messages."""
+"""The hash and the tokens of each part of a prompt, in order: the system text, then the messages."""
 
 
 def unchanged(before: Fingerprint, now: Fingerprint) -> int:

@@ -1,6 +1,6 @@
-"""Results of tools that are too large to be shown again: in turns that are over, a placeholder stands for each.
+"""Placeholders for results of tools that are too large to be shown again, in turns that are over.
 
-The words stay where they are, in the log. The placeholder says how many tokens they take, how they begin, and how to
+The words stay in the log. The placeholder says how many tokens they take, how they begin, and how to
 read them; it answers the same call, so that a model takes it as the result.
 """
 
@@ -22,19 +22,22 @@ if TYPE_CHECKING:
     from holdfast.text.tokens import CountTokens
     from holdfast.types import Message
 
-SHARE = 1 / 8  # of the budget, as of a leaf: what is more is too large whatever a policy says
-_READ = 8_000  # characters of a result that are looked at: no credential at its beginning is longer
+# Of the budget, as of a leaf: a larger result is too large whatever a policy says.
+SHARE = 1 / 8
+# Characters of a result that are read: no credential at its beginning is longer.
+_READ = 8_000
 
 Shorten = Callable[["Message", int], "Message"]
-"""Put placeholders in place of the results in a message that take more than so many tokens."""
+"""Return a message with placeholders in place of its results that take more than so many tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """Say which results a window shows as placeholders: those of more than `limit` tokens, older than what is kept.
+    """Which results are placeholders: those of over `limit` tokens, older than what is kept.
 
-    Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns` turns as
-    far as `cap` tokens. How far a window goes is measured by what was so before the newest `fresh` tokens were said.
+    Kept are what was said from the newest user message on, the newest `keep` messages, and the newest `turns`
+    turns as far as `cap` tokens. How far a window goes is measured by what was so before the newest `fresh`
+    tokens were said.
     """
 
     limit: int
@@ -44,18 +47,17 @@ class Oversize:
     turns: int = 0
     cap: int = 0
 
-    def beyond(self, keep: int, turns: int = 0, cap: int = 0) -> Oversize:
-        """Give the same for a window that keeps this."""
+    def keeping(self, keep: int, turns: int = 0, cap: int = 0) -> Oversize:
+        """Return the same for a window that keeps this."""
         return replace(self, keep=keep, turns=turns, cap=cap)
 
-    def now(self) -> Oversize:
-        """Give the same as of now."""
-        return replace(self, fresh=0)
-
-    def shown(
+    def shorten_groups(
         self, groups: Iterable[list[Message]], originals: dict[int, Message]
     ) -> Iterator[list[Message]]:
-        """Yield what stands together, newest first, with placeholders; `originals` is given what they stand for."""
+        """Yield the groups of messages, newest first, with placeholders.
+
+        `originals` gets what they stand for, by seq.
+        """
         tokens = -self.fresh
         count = users = 0
         for group in groups:
@@ -69,10 +71,10 @@ class Oversize:
                 if message.role == "user":
                     users += 1
                 elif users and not is_kept and message.tokens > self.limit and message.role == "tool":
-                    group[place] = self._shown(message, originals)
+                    group[place] = self._shortened(message, originals)
             yield group
 
-    def _shown(self, message: Message, originals: dict[int, Message]) -> Message:
+    def _shortened(self, message: Message, originals: dict[int, Message]) -> Message:
         if message.seq in originals:
             return message
         short = self.shorten(message, self.limit)
@@ -84,7 +86,11 @@ class Oversize:
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """Write placeholders for results in a chat, with how tokens are counted, and whether the model has the tool `expand`."""
+    """A writer of placeholders for results in a chat.
+
+    `count` counts tokens, `images` tells whether images are sent, and `expand` whether the model has this
+    tool.
+    """
 
     chat: str
     count: CountTokens
@@ -92,7 +98,7 @@ class Placeholders:
     expand: bool = False
 
     def __call__(self, message: Message, limit: int) -> Message:
-        """Put placeholders in place of the results in a message that take more than `limit` tokens.
+        """Return the message with placeholders in place of its results that take more than `limit` tokens.
 
         What else is in the message stays: a user may have said something beside the results of several calls.
         """
@@ -122,7 +128,7 @@ class Placeholders:
 
 
 def _beginning(text: str, *, is_suspect: bool) -> str:
-    """Give the first words of a result on one line, credentials masked before anything is cut."""
+    """Return the first words of a result on one line, credentials masked before anything is cut."""
     # The rules take 50 ms to load.
     from holdfast.text.message_text import PREVIEW, readable
 
@@ -135,10 +141,11 @@ def _is_result(part: object) -> bool:
 
 
 def _with_content(raw: Mapping[str, object] | None, content: object) -> Mapping[str, object] | None:
-    """Put other content into a payload of any of the formats that have it."""
+    """Return a payload of any format with other content."""
     if raw is None:
         return None
-    if isinstance(inner := raw.get("message"), Mapping):  # where a line of a session log wraps the payload
+    # A line of the log of another program wraps the payload.
+    if isinstance(inner := raw.get("message"), Mapping):
         return {**raw, "message": _with_content(inner, content)}
     key = "content" if "content" in raw else "output"
     return {**raw, key: content} if key in raw else raw

@@ -18,7 +18,7 @@ _HOW = "`expand` with this id gives the original words."
 
 
 def summary_message(summary: Summary, *, masked: bool = True, expand: bool = False) -> dict[str, object]:
-    """Write a summary as a message in the OpenAI chat format; its text is that of `summary_text`, credentials `masked`."""
+    """Return a summary as a message in the OpenAI chat format, with credentials `masked`."""
     one = masked_summary(summary) if masked else summary
     text = summary_text(one.id, one.depth, one.first, one.last, one.since, one.until, one.text, expand=expand)
     return {"role": "user", "content": text}
@@ -35,9 +35,11 @@ def summary_text(
     *,
     expand: bool = False,
 ) -> str:
-    """Write a summary as an element with the attributes that place it, to the byte the same for the same summary.
+    """Return a summary as an element with the attributes that place it.
 
-    With `expand`, for a model that has this tool, it says how the original words are read. Lines without words are dropped, and no character but a line feed ends a line.
+    It is the same to the byte for the same summary. With `expand`, for a model that has this tool, it says
+    how the original words are read. Lines without words are dropped, and no character but a line feed ends a
+    line.
     """
     kind = "condensed" if depth else "leaf"
     attributes = {"id": id, "kind": kind, "depth": str(depth), "messages": f"{first}-{last}"}

@@ -1,14 +1,14 @@
-"""A session as text for somebody who reviews it: what is new, with earlier summaries as background, framed as data."""
+"""A chat as text for a reviewer: what is new, with earlier summaries as background, framed as data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.compaction.summarize import transcript
-from holdfast.messages.passages import passages
+from holdfast.messages.passages import Passage, passages
 from holdfast.prompt.summary_block import summary_message
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _CLOSE_NEW = "</conversation>"
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Say which messages are new, those after a time and a seq, and how many are shown: the newest that fit.
+    """Which messages are new, those after a time and a seq, and how many are shown: the newest that fit.
 
     These are `limit` messages, and as lines of text about `budget` tokens, but one message at least.
     """
@@ -38,7 +38,10 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Hold a session as text for a reviewer, "" if nothing is new. `messages` are the first and the last seq it shows."""
+    """A chat as text for a reviewer, "" if nothing is new.
+
+    `messages` are the first and the last seq that it shows.
+    """
 
     text: str = ""
     messages: Range = (0, 0)
@@ -52,40 +55,47 @@ def review(
     *,
     numbered: bool = False,
 ) -> Review:
-    """Write the newest messages of an extent, and the summaries of what was before them; `numbered` shows each seq.
+    """Return the newest messages of an extent, and the summaries of what was before them.
 
-    Reads on only as long as messages are new: one that is older by its time ends it, even if an older one is not. Where
-    the extent leaves out messages that no summary covers, a line says how many.
+    `numbered` shows the seq of each message. Reads on only as long as messages are new: one that is older by
+    its time ends it, even if an older one is not. Where the extent leaves out messages that no summary
+    covers, a line says how many.
     """
-    fresh: list[Message] = []
-    lines: list[str] = []
-    tokens = 0
-    ended = True
-    for message in newest_first:
-        if not _is_new(message, extent):
-            break
-        line = _line(message, numbered=numbered)
-        tokens += count(f"{line}\n") if line and extent.budget is not None else 0
-        over = extent.budget is not None and tokens > extent.budget and any(lines)
-        if over or len(fresh) >= extent.limit:
-            ended = False
-            break
-        fresh.append(message)
-        lines.append(line)
-    said = "\n".join(line for line in reversed(lines) if line)
-    if not said:
+    seqs, lines, is_all = _newest_lines(newest_first, extent, count, numbered=numbered)
+    if not any(lines):
         return Review()
-    first, last = fresh[-1].seq, fresh[0].seq
+    first, last = seqs[-1], seqs[0]
     background = [one for one in frontier if one.first < first]
     parts = []
     if background:
-        parts.append(_block(_OPEN, [str(summary_message(one)["content"]) for one in background], _CLOSE))
-    seen = max(extent.after, background[-1].last if background else 0)
-    # What is older than `since` was not asked for, so it is not missing.
-    if first - 1 > seen and not (ended and extent.since is not None):
-        parts.append(_left_out(first - 1 - seen))
-    parts.append(_block(_OPEN_NEW, [said], _CLOSE_NEW))
+        parts += ["\n".join((_OPEN, *(str(summary_message(one)["content"]) for one in background), _CLOSE))]
+    covered = max(extent.after, background[-1].last if background else 0)
+    # Messages before `since` are not asked for, so they are not missing.
+    if first - 1 > covered and not (is_all and extent.since is not None):
+        parts.append(_left_out(first - 1 - covered))
+    parts.append("\n".join((_OPEN_NEW, *filter(None, reversed(lines)), _CLOSE_NEW)))
     return Review("\n\n".join(parts), (first, last))
+
+
+def _newest_lines(
+    newest_first: Iterable[Message], extent: Extent, count: CountTokens, *, numbered: bool
+) -> tuple[list[int], list[str], bool]:
+    """Return the seqs and lines of the new messages that fit, newest first, and whether all do."""
+    seqs: list[int] = []
+    lines: list[str] = []
+    tokens = 0
+    for message in newest_first:
+        if not _is_new(message, extent):
+            break
+        line = transcript(passages([message]))
+        line = f"#{message.seq} {line}" if line and numbered else line
+        tokens += count(f"{line}\n") if line and extent.budget is not None else 0
+        is_over = extent.budget is not None and tokens > extent.budget and any(lines)
+        if is_over or len(seqs) >= extent.limit:
+            return seqs, lines, False
+        seqs.append(message.seq)
+        lines.append(line)
+    return seqs, lines, True
 
 
 def _is_new(message: Message, extent: Extent) -> bool:
@@ -94,15 +104,23 @@ def _is_new(message: Message, extent: Extent) -> bool:
     return extent.since is None or message.at is None or message.at > extent.since
 
 
-def _line(message: Message, *, numbered: bool) -> str:
-    line = transcript(passages([message]))
-    return f"#{message.seq} {line}" if line and numbered else line
-
-
 def _left_out(count: int) -> str:
     messages = "1 message is" if count == 1 else f"{count:,} messages are"
     return f"({messages} left out here: neither shown below nor covered by a summary.)"
 
 
-def _block(opening: str, lines: Iterable[str], closing: str) -> str:
-    return "\n".join((opening, *lines, closing))
+def transcript(passages: Sequence[Passage]) -> str:
+    """Return passages as lines of who said what and when.
+
+    Only a passage begins a line, so that none can pose as another.
+    """
+    return "\n".join(
+        (_heading(passage) or "- ") + "\n    ".join(escape(passage.text, quote=False).splitlines())
+        for passage in passages
+    )
+
+
+def _heading(passage: Passage) -> str:
+    time = f"{passage.at.astimezone(UTC):%Y-%m-%d %H:%M}" if passage.at else ""
+    label = " | ".join(filter(None, (time, escape(passage.speaker, quote=False))))
+    return f"[{label}] " if label else ""

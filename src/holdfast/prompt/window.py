@@ -1,44 +1,136 @@
-"""Choose what a model sees of a session: pure policies over its messages, read from the newest back.
+"""Policies: what a model sees of a chat, and when and how the older part of it is summarised.
 
-All share one core, `prompt/window_selection.py`, that never splits a tool use. Unless all there is fits, or with `user_first=False`,
-it lets the messages begin with one of the user: the next newer one, where that leaves out no guaranteed message and at most
-half of what fits. Where there is none in reach, `omitted` says so. The three simple policies look at messages only; `Lossless`
-and `SummaryBuffer` let the summaries of a session stand for what is older, and say how it is compacted.
+All share one core, `prompt/window_selection.py`, which never splits a tool use. Unless everything fits, or
+with `user_first=False`, it lets the messages begin with one of the user: the next newer one, where that
+leaves out no guaranteed message and at most half of what fits. Where none is in reach, `omitted` says so. The
+three simple policies look at messages only; `Lossless` and `SummaryBuffer` let the summaries of a chat stand
+for what is older, and their `Compaction` says how these are made.
 
-Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as placeholders, once
-their turn is over and they are no longer among what the policy keeps; None or 0 shows them as they are.
+Results of tools that take more than `oversize` tokens, or than an eighth of the budget, are shown as
+placeholders, once their turn is over and they are no longer among what the policy keeps; None or 0 shows them
+as they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import tee
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from holdfast.compaction.plan import DEFAULTS, Compaction, share_of
 from holdfast.errors import InvalidInput, shown
-from holdfast.prompt.oversize import SHARE, Oversize
-from holdfast.prompt.window_selection import NO_BUDGET, Reach, choose
-from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window, check_count
+from holdfast.prompt.window_selection import NO_BUDGET, Reach
+from holdfast.types import MAX_COUNT, check_count
 
 if TYPE_CHECKING:
-    from holdfast.prompt.oversize import Shorten
-    from holdfast.types import ChatStats
+    from holdfast.prompt.oversize import Oversize
+
+
+def is_share(value: object) -> bool:
+    """Return whether a value is a fraction above 0 and up to 1."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+
+
+def share_of(budget: int, share: float) -> int:
+    """Return a share of a budget in whole tokens; 0.57 of 10,000 is 5,700, as no float has it."""
+    return math.floor(share * min(budget, MAX_COUNT) + 1e-6)
+
+
+def _check_optional(value: int | None, name: str) -> None:
+    if value is not None:
+        check_count(value, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """When a chat is compacted, how far, and within which bounds.
+
+    Shares are fractions of the budget of the window. The defaults are those that compaction systems in use
+    converge to (see `docs/decisions.md`); those of summaries are lowered to an eighth of the budget, so that
+    it holds several.
+
+    Args:
+        threshold: the share above which a chat is to be compacted.
+        target: the share below which compaction stops.
+        turns: the newest turns, which are never summarised …
+        tail: … as far as they fit this share. Of a newest turn that alone is larger, its newest messages that
+            fit.
+        keep: the newest messages that are never summarised, whatever they cost.
+        leaf_source: tokens of messages that one leaf is made of, at most, unless a single tool use is larger.
+        leaf_target: tokens of a leaf, at most; and at most a third of its source.
+        condensed_target: tokens of a condensed summary, at most; and at most half of its children.
+        fan_in: how many leaves, and how many condensed summaries, one summary is made of at most. There are
+            more only where the chat would not fit its budget otherwise, and the result names it in `beyond`.
+        pressed: how many at least.
+        previous: how many preceding summaries a model is shown, for continuity.
+        passes: how often a full compaction goes over the chat, at most.
+        seconds: that it takes at most: no summary is begun later, and no answer of a model waited for.
+        patience: seconds that one answer of a model is waited for. A function that hangs is left to its
+            thread.
+        calls: calls of the model, at most.
+        spend: tokens of prompts and answers, at most; None for no limit but that of the calls.
+        single: keep one summary that grows, instead of a tree whose upper levels are made when there is need.
+
+    Raises:
+        InvalidInput: a number is out of range.
+    """
+
+    threshold: float = 0.75
+    target: float = 0.6
+    turns: int = 6
+    tail: float = 0.4
+    keep: int = 1
+    leaf_source: int = 20_000
+    leaf_target: int = 2_400
+    condensed_target: int = 2_000
+    fan_in: tuple[int, int] = (8, 8)
+    pressed: int = 2
+    previous: int = 2
+    passes: int = 12
+    seconds: float = 120.0
+    patience: float = 60.0
+    calls: int = 24
+    spend: int | None = None
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "target", "tail"):
+            share = getattr(self, name)
+            if not is_share(share):
+                raise InvalidInput(f"`{name}` is {share!r}.", "Pass a fraction above 0 and up to 1.")
+        if self.target > self.threshold:
+            raise InvalidInput(
+                f"The target, {self.target}, is above the threshold, {self.threshold}.", "Lower the target."
+            )
+        for name in ("seconds", "patience"):
+            if not isinstance(span := getattr(self, name), int | float) or not span >= 0:
+                raise InvalidInput(f"`{name}` is {span!r}.", "Pass a number of seconds, 0 or more.")
+        _check_optional(self.spend, "spend")
+        for name in ("turns", "keep", "previous", "passes", "calls"):
+            check_count(getattr(self, name), name)
+        for name in ("leaf_source", "leaf_target", "condensed_target"):
+            if check_count(getattr(self, name), name) < 1:
+                raise InvalidInput(f"`{name}` is 0.", "Pass 1 or more.")
+        fan_in: object = self.fan_in
+        if not isinstance(fan_in, tuple) or len(fan_in) != 2:
+            raise InvalidInput(f"`fan_in` is {self.fan_in!r}.", "Pass two numbers: of leaves, and of others.")
+        if min(check_count(size, "fan_in") for size in (*self.fan_in, self.pressed)) < 2:
+            raise InvalidInput("Fewer than two summaries are not condensed.", "Pass a fan-in of 2 or more.")
+
+
+DEFAULTS = Compaction()
 
 
 @dataclass(frozen=True, slots=True)
 class LastN:
     """Keep the newest `n` messages, whatever they cost.
 
-    There are more than `n` when the oldest belongs to a tool use, which is never split, or when `user_first` extends
-    the window back to the user message that starts the turn, if it is among as many again. Broken tool use does not count.
+    There are more than `n` when the oldest belongs to a tool use, which is never split, or when `user_first`
+    extends the window back to the user message that starts the turn, if it is among as many again. Broken
+    tool use does not count.
 
     Raises:
         InvalidInput: `n` is not an int of 0 or more.
-
     """
 
     n: int = 20
@@ -47,19 +139,18 @@ class LastN:
     def __post_init__(self) -> None:
         check_count(self.n, "n")
 
-    def select(self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0) -> Window:
-        """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
+    def reach(self, oversize: Oversize | None = None) -> Reach:
+        """Return how far a window goes back."""
         older = f"older than the newest {self.n} messages"
-        reach = Reach(NO_BUDGET, self.n, user_first=self.user_first, older=older)
-        return choose(newest_first, length, tokens, reach, erased)
+        return Reach(NO_BUDGET, self.n, user_first=self.user_first, older=older, oversize=oversize)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Keep the newest messages that fit `budget` tokens, and the newest `keep` messages even if they do not fit.
+    """Keep the newest messages that fit `budget` tokens, and the newest `keep` in any case.
 
-    Tool use is never split. With `user_first` a window that leaves something out begins with a user message, the next
-    newer one, where that leaves out none of the `keep` and at most half of what fits.
+    Tool use is never split. With `user_first` a window that leaves something out begins with a user message,
+    the next newer one, where that leaves out none of the `keep` and at most half of what fits.
 
     Raises:
         InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more.
@@ -74,34 +165,25 @@ class TokenBudget:
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.keep, "keep")
-        check_count(self.oversize or 0, "oversize")
+        _check_optional(self.oversize, "oversize")
 
-    def select(
-        self,
-        newest_first: Iterable[Message],
-        length: int,
-        tokens: int,
-        erased: int = 0,
-        oversize: Oversize | None = None,
-    ) -> Window:
-        """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
-        oversize = oversize and oversize.beyond(self.keep)
-        reach = Reach(self.budget, self.keep, user_first=self.user_first, oversize=oversize)
-        return choose(newest_first, length, tokens, reach, erased)
+    def reach(self, oversize: Oversize | None = None) -> Reach:
+        """Return how far a window goes back."""
+        oversize = oversize and oversize.keeping(self.keep)
+        return Reach(self.budget, self.keep, user_first=self.user_first, oversize=oversize)
 
 
 @dataclass(frozen=True, slots=True)
 class FreshTail:
-    """Keep the newest messages that fit `budget` tokens, and the newest user turns as far as `cap` tokens.
+    """Keep the newest messages that fit `budget` tokens, and the newest turns as far as `cap` tokens.
 
-    A turn is a user message and everything after it until the next one. Of the newest `turns` turns as many as
-    together fit `cap` are kept whole, whatever the budget; if not even the newest fits, its newest messages that do;
-    and with `turns` of 1 or more always the newest message, with the whole tool use it belongs to. Without a `cap`
-    the budget is the cap, so that nothing but that last rule exceeds the budget. `user_first` as for `TokenBudget`.
+    Of the newest `turns` turns as many as together fit `cap` are kept whole, whatever the budget; if not even
+    the newest fits, its newest messages that do; and with `turns` of 1 or more always the newest message,
+    with the whole tool use it belongs to. Without a `cap` the budget is the cap, so that nothing but that
+    last rule exceeds the budget. `user_first` as for `TokenBudget`.
 
     Raises:
         InvalidInput: `budget`, `turns`, `cap` or `oversize` is not an int of 0 or more.
-
     """
 
     budget: int = 8_000
@@ -113,39 +195,31 @@ class FreshTail:
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.turns, "turns")
-        if self.cap is not None:
-            check_count(self.cap, "cap")
-        check_count(self.oversize or 0, "oversize")
+        _check_optional(self.cap, "cap")
+        _check_optional(self.oversize, "oversize")
 
-    def select(
-        self,
-        newest_first: Iterable[Message],
-        length: int,
-        tokens: int,
-        erased: int = 0,
-        oversize: Oversize | None = None,
-    ) -> Window:
-        """Make the window of a session up to the seq `length`, less the erased; linear in what is taken."""
+    def reach(self, oversize: Oversize | None = None) -> Reach:
+        """Return how far a window goes back."""
         cap, keep = self.budget if self.cap is None else self.cap, min(1, self.turns)
         if oversize:
             before = self.budget - oversize.fresh if self.cap is None else cap
-            oversize = oversize.beyond(keep, self.turns, before)
-        reach = Reach(self.budget, keep, self.turns, cap, user_first=self.user_first, oversize=oversize)
-        return choose(newest_first, length, tokens, reach, erased)
+            oversize = oversize.keeping(keep, self.turns, before)
+        return Reach(self.budget, keep, self.turns, cap, user_first=self.user_first, oversize=oversize)
 
 
 @dataclass(frozen=True, slots=True)
 class Lossless:
-    """Let summaries stand for the older part of a session, then the messages that none of them covers. The default.
+    """Let summaries stand for the older part of a chat, followed by the messages after them.
 
-    While all of that fits, nothing of the session is missing, but for results that are `oversize`. Where it does not,
-    the newest messages go first, as `FreshTail` keeps them, then the summaries, the newest first, then older messages;
-    what is left out is named.
-    `compaction` says when `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep`
-    messages are there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
+    This is the default. While all of that fits, nothing of the chat is missing, but for results that are
+    `oversize`. Where it does not, the newest messages go first, as `FreshTail` keeps them, then the
+    summaries, the newest first, then older messages; what is left out is named. `compaction` says when
+    `Chat.compact` summarises how much. `user_first` as for `TokenBudget`. The newest `keep` messages are
+    there even if they do not fit; None for the newest one, unless the compaction keeps no turns.
 
     Raises:
-        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more, or `compaction` is none.
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more, or `compaction` is not a
+            `Compaction`.
 
     """
 
@@ -157,52 +231,32 @@ class Lossless:
 
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
-        check_count(self.oversize or 0, "oversize")
-        if self.keep is not None:
-            check_count(self.keep, "keep")
+        _check_optional(self.oversize, "oversize")
+        _check_optional(self.keep, "keep")
         compaction: object = self.compaction
         if not isinstance(compaction, Compaction):
             raise InvalidInput(f"`compaction` is {compaction!r}.", "Pass a Compaction.")
 
-    def select(
-        self,
-        newest_first: Iterable[Message],
-        length: int,
-        tokens: int,
-        erased: int = 0,
-        frontier: Sequence[Summary] = (),
-        oversize: Oversize | None = None,
-    ) -> Window:
-        """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
-        budget, turns = self.budget, self.compaction.turns
+    def reach(self, oversize: Oversize | None = None) -> Reach:
+        """Return how far a window without summaries goes back."""
+        turns = self.compaction.turns
         keep = min(1, turns) if self.keep is None else self.keep
-        oversize = oversize and oversize.beyond(keep)
-        if not frontier:
-            reach = Reach(budget, keep, turns, budget, user_first=self.user_first, oversize=oversize)
-            return choose(newest_first, length, tokens, reach, erased)
-        rest = _Rest(newest_first, length, tokens, erased, frontier)
-        cap = budget
-        kept = frontier
-        if rest.tokens + _cost(frontier) > budget:
-            cap = int(budget * self.compaction.tail)
-            kept = _newest_within(frontier, budget - rest.choose(Reach(0, keep, turns, cap)).tokens)
-        room = max(0, budget - _cost(kept))
-        reach = Reach(room, keep, turns, min(cap, room), user_first=self.user_first, oversize=oversize)
-        window = rest.choose(reach)
-        return _joined(kept, window, budget, frontier[: len(frontier) - len(kept)])
+        oversize = oversize and oversize.keeping(keep)
+        return Reach(self.budget, keep, turns, self.budget, user_first=self.user_first, oversize=oversize)
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryBuffer:
-    """Let one summary stand for all that is older, and keep it in the window whatever happens; then the newest messages.
+    """Let one summary stand for all that is older, followed by the newest messages.
 
-    The summary is cumulative: `Chat.compact(policy=…)` makes one from the old one and from what is older than the newest
-    messages, once the session takes more than `threshold` of the budget, so that it comes under `target`. The newest
-    `keep` messages are never summarised; of a small budget fewer, one for 60 tokens of the target.
+    The summary is in the window in any case. The summary is cumulative: `Chat.compact(policy=…)` makes one
+    from the old one and from what is older than the newest messages, once the chat takes more than
+    `threshold` of the budget, so that it comes under `target`. The newest `keep` messages are never
+    summarised; of a small budget fewer, one for 60 tokens of the target.
 
     Raises:
-        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more; a share is not above 0 and up to 1, or the target is
-            above the threshold.
+        InvalidInput: `budget`, `keep` or `oversize` is not an int of 0 or more; a share is not above 0 and up
+            to 1, or the target is above the threshold.
 
     """
 
@@ -216,53 +270,28 @@ class SummaryBuffer:
     def __post_init__(self) -> None:
         check_count(self.budget, "budget")
         check_count(self.keep, "keep")
-        check_count(self.oversize or 0, "oversize")
-        Compaction(threshold=self.threshold, target=self.target)  # checks both
+        _check_optional(self.oversize, "oversize")
+        # This checks both.
+        Compaction(threshold=self.threshold, target=self.target)
 
     @property
     def compaction(self) -> Compaction:
-        """Say when and how `Chat.compact` summarises."""
+        """When and how `Chat.compact` summarises."""
         keep = min(self.keep, max(2, int(self.budget * self.target / 60)))
         return Compaction(
-            threshold=self.threshold,
-            target=self.target,
-            turns=MAX_COUNT,
-            tail=0.8 * self.target,
-            keep=keep,
-            single=True,
+            self.threshold, self.target, MAX_COUNT, tail=0.8 * self.target, keep=keep, single=True
         )
 
-    def select(
-        self,
-        newest_first: Iterable[Message],
-        length: int,
-        tokens: int,
-        erased: int = 0,
-        frontier: Sequence[Summary] = (),
-        oversize: Oversize | None = None,
-    ) -> Window:
-        """Make the window of a session up to the seq `length`, less the erased; `frontier` stands for its oldest part."""
-        rest = _Rest(newest_first, length, tokens, erased, frontier)
-        room = max(0, self.budget - _cost(frontier))
-        oversize = oversize and oversize.beyond(self.compaction.keep)
-        window = rest.choose(Reach(room, min(1, self.keep), user_first=self.user_first, oversize=oversize))
-        return _joined(frontier, window, self.budget, ())
-
-
-class Select(Protocol):
-    """A function that makes windows of one session."""
-
-    def __call__(self, budget: int, summaries: int = ..., fresh: int = ..., /) -> Window:
-        """Make the window for a number of tokens, of which summaries take at most `summaries`.
-
-        Its start is where it was before the newest `fresh` tokens were said, whatever became a placeholder since.
-        """
+    def reach(self, oversize: Oversize | None = None) -> Reach:
+        """Return how far a window without summaries goes back."""
+        oversize = oversize and oversize.keeping(self.compaction.keep)
+        return Reach(self.budget, min(1, self.keep), user_first=self.user_first, oversize=oversize)
 
 
 Policy = LastN | TokenBudget | FreshTail | Lossless | SummaryBuffer
-"""A way to choose the window of a session."""
+"""A way to choose the window of a chat."""
 SUMMARISED = (Lossless, SummaryBuffer)
-"""The policies that let summaries stand for messages; only these say how a session is compacted."""
+"""The policies that let summaries stand for messages; only these say how a chat is compacted."""
 _BY_NAME: dict[str, Callable[..., Policy]] = {
     "none": lambda: LastN(MAX_COUNT),
     "last_n": LastN,
@@ -274,16 +303,17 @@ _BY_NAME: dict[str, Callable[..., Policy]] = {
 
 
 def make_policy(name: str | None = None, **options: float) -> Policy:
-    """Make the policy that a configuration names: "none" (all messages; also for None), "last_n", "token_budget",
-    "fresh_tail", "summary_buffer" or "lossless", with its parameters as options.
+    """Return the policy that a configuration names, with its parameters as options.
+
+    The names are "none" (all messages; also for None), "last_n", "token_budget", "fresh_tail",
+    "summary_buffer" and "lossless".
 
     Raises:
         InvalidInput: an unknown name, or an option that the policy does not have.
-
-    """  # noqa: D205 - the names belong together
+    """
     name = "none" if name is None else name
     if name not in _BY_NAME:
-        raise InvalidInput(f"{name!r} is no policy for a window.", f"Use one of {', '.join(_BY_NAME)}.")
+        raise InvalidInput(f"Unknown window policy {name!r}.", f"Use one of {', '.join(_BY_NAME)}.")
     try:
         return _BY_NAME[name](**options)
     except TypeError as error:
@@ -291,15 +321,6 @@ def make_policy(name: str | None = None, **options: float) -> Policy:
             f"The policy {name!r} does not have all of the options {', '.join(options)}.",
             "See `holdfast.prompt.window`.",
         ) from error
-
-
-def expected_messages(policy: Policy, stats: ChatStats) -> int:
-    """Estimate how many messages a policy will read, to size the first page; never more than there are."""
-    if isinstance(policy, LastN):
-        return min(policy.n + 1, stats.messages)
-    average = stats.stored_tokens / max(1, stats.messages)
-    there = stats.messages - (stats.summarised if isinstance(policy, SUMMARISED) else 0)
-    return min(math.ceil(min(policy.budget, MAX_COUNT) / max(1.0, average)) + 8, there)
 
 
 def check_policy(policy: object) -> Policy:
@@ -313,12 +334,12 @@ def check_policy(policy: object) -> Policy:
 
 
 def within(policy: Policy, budget: int) -> Policy:
-    """Give the same policy with a budget of at most `budget` tokens; one that counts messages stays as it is."""
+    """Return the policy with a budget of at most `budget` tokens; `LastN` stays as it is."""
     return policy if isinstance(policy, LastN) else replace(policy, budget=min(policy.budget, budget))
 
 
 def at_budget(policy: Policy, budget: int | None) -> Policy:
-    """Give the same policy with another budget, None for its own; one that counts messages stays as it is."""
+    """Return the policy with another budget, None for its own; `LastN` stays as it is."""
     if budget is None or isinstance(policy, LastN):
         return policy
     return replace(policy, budget=budget)
@@ -335,10 +356,10 @@ def own_budget(policy: Policy) -> int:
 
 
 def with_tail(policy: Policy, tail: int | None) -> Policy:
-    """Give the same policy, in whose windows the newest `tail` messages are; None for as many as it keeps.
+    """Return the same policy, in whose windows the newest `tail` messages are; None for as many as it keeps.
 
     Raises:
-        InvalidInput: it is none in which a number of messages is kept, or a negative tail.
+        InvalidInput: the policy does not keep a number of messages, or `tail` is negative.
 
     """
     if tail is None:
@@ -349,135 +370,3 @@ def with_tail(policy: Policy, tail: int | None) -> Policy:
             "Pass a policy that keeps as many messages.",
         )
     return replace(policy, keep=tail)
-
-
-def selector(
-    policy: Policy,
-    newest_first: Iterable[Message],
-    stats: ChatStats,
-    frontier: Sequence[Summary] = (),
-    shorten: Shorten | None = None,
-) -> Select:
-    """Make a function from a token budget to a window that reads each message once, however often it is called.
-
-    It may be given the tokens that all summaries together take at most; the one of a `SummaryBuffer` is always there.
-    """
-    (read,) = tee(newest_first, 1)
-    oversize = _oversize(policy, shorten)
-
-    def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
-        large = oversize and replace(oversize, fresh=fresh)
-        some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
-        hidden = frontier[: len(frontier) - len(some)]
-        if not hidden:
-            return _choose(within(policy, budget), copy(read), stats, frontier, large)
-        # What is hidden counts as what is erased does: it has numbers, and takes nothing.
-        start = hidden[-1].last
-        there = _without(stats, hidden)
-        window = _choose(within(policy, budget), _after(start, copy(read)), there, some, large)
-        after = (replace(one, first=max(one.first, start + 1)) for one in window.omitted)
-        return replace(window, omitted=(*_named(hidden), *after))
-
-    return select
-
-
-def _without(stats: ChatStats, hidden: Sequence[Summary]) -> ChatStats:
-    messages = sum(one.messages for one in hidden)
-    tokens = stats.stored_tokens - sum(one.source_tokens for one in hidden)
-    return replace(
-        stats, messages=stats.messages - messages, erased=stats.erased + messages, stored_tokens=tokens
-    )
-
-
-def choose_window(
-    policy: Policy,
-    newest_first: Iterable[Message],
-    stats: ChatStats,
-    frontier: Sequence[Summary] = (),
-    shorten: Shorten | None = None,
-) -> Window:
-    """Make the window of a session; `frontier` are its summaries that are part of no other.
-
-    `shorten` writes the placeholders; without it there are none.
-    """
-    return _choose(policy, newest_first, stats, frontier, _oversize(policy, shorten))
-
-
-def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
-    """Say which results of a session are placeholders; what counts is the budget of its policy, not a part of it."""
-    if shorten is None or isinstance(policy, LastN) or not policy.oversize:
-        return None
-    return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)
-
-
-def _choose(
-    policy: Policy,
-    newest_first: Iterable[Message],
-    stats: ChatStats,
-    frontier: Sequence[Summary],
-    oversize: Oversize | None,
-) -> Window:
-    length, tokens, erased = stats.messages + stats.erased, stats.stored_tokens, stats.erased
-    if isinstance(policy, LastN):
-        return policy.select(newest_first, length, tokens, erased)
-    if isinstance(policy, SUMMARISED):
-        return policy.select(newest_first, length, tokens, erased, frontier, oversize)
-    return policy.select(newest_first, length, tokens, erased, oversize)
-
-
-class _Rest:
-    """What no summary covers of a session, to choose from as often as needed."""
-
-    def __init__(
-        self,
-        newest_first: Iterable[Message],
-        length: int,
-        tokens: int,
-        erased: int,
-        frontier: Sequence[Summary],
-    ) -> None:
-        self._start = frontier[-1].last if frontier else 0
-        (self._read,) = tee(_after(self._start, newest_first), 1)
-        self._length = length
-        self.tokens = tokens - sum(one.source_tokens for one in frontier)
-        there = length - erased - sum(one.messages for one in frontier)
-        self._erased = length - self._start - there
-
-    def choose(self, reach: Reach) -> Window:
-        return choose(copy(self._read), self._length, self.tokens, reach, self._erased, self._start)
-
-
-def _after(seq: int, newest_first: Iterable[Message]) -> Iterator[Message]:
-    for message in newest_first:
-        if message.seq <= seq:
-            return
-        yield message
-
-
-def _cost(summaries: Iterable[Summary]) -> int:
-    return sum([one.tokens for one in summaries])
-
-
-def _newest_within(frontier: Sequence[Summary], room: int) -> Sequence[Summary]:
-    """Keep the newest summaries that fit together; they stay in one piece."""
-    for place in range(len(frontier), 0, -1):
-        room -= frontier[place - 1].tokens
-        if room < 0:
-            return frontier[place:]
-    return frontier
-
-
-def _joined(kept: Sequence[Summary], window: Window, budget: int, left_out: Sequence[Summary]) -> Window:
-    return replace(
-        window,
-        summaries=tuple(kept),
-        tokens=window.tokens + _cost(kept),
-        budget=budget,
-        omitted=(*_named(left_out), *window.omitted),
-    )
-
-
-def _named(left_out: Iterable[Summary]) -> Iterator[Omission]:
-    for one in left_out:
-        why = f"summarised in {one.id}, for which there is no room"
-        yield Omission(one.messages, one.first, one.last, one.source_tokens, why)

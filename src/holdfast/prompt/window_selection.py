@@ -1,42 +1,47 @@
-"""How far back a window goes: the newest messages that fit, and those that are guaranteed whether they fit or not.
+"""Selection of a window: the newest messages that fit, and those that are guaranteed whether they fit or not.
 
-All policies come down to this. Messages of one tool use are one *group*, taken together or not at all. What has no
-counterpart (a call that never got its result, a result of an unknown call) is left out, costs nothing, and is stated.
-Reading stops one group after the last one taken, so the cost is that of the window, whatever the length of the session.
+All policies come down to this. Messages of one tool use are one *group*, taken together or not at all. What
+has no counterpart (a call that never got its result, a result of an unknown call) is left out, costs nothing,
+and is stated. Reading stops one group after the last one taken, so the cost is that of the window, whatever
+the length of the session.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from itertools import chain, dropwhile, islice
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import chain, dropwhile, islice, takewhile, tee
 from typing import TYPE_CHECKING
 
 from holdfast.types import Message, Omission, Shortened, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from holdfast.prompt.oversize import Oversize
+    from holdfast.types import Summary
 
 NO_RESULT = "tool call without a result"
 UNKNOWN_CALL = "result of an unknown call"
 OVER_BUDGET = "older than the budget reaches"
 BEFORE_USER = "before the user message that the window starts with"
 NO_USER = "and no user message that the window could start with is in reach"
-NO_BUDGET = -1  # that no message fits, not even one without tokens
+# A budget that no message fits, not even one without tokens.
+NO_BUDGET = -1
 _INSTRUCTIONS = {"system", "developer"}
 
-Group = list[Message]  # newest first, as everything before the finished window
+# Newest first, as all messages until the window is finished.
+Group = list[Message]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Say how far back a window goes, in the terms that all policies come down to.
+    """How far back a window goes, in the terms that all policies come down to.
 
-    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns. With
-    `user_first` it starts at a user message where one is in reach. For results that
-    are `oversize` there are placeholders.
+    As far as `budget` tokens, and in any case `keep` messages and, within `cap` tokens, `turns` user turns.
+    With `user_first` it starts at a user message where one is in reach. Results that are `oversize` become
+    placeholders.
     """
 
     budget: int
@@ -48,31 +53,47 @@ class Reach:
     oversize: Oversize | None = None
 
 
-def choose(
-    newest_first: Iterable[Message], length: int, tokens: int, reach: Reach, erased: int, start: int = 0
-) -> Window:
-    """Make the window of the messages after the seq `start` up to `length`, of which some are `erased`.
+class ChatLog:
+    """The messages of a chat from the newest back, read again as often as needed.
 
-    `tokens` is what all of them cost, `newest_first` reads them.
+    They are those after the seq `start` up to the seq `length`. `tokens` is what all of them cost, `erased`
+    how many of them are gone.
     """
-    broken: list[tuple[Message, str]] = []
-    # What was appended after the totals were read is left for the next window: all numbers speak of one moment.
-    groups = _groups(dropwhile(lambda message: message.seq > length, newest_first), broken)
-    read, floor, fits, exhausted = _measure(groups, reach)
-    originals: dict[int, Message] = {}
-    oversize = reach.oversize if reach.oversize and _is_any_large(read, reach.oversize) else None
-    if oversize:
-        groups = oversize.shown(chain(read, groups), originals)
-        read, floor, fits, exhausted = _measure(groups, reach)
-    whole = exhausted and fits == len(read)
-    taken = fits if whole or not reach.user_first else _user_start(read, groups, floor, fits, reach)
-    edge = max(taken, fits)
-    # Everything from this seq on has been looked at one by one; what is before it is only known by the totals.
-    first = start + 1 if exhausted and edge == len(read) else read[edge - 1][-1].seq if edge else length + 1
 
-    shown: Iterable[Group] = read[:taken]
-    if oversize and oversize.fresh:
-        shown = oversize.now().shown(shown, originals)
+    def __init__(
+        self, newest_first: Iterable[Message], length: int, tokens: int, erased: int = 0, start: int = 0
+    ) -> None:
+        (self._messages,) = tee(newest_first, 1)
+        self.length, self.tokens, self.erased, self.start = length, tokens, erased, start
+
+    def __iter__(self) -> Iterator[Message]:
+        return copy(self._messages)
+
+    def after(self, summaries: Sequence[Summary]) -> ChatLog:
+        """Return what follows the messages that `summaries`, the oldest ones, stand for."""
+        if not summaries:
+            return self
+        start = summaries[-1].last
+        tokens = self.tokens - sum(one.source_tokens for one in summaries)
+        erased = self.erased + self.start - start + sum(one.messages for one in summaries)
+        return ChatLog(takewhile(lambda one: one.seq > start, self), self.length, tokens, erased, start)
+
+
+def choose(log: ChatLog, reach: Reach) -> Window:
+    """Return the window of a log that goes as far back as `reach` says; linear in what it takes."""
+    broken: list[tuple[Message, str]] = []
+    originals: dict[int, Message] = {}
+    read, taken, fits, is_all = _read(log, reach, broken, originals)
+    edge = max(taken, fits)
+    # Everything from this seq on was read; what is before it is known by the totals only.
+    if is_all and edge == len(read):
+        first = log.start + 1
+    else:
+        first = read[edge - 1][-1].seq if edge else log.length + 1
+
+    shown = read[:taken]
+    if reach.oversize and reach.oversize.fresh and _is_any_large(shown, reach.oversize):
+        shown = [*replace(reach.oversize, fresh=0).shorten_groups(shown, originals)]
     messages = [message for group in shown for message in group]
     messages.reverse()
     beyond = [message for group in read[taken:fits] for message in group]
@@ -80,18 +101,38 @@ def choose(
     left_out += [(message, why) for message, why in broken if message.seq >= first]
     left_out.sort(key=lambda item: item[0].seq)
 
-    used = sum([message.tokens for message in messages])
+    tokens = sum([message.tokens for message in messages])
     shortened = tuple(_shortened(messages, originals)) if originals else ()
     omitted = _merge(left_out)
-    count = length - start - erased - len(messages) - len(left_out)
-    if first > start + 1 and count > 0:
-        stated = used + sum(omission.tokens for omission in omitted) + sum(one.saved for one in shortened)
-        why = reach.older
-        if reach.user_first and taken and not _starts_with_user(read, taken):
-            why = f"{why}, {NO_USER}"
-        omitted.insert(0, Omission(count, start + 1, first - 1, max(0, tokens - stated), why))
+    count = log.length - log.start - log.erased - len(messages) - len(left_out)
+    if first > log.start + 1 and count > 0:
+        stated = tokens + sum(one.tokens for one in omitted) + sum(one.saved for one in shortened)
+        no_user = reach.user_first and taken and not _starts_with_user(read, taken)
+        why = f"{reach.older}, {NO_USER}" if no_user else reach.older
+        omitted.insert(0, Omission(count, log.start + 1, first - 1, max(0, log.tokens - stated), why))
     budget = None if reach.budget == NO_BUDGET else reach.budget
-    return Window(tuple(messages), (), used, budget, tuple(omitted), shortened)
+    return Window(tuple(messages), (), tokens, budget, tuple(omitted), shortened)
+
+
+def _read(
+    log: ChatLog, reach: Reach, broken: list[tuple[Message, str]], originals: dict[int, Message]
+) -> tuple[list[Group], int, int, bool]:
+    """Read groups, and put placeholders in place of what is too large.
+
+    Returns:
+        The groups read, how many of them make the window, how many would fit, and whether these were all.
+
+    """
+    # What was appended after the totals were read is left for the next window.
+    length = log.length
+    groups = _groups(dropwhile(lambda message: message.seq > length, log), broken)
+    read, guaranteed, fits, is_all = _measure(groups, reach)
+    if reach.oversize and _is_any_large(read, reach.oversize):
+        groups = reach.oversize.shorten_groups(chain(read, groups), originals)
+        read, guaranteed, fits, is_all = _measure(groups, reach)
+    if not reach.user_first or (is_all and fits == len(read)):
+        return read, fits, fits, is_all
+    return read, _user_start(read, groups, guaranteed, fits, reach), fits, is_all
 
 
 def _is_any_large(groups: Iterable[Group], oversize: Oversize) -> bool:
@@ -107,13 +148,15 @@ def _shortened(messages: Iterable[Message], originals: dict[int, Message]) -> It
 def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, int, bool]:
     """Read as far as the window can go.
 
-    Returns the groups read, how many of them are guaranteed, how many make the window, and whether these were all.
+    Returns:
+        The groups read, how many of them are guaranteed, how many make the window, and whether these were
+            all.
     """
     budget, keep, turns, cap = reach.budget, reach.keep, reach.turns, reach.cap
     read: list[Group] = []
     n = count = tokens = users = 0
     fits = kept = whole_turns = part_of_turn = 0
-    exhausted = False
+    is_all = False
     for group in groups:
         read.append(group)
         n += 1
@@ -133,21 +176,23 @@ def _measure(groups: Iterator[Group], reach: Reach) -> tuple[list[Group], int, i
         if tokens > budget and count >= keep and (users >= turns or tokens > cap):
             break
     else:
-        exhausted = True
+        is_all = True
     guaranteed = max(kept, whole_turns or part_of_turn)
-    if exhausted and part_of_turn == n and users < turns:
-        fits = n  # all turns are kept, so what was said before the first user message is kept with them
-    return read, guaranteed, max(fits, guaranteed), exhausted
+    if is_all and part_of_turn == n and users < turns:
+        # All turns are kept, so what was said before the first user message is kept with them.
+        fits = n
+    return read, guaranteed, max(fits, guaranteed), is_all
 
 
-def _user_start(read: list[Group], groups: Iterator[Group], floor: int, fits: int, reach: Reach) -> int:
-    """Move the start of a window to a user message; return how many groups it then has, as before if none is in reach.
+def _user_start(read: list[Group], groups: Iterator[Group], guaranteed: int, fits: int, reach: Reach) -> int:
+    """Return how many groups a window has whose start is moved to a user message, `fits` if none is in reach.
 
-    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the tokens. Without
-    a budget all messages are guaranteed, and in reach is the next older one, among as many groups again.
+    In reach is the next newer one, where that leaves out no guaranteed message and at most half of the
+    tokens. Without a budget all messages are guaranteed, and in reach is the next older one, among as many
+    groups again.
     """
     left = total = _tokens(read[:fits])
-    for start in range(fits, max(floor, 1) - 1, -1):
+    for start in range(fits, max(guaranteed, 1) - 1, -1):
         if 2 * left < total:
             break
         if _starts_with_user(read, start):
@@ -166,21 +211,22 @@ def _tokens(groups: Iterable[Group]) -> int:
 
 
 def _starts_with_user(read: list[Group], start: int) -> bool:
-    """Say whether a window of `start` groups starts with a user message, apart from instructions before it."""
+    """Return whether a window of `start` groups starts with a user message or instructions before it."""
     while start and read[start - 1][-1].role in _INSTRUCTIONS:
         start -= 1
     return start > 0 and read[start - 1][-1].role == "user"
 
 
 def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) -> Iterator[Group]:
-    """Yield what must stay together: a message alone, or tool calls with their results and everything in between.
+    """Yield what must stay together: a message, or tool calls with all up to their results.
 
-    A result belongs to the nearest earlier call with its id, because models use the same ids again and again in one
-    session. Broken tool use goes to `broken` with the reason. So does a call at the very end whose results are still to
-    come: no model accepts it before they are there, and then it is whole.
+    A result belongs to the nearest earlier call with its id, because models use the same ids again and again
+    in one chat. Broken tool use goes to `broken` with the reason. So does a call at the very end whose
+    results are still to come: no model accepts it before they are there, and then it is whole.
     """
     group: Group = []
-    waiting: set[str] = set()  # calls whose results have been read and which have not been read themselves
+    # Calls whose results have been read and which have not been read themselves.
+    waiting: set[str] = set()
     unanswered: list[int] = []
     for message in newest_first:
         calls, answers = message.calls, message.answers
@@ -210,8 +256,8 @@ def _groups(newest_first: Iterable[Message], broken: list[tuple[Message, str]]) 
 def _mend(group: Group, unanswered: list[int], broken: list[tuple[Message, str]]) -> Iterator[Group]:
     """Take broken tool use out of a group and yield what remains, grouped anew.
 
-    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is linked to it
-    as call or result. What is merely in between stays.
+    A message is broken if it is an unanswered call or a result whose call is missing, and so is what is
+    linked to it as call or result. What is merely in between stays.
     """
     links: dict[int, list[int]] = defaultdict(list)
     waiting: dict[str, list[int]] = defaultdict(list)
@@ -235,7 +281,7 @@ def _mend(group: Group, unanswered: list[int], broken: list[tuple[Message, str]]
 
 
 def _merge(left_out: Iterable[tuple[Message, str]]) -> list[Omission]:
-    """State messages, oldest first: neighbours with the same reason in one omission."""
+    """Return omissions for messages, oldest first: one for neighbours with the same reason."""
     merged: list[Omission] = []
     for message, why in left_out:
         last = merged[-1] if merged else None

@@ -157,7 +157,9 @@ class Intake:
             verdict = self.classify(draft.text, [one.text for one in there])
             return verdict, None if verdict.place is None else there[verdict.place]
         # The cap keeps them few: they are compared all, also those that share no word.
-        rows = records.current_texts(self.database, self.space, draft.kind, draft.target, self._own, draft.run)
+        rows = records.current_texts(
+            self.database, self.space, draft.kind, draft.target, self._own, draft.run
+        )
         rows = [row for row in rows if draft.kind != "note" or row[1] == draft.chat]
         verdict = self.classify(draft.text, [row[2] for row in rows])
         if verdict.place is None:

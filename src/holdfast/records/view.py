@@ -103,7 +103,9 @@ class View:
             if kind.one_per != "agent":
                 raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
             return self._one(what)
-        wanted = RecordFilter(ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined"))
+        wanted = RecordFilter(
+            ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined")
+        )
         found = records.read(self._open.database, scope.space, at, wanted)
         if found and self._at.time is None:
             found = self._open.used(scope, found)
@@ -268,7 +270,9 @@ class View:
         scope, opened = self.scope, self._open
         own, shared = (self._at.moments.get(space, NOW) for space in (scope.space, scope.shared.space))
         with opened.database.one_read():
-            return records.read_effective(opened.database, scope, kind, self._at.time or opened.clock(), own, shared)
+            return records.read_effective(
+                opened.database, scope, kind, self._at.time or opened.clock(), own, shared
+            )
 
     @logged
     def changes(

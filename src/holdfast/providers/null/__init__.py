@@ -33,7 +33,7 @@ from holdfast.types.acting_as import current
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
-    from holdfast.compaction.tree import Steps
+    from holdfast.compaction.driver import Steps
     from holdfast.prompt.window import Policy
 
 C = TypeVar("C", bound=Callable[..., object])

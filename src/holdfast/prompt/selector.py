@@ -1,0 +1,142 @@
+"""The windows of one chat by a policy: its messages are read once, however many windows are made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.prompt.oversize import SHARE, Oversize
+from holdfast.prompt.window import (
+    SUMMARISED,
+    LastN,
+    Lossless,
+    Policy,
+    SummaryBuffer,
+    share_of,
+    within,
+)
+from holdfast.prompt.window_selection import ChatLog, Reach, choose
+from holdfast.types import MAX_COUNT, Message, Omission, Summary, Window
+
+if TYPE_CHECKING:
+    from holdfast.prompt.oversize import Shorten
+    from holdfast.types import ChatStats
+
+
+class Select(Protocol):
+    """A function that makes windows of one chat."""
+
+    def __call__(self, budget: int, summaries: int = ..., fresh: int = ..., /) -> Window:
+        """Return the window for `budget` tokens, of which summaries take at most `summaries`.
+
+        Its start is where it was before the newest `fresh` tokens were said, whatever became a placeholder
+        since.
+        """
+
+
+def expected_messages(policy: Policy, stats: ChatStats) -> int:
+    """Estimate how many messages a policy will read, to size the first page; never more than there are."""
+    if isinstance(policy, LastN):
+        return min(policy.n + 1, stats.messages)
+    average = stats.stored_tokens / max(1, stats.messages)
+    there = stats.messages - (stats.summarised if isinstance(policy, SUMMARISED) else 0)
+    return min(math.ceil(min(policy.budget, MAX_COUNT) / max(1.0, average)) + 8, there)
+
+
+def choose_window(
+    policy: Policy,
+    newest_first: Iterable[Message],
+    stats: ChatStats,
+    frontier: Sequence[Summary] = (),
+    shorten: Shorten | None = None,
+) -> Window:
+    """Return the window of a chat.
+
+    Args:
+        policy: how to choose.
+        newest_first: reads its messages.
+        stats: its totals.
+        frontier: its summaries that are part of no other, oldest first.
+        shorten: writes the placeholders; None for no placeholders.
+
+    """
+    return _choose(policy, _log(newest_first, stats), frontier, _oversize(policy, shorten))
+
+
+def selector(
+    policy: Policy,
+    newest_first: Iterable[Message],
+    stats: ChatStats,
+    frontier: Sequence[Summary] = (),
+    shorten: Shorten | None = None,
+) -> Select:
+    """Return a function from a token budget to a window, which reads each message only once.
+
+    Arguments are those of `choose_window`. The summary of a `SummaryBuffer` is always there.
+    """
+    log, oversize = _log(newest_first, stats), _oversize(policy, shorten)
+
+    def select(budget: int, summaries: int = MAX_COUNT, fresh: int = 0) -> Window:
+        large = oversize and replace(oversize, fresh=fresh)
+        some = frontier if isinstance(policy, SummaryBuffer) else _newest_within(frontier, summaries)
+        hidden = frontier[: len(frontier) - len(some)]
+        window = _choose(within(policy, budget), log.after(hidden), some, large)
+        return replace(window, omitted=(*_omissions(hidden), *window.omitted)) if hidden else window
+
+    return select
+
+
+def _log(newest_first: Iterable[Message], stats: ChatStats) -> ChatLog:
+    return ChatLog(newest_first, stats.messages + stats.erased, stats.stored_tokens, stats.erased)
+
+
+def _oversize(policy: Policy, shorten: Shorten | None) -> Oversize | None:
+    """Return which results are placeholders.
+
+    The budget of the policy counts, not the part of it that a window has.
+    """
+    if shorten is None or isinstance(policy, LastN) or not policy.oversize:
+        return None
+    return Oversize(min(policy.oversize, share_of(policy.budget, SHARE)), shorten)
+
+
+def _choose(policy: Policy, log: ChatLog, frontier: Sequence[Summary], oversize: Oversize | None) -> Window:
+    reach = policy.reach(oversize)
+    if not frontier or not isinstance(policy, SUMMARISED):
+        return choose(log, reach)
+    rest, shown, cap, budget = log.after(frontier), frontier, reach.cap, policy.budget
+    if isinstance(policy, Lossless) and rest.tokens + _cost(frontier) > budget:
+        cap = int(budget * policy.compaction.tail)
+        guaranteed = choose(rest, Reach(0, reach.keep, reach.turns, cap))
+        shown = _newest_within(frontier, budget - guaranteed.tokens)
+    room = max(0, budget - _cost(shown))
+    window = choose(rest, replace(reach, budget=room, cap=min(cap, room)))
+    hidden = frontier[: len(frontier) - len(shown)]
+    return replace(
+        window,
+        summaries=tuple(shown),
+        tokens=window.tokens + _cost(shown),
+        budget=budget,
+        omitted=(*_omissions(hidden), *window.omitted),
+    )
+
+
+def _cost(summaries: Iterable[Summary]) -> int:
+    return sum([one.tokens for one in summaries])
+
+
+def _newest_within(frontier: Sequence[Summary], room: int) -> Sequence[Summary]:
+    """Return the newest summaries that fit together; they stay in one piece."""
+    for place in range(len(frontier), 0, -1):
+        room -= frontier[place - 1].tokens
+        if room < 0:
+            return frontier[place:]
+    return frontier
+
+
+def _omissions(hidden: Iterable[Summary]) -> Iterator[Omission]:
+    for one in hidden:
+        why = f"summarised in {one.id}, for which there is no room"
+        yield Omission(one.messages, one.first, one.last, one.source_tokens, why)
