@@ -1,8 +1,8 @@
 """Consolidation: join facts that say parts of the same.
 
-The proposals of the model are checked before anything is written: no value may be lost or invented, the user's own words stay as
-they are, and there are never more facts than before. All joins of one answer are one batch of changes, each with its reason,
-which `undo` takes back.
+The proposals of the model are checked before anything is written: no value may be lost or invented, the
+user's own words stay as they are, and there are never more facts than before. All joins of one answer are one
+batch of changes, each with its reason, which `undo` takes back.
 """
 
 from __future__ import annotations
@@ -58,11 +58,12 @@ def due(context: JobContext) -> bool:
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan which facts of the agent to ask about: those about the user, then those about the environment.
 
-    Where the payload names a target, only those about it; then the watermark stays, as the others were not looked at.
+    Where the payload names a target, only those about it; then the watermark stays, as the others were not
+    looked at.
 
-    Where there are many, a request is about facts that were first written one after the other, and only made if one of them
-    is news. The watermark moves with the last request, to the version that the space had before the facts were read. Where no
-    two facts are about the same, it moves without a request.
+    Where there are many, a request is about facts that were first written one after the other, and only made
+    if one of them is news. The watermark moves with the last request, to the version that the space had
+    before the facts were read. Where no two facts are about the same, it moves without a request.
 
     Raises:
         Denied: the learner may not change facts.
@@ -152,7 +153,7 @@ def _apply(
 
 
 def _taken(change: Mapping[str, object], count: int, unused: dict[int, Record]) -> tuple[Record, ...]:
-    """Take the facts that a change names, for good: so the work for an answer is bounded by the number of facts."""
+    """Take the facts that a change names, for good: so the work for an answer is bounded."""
     numbers = sorted(set(numbers_of(picked(change, "facts"))))
     if len(numbers) < 2 or not 1 <= numbers[0] <= numbers[-1] <= count:
         raise ProposalRefused("no such facts")

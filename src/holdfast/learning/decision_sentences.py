@@ -23,7 +23,8 @@ _ELLIPSIS = "..."
 _WHOLE = 100_000  # characters: more than are left of any message
 
 _TRIGGER = re.compile(
-    r"\b(?:decided|conclusion|important|remember|note that|key insight|learned that|(?:will|should|we['’]ll) use|agreed|"
+    r"\b(?:decided|conclusion|important|remember|note that|key insight|learned that|"
+    r"(?:will|should|we['’]ll) use|agreed|"
     r"entschieden|beschlossen|vereinbart|wichtig ist|merke? dir|"
     r"(?:décidé|convenu) (?:de|que)|notez que|nous utiliserons|"
     r"(?:decidimos|hemos decidido|acordamos|recuerda que|ten en cuenta|usaremos))(?!\w)",
@@ -42,26 +43,30 @@ _NEGATED = re.compile(
 _BEFORE = 60  # characters that are searched for who remembers, and for a negation
 _CODE = re.compile(r"`[^`]*`")
 _LEANING = re.compile(
-    r"(?:It|It['’]s|Its|That|That['’]s|This|These|Those|They|They['’]re|He|She|Which|Das|Dies|Er|Sie|Es|Cela|Eso|Esto)\b"
+    r"(?:It|It['’]s|Its|That|That['’]s|This|These|Those|They|They['’]re|He|She|Which|"
+    r"Das|Dies|Er|Sie|Es|Cela|Eso|Esto)\b"
 )
 _QUESTION = ("?", "？", "؟")
 _COURTESY = re.compile(
-    r"(?:(?:many )?thanks?\b|I appreciate\b|you['’]re (?:very |most )?welcome|no (?:problem|worries)\b|feel free|safe travels|"
-    r"have a (?:great|nice|good)|if you (?:have|need) any|(?:please )?(?:let me know|don['’]t hesitate)|I['’]m here\b)",
+    r"(?:(?:many )?thanks?\b|I appreciate\b|you['’]re (?:very |most )?welcome|no (?:problem|worries)\b|"
+    r"feel free|safe travels|have a (?:great|nice|good)|if you (?:have|need) any|"
+    r"(?:please )?(?:let me know|don['’]t hesitate)|I['’]m here\b)",
     re.IGNORECASE,
 )
 _NEXT_STEP = re.compile(
     r".{0,100}?\blet me\b|(?:(?:now|next|first|then),? )?(?:I['’]ll|I will|I['’]m going to)\b|"
-    r"(?:now|next|first|then),? (?:add|update|fix|write|run|create|remove|delete|check|verify|wire|look|implement|edit|build|"
-    r"test|rewrite|change|move|replace|read|integrate)\b",
+    r"(?:now|next|first|then),? (?:add|update|fix|write|run|create|remove|delete|check|verify|wire|look|"
+    r"implement|edit|build|test|rewrite|change|move|replace|read|integrate)\b",
     re.IGNORECASE,
 )
 _TOOL_USE = re.compile(r"\s{0,40}<(?:tool[-_](?:use|call|result)|function_calls|function_results)\b")
 _WORD = re.compile(r"\w+")
 
-# Blocks that programs write into a user's messages. A tag that begins no line, or that nothing closes, is text.
+# Blocks that programs write into a user's messages. A tag that begins no line, or that nothing closes, is
+# text.
 _PROGRAM_TAG = re.compile(
-    r"^[ \t]{0,16}<(local-command-\w{1,20}|command-\w{1,20}|bash-\w{1,20}|system-reminder|task-notification|user_info)>",
+    r"^[ \t]{0,16}<(local-command-\w{1,20}|command-\w{1,20}|bash-\w{1,20}|"
+    r"system-reminder|task-notification|user_info)>",
     re.MULTILINE,
 )
 _NOTICE = re.compile(
@@ -90,9 +95,9 @@ class Speech(NamedTuple):
 def decisions(messages: Sequence[Message]) -> list[Decision]:
     """Return the decisions of a chat in their order, and last its closing note.
 
-    A text is from a message of 50 characters or more and has at most 2,000, and no two are the same but for case, spaces and
-    punctuation. The closing note is the assistant's last message that has more than 100 characters of prose, unless the
-    decisions say it already.
+    A text is from a message of 50 characters or more and has at most 2,000, and no two are the same but for
+    case, spaces and punctuation. The closing note is the assistant's last message that has more than 100
+    characters of prose, unless the decisions say it already.
     """
     speeches = list(speeches_of(messages))
     found = decided(speeches)
@@ -103,7 +108,8 @@ def decisions(messages: Sequence[Message]) -> list[Decision]:
 def decided(speeches: Iterable[Speech]) -> list[Decision]:
     """Return the sentences of users and assistants that decide something, without a closing note.
 
-    Questions and negations decide nothing. A sentence that begins with a pronoun takes the one before it along.
+    Questions and negations decide nothing. A sentence that begins with a pronoun takes the one before it
+    along.
     """
     found: dict[str, Decision] = {}
     for message, prose in speeches:
@@ -142,7 +148,7 @@ def is_courtesy(sentence: str) -> bool:
 
 
 def is_next_step(sentence: str) -> bool:
-    """Return whether a sentence announces what its speaker is about to do, which is neither decided nor done."""
+    """Return whether a sentence announces what its speaker is about to do: that is no decision."""
     return not is_courtesy(sentence) and _NEXT_STEP.match(without_filler(sentence)) is not None
 
 

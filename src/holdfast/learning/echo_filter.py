@@ -1,4 +1,4 @@
-"""The echo filter: finds what an agent only repeats of its own memory. That is no news, however it is worded."""
+"""The echo filter: finds what an agent only repeats of its own memory, however it is worded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EchoFilter:
         return echo_match.restates(text, [one[:_READ] for one in shown])
 
     def _read(self, ref: str) -> list[str]:
-        """Return the texts of a reference: of all versions of a record, or of a message, of the user or the tenant."""
+        """Return the texts of a reference, to a message or to all versions of a record."""
         if ref in self._texts:
             return self._texts[ref]
         database, scope = self._context.database, self._context.scope

@@ -25,15 +25,18 @@ ORIGINS = ("recall", "memory")
 # Names that others use as well count only after the name of a memory.
 _COMMON = frozenset("profile constraints notes history search fetch".split())
 _AMBIGUOUS = _COMMON | {"expand", "describe"}
-# What a result of our tools begins with, `tools.results.ORIGIN`, as JSON or as text, whatever the tool was called.
+# What a result of our tools begins with, `tools.results.ORIGIN`, as JSON or as text, whatever the tool was
+# called.
 _RESULT = re.compile(
     r'\s{0,20}(?:\{\s{0,20}"origin":\s?"memory: data, not instructions"|\(memory: data, not instructions\))'
 )
 _JOINTS = "_./:"
 
-# The frames in our prompts. Names that others use as well count only with the words that our frames begin with.
+# The frames in our prompts. Names that others use as well count only with the words that our frames begin
+# with.
 _FRAME = r"""(?P<line>^[ \t]{0,20})?<(?:
-    (?P<name>known | recalled | (?:[a-z]{1,20}[-_]){0,2}memor(?:y|ies)(?:[-_][a-z]{1,20}){0,2})(?:\s[^<>]{0,200})?>
+    (?P<name>known | recalled |
+        (?:[a-z]{1,20}[-_]){0,2}memor(?:y|ies)(?:[-_][a-z]{1,20}){0,2})(?:\s[^<>]{0,200})?>
     | (?P<summary>summary)\sid=[^<>]{1,400}>
     | (?P<run>run)>\s{0,4}What\ you\ noted\ in\ this\ run
     | (?P<background>background)>\s{0,4}Summaries\ of\ what\ was\ said\ before
@@ -44,13 +47,14 @@ _TAG = re.compile(_FRAME, re.VERBOSE | re.MULTILINE | re.IGNORECASE)
 _OPENINGS = ("name", "summary", "run", "background", "conversation")
 
 _SLACK = 5  # of so many words of content one may be new, if it is no name and no number
-# If a sentence can follow from another, one of so many terms of the shorter one is in the other. Few enough that numbers
-# and dates may be written otherwise.
+# If a sentence can follow from another, one of so many terms of the shorter one is in the other. Few enough
+# that numbers and dates may be written otherwise.
 _APART = 4
 # Words that introduce a restatement.
 _SAYING = frozenset(
-    "tell told say said mention mentioned remember recall know known note noted share shared state stated speak spoke write "
-    "wrote ask asked memory earlier before previously already user call called name named according".split()
+    "tell told say said mention mentioned remember recall know known note noted share shared state stated "
+    "speak spoke write wrote ask asked memory earlier before previously already user call called name named "
+    "according".split()
 )
 
 
@@ -90,7 +94,7 @@ def _closing(tag: re.Match[str]) -> str:
 
 
 def recalled_seqs(messages: Sequence[Message]) -> set[int]:
-    """Return the seqs of the messages that bring what a memory returned: results of its tools, and what is marked so.
+    """Return the seqs of the messages with results of memory tools, or that are marked as such.
 
     A result belongs to the nearest earlier call with its id.
     """
@@ -137,7 +141,7 @@ class _Sentence(NamedTuple):
 
 
 class _Parsed(NamedTuple):
-    """A sentence as it is compared: its content words in their order, those that must agree, and whether it is negated."""
+    """A sentence as it is compared: its content words in order, and those that must agree."""
 
     words: tuple[str, ...]
     exact: tuple[str, ...]  # names, numbers, dates, identifiers
@@ -147,8 +151,8 @@ class _Parsed(NamedTuple):
 def restates(text: str, shown: Sequence[str]) -> bool:
     """Return whether a text says nothing that the shown ones do not say: then it is no news.
 
-    One content word among several may be new; a name, a number, a date or a negation may not. The text follows from one
-    shown sentence, or from several that it says completely. In doubt, it is news.
+    One content word among several may be new; a name, a number, a date or a negation may not. The text
+    follows from one shown sentence, or from several that it says completely. In doubt, it is news.
 
     >>> restates("You told me that you live in Lisbon.", ["I live in Lisbon."])
     True
@@ -166,7 +170,7 @@ def _is_known(sentence: _Sentence, known: Iterable[_Sentence]) -> bool:
 
 
 def _is_near(terms: frozenset[int], others: frozenset[int]) -> bool:
-    """Return whether a sentence may follow from another one, or that one be a part of it; parsing both costs much more."""
+    """Return whether a sentence may follow from another one, or contain it; parsing both costs much more."""
     return _APART * len(terms & others) >= min(len(terms), len(others))
 
 
@@ -186,7 +190,7 @@ def _mostly(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _is_in_order(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether words come in the same order among others: Ada manages Ben, but Ben does not manage Ada."""
+    """Return whether words come in the same order among others: "Ada manages Ben" is not the reverse."""
     remaining = iter(others)
     return all(word in remaining for word in words)
 

@@ -44,9 +44,10 @@ _SHOWN_PARTS = 3  # of an absolute path, from its end
 _LISTED = 32  # files or decisions that are read of an answer
 _EDITED, _READ, _MENTIONED = 8, 2, 1  # the weight of each touch of a file
 _EXTENSIONS = frozenset(
-    "py pyi ipynb go mod js jsx mjs cjs ts tsx rs java kt kts c h cc cpp hpp cs fs rb php swift m scala clj ex exs erl hs ml "
-    "lua r jl dart zig sh bash zsh fish ps1 bat sql html htm css scss sass less vue svelte json jsonl yaml yml toml ini cfg "
-    "conf env lock xml md mdx rst adoc txt csv tsv proto graphql tf tmpl j2 gradle cmake tex service".split()
+    "py pyi ipynb go mod js jsx mjs cjs ts tsx rs java kt kts c h cc cpp hpp cs fs rb php swift m scala clj "
+    "ex exs erl hs ml lua r jl dart zig sh bash zsh fish ps1 bat sql html htm css scss sass less vue svelte "
+    "json jsonl yaml yml toml ini cfg conf env lock xml md mdx rst adoc txt csv tsv proto graphql tf tmpl "
+    "j2 gradle cmake tex service".split()
 )
 _FILE_NAMES = frozenset(
     "makefile dockerfile jenkinsfile procfile gemfile rakefile license .gitignore .env".split()
@@ -65,11 +66,13 @@ _IMAGE = re.compile(r"\[image: [^\[\]]{0,400}\]")
 # A heading, or a row of a table.
 _HEADING = re.compile(r"\s*(?:#{1,6} .*|\*\*[^*]*\*\*:?\s*|\|.*)")
 _SETTLED = re.compile(
-    r"decided|agreed|conclusion|key insight|learned that|entschieden|beschlossen|vereinbart|décidé|convenu|decidi|acordamos",
+    r"decided|agreed|conclusion|key insight|learned that|"
+    r"entschieden|beschlossen|vereinbart|décidé|convenu|decidi|acordamos",
     re.IGNORECASE,
 )
 _TO_KEEP = re.compile(
-    rf"{_SETTLED.pattern}|remember|note that|\buse\b|merke? dir|notez|utiliserons|recuerda|en cuenta|usaremos",
+    rf"{_SETTLED.pattern}|remember|note that|\buse\b|merke? dir|"
+    r"notez|utiliserons|recuerda|en cuenta|usaremos",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
@@ -83,8 +86,9 @@ _SCHEMA = exactly({"summary": _TEXT, "files": _TEXTS, "decisions": _TEXTS, "outc
 class Episode:
     """What one chat did.
 
-    `text` has at most 2,000 characters. `turns` counts the messages of the user. `files` are at most 8, the most often edited
-    and read first; `decisions` at most 3 sentences; `outcome` is how it ended, "" if that is unknown.
+    `text` has at most 2,000 characters. `turns` counts the messages of the user. `files` are at most 8, the
+    most often edited and read first; `decisions` at most 3 sentences; `outcome` is how it ended, "" if that
+    is unknown.
     """
 
     text: str
@@ -95,7 +99,7 @@ class Episode:
 
 
 def compose(messages: Sequence[Message]) -> Episode:
-    """Return the episode of a chat by rules, the same for the same messages. Its `text` is empty if nobody spoke."""
+    """Return the episode of a chat by rules. Its `text` is empty if nobody spoke."""
     speeches = list(speeches_of(messages))
     if not any(message.role == "assistant" for message in messages):
         return Episode(_talk(speeches), _turns(speeches))
@@ -118,9 +122,9 @@ def request(episode: Episode, transcript: str, prompt: Prompt) -> Question:
 def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
     """Return the episode in the words of a model; what the answer left out stays as it was by rules.
 
-    What the summary does not say of the files, the decisions and the outcome is written behind it. A summary that is too
-    long, also for the transcript, is cut. Files that stand neither in the transcript nor in the episode are dropped, and so
-    are decisions and an outcome of one word.
+    What the summary does not say of the files, the decisions and the outcome is written behind it. A summary
+    that is too long, also for the transcript, is cut. Files that stand neither in the transcript nor in the
+    episode are dropped, and so are decisions and an outcome of one word.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
@@ -146,7 +150,7 @@ def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
 
 
 def _turns(speeches: Iterable[Speech]) -> int:
-    """Return the number of a user's messages with prose, without commands such as "/exit" and the text of programs."""
+    """Return the number of a user's messages with prose; commands such as "/exit" have none."""
     return sum(message.role == "user" and bool(prose) for message, prose in speeches)
 
 
@@ -218,7 +222,7 @@ def _short(path: str) -> str:
 
 
 def _requests(speeches: Iterable[Speech]) -> list[str]:
-    """Return the first request of the user, and the later one that took the most work, if that is another one."""
+    """Return the first request of the user, and another one that took the most work later."""
     requests: list[str] = []
     work: Counter[int] = Counter()
     for message, prose in speeches:
@@ -233,7 +237,7 @@ def _requests(speeches: Iterable[Speech]) -> list[str]:
 
 
 def _request(prose: str) -> str:
-    """Return what a user's message asks for, without courtesy and terminal output, if there is anything else."""
+    """Return what a user's message asks for, if possible without courtesy and terminal output."""
     lines = prose.splitlines()
     typed = "\n".join(line for line in lines if not _TERMINAL.fullmatch(line))
     asked = [one for one in sentences(typed) if not (is_courtesy(one) or is_next_step(one))]
@@ -241,7 +245,7 @@ def _request(prose: str) -> str:
 
 
 def _prose(lines: Iterable[str], longest: int) -> str:
-    """Return sentences, and lines that are none, one after the other, as many as begin within `longest` characters."""
+    """Return sentences, and other lines, in one line: as many as begin within `longest` characters."""
     text = ""
     for line in map(gist, lines):
         if line and len(text) <= longest:
@@ -293,7 +297,7 @@ def _report(text: str) -> str:
 
 
 def _completed(summary: str, episode: Episode) -> str:
-    """Return a summary with what it does not say of an episode behind it; where both are too long, the summary is cut."""
+    """Return a summary and what it does not say of an episode; the summary is cut if both are too long."""
     kept = cut(summary, LONGEST - len(_composed(".", (), episode.decisions, episode.outcome)))
     found = [one for one in episode.decisions if not _says(kept, one)]
     outcome = "" if _says(" ".join((kept, *found)), episode.outcome) else episode.outcome
@@ -301,7 +305,7 @@ def _completed(summary: str, episode: Episode) -> str:
 
 
 def _says(text: str, part: str) -> bool:
-    """Return whether a part stands in a text word for word; reworded it might say something else, such as a number."""
+    """Return whether a part stands in a text word for word; reworded, it might name another number."""
     words, others = (f" {' '.join(_WORD.findall(one.lower()))} " for one in (text, part))
     return others in words
 
@@ -341,7 +345,7 @@ def _framed(text: str) -> str:
 
 
 def _line(value: object) -> str:
-    """Return a text of a model in one line, without reasoning, payloads and what may do harm; "" if nothing is left."""
+    """Return a text of a model in one line, without reasoning, payloads and what may do harm."""
     text = without_payloads(without_reasoning(text_of(value)))
     line = one_line(harmless(text) if grave(text) else text)
     return line if _WORD.search(line) else ""

@@ -1,7 +1,7 @@
 """Episodes: what each chat did, one record for a chat, written again when the chat went on.
 
-What is compared is read before the transaction, and again if somebody else wrote in between, so that no lock is held
-meanwhile.
+What is compared is read before the transaction, and again if somebody else wrote in between, so that no lock
+is held meanwhile.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class _ReadChat:
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan the episodes of the chats of the jobs: a unit for each, with a request if there is a model.
 
-    A chat has one episode, and a new version of it when there is more to say. One of a chat that used untrusted sources, or
-    that holds orders to the model, is put into quarantine: beside the episode that is there, if any, and in place of the one
-    that waits already. Once the user has released it, it is written again as released as long as the messages since then
-    bring nothing untrusted; else the new text waits in quarantine beside it. What the user wrote, or what somebody retracted
-    or discarded, is left as it is.
+    A chat has one episode, and a new version of it when there is more to say. One of a chat that used
+    untrusted sources, or that holds orders to the model, is put into quarantine: beside the episode that is
+    there, if any, and in place of the one that waits already. Once the user has released it, it is written
+    again as released as long as the messages since then bring nothing untrusted; else the new text waits in
+    quarantine beside it. What the user wrote, or what somebody retracted or discarded, is left as it is.
     """
     for job in context.jobs:
         length = context.length(job.chat)
@@ -107,7 +107,7 @@ def _pass_over(context: JobContext, chat: _ReadChat, note: str, _: str | None) -
 
 
 def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
-    """Write an episode, retract those that it makes superfluous, and move the watermark, in one transaction."""
+    """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
     episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
     draft = prepare(_draft(context, chat, episode, how), context.kinds, _BY)
     for _ in range(_ATTEMPTS):
@@ -193,7 +193,7 @@ def _plan_write(context: JobContext, chat: _ReadChat, draft: Record, version: in
 
 
 def _existing(context: JobContext, chat: str) -> tuple[list[Record], list[Record]]:
-    """Return the episodes of a chat, retracted ones included, and the current ones of the agent's other chats."""
+    """Return the episodes of a chat, also retracted ones, and the current ones of the agent's other chats."""
     own = context.read_records(Wanted((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
     every = context.read_records(Wanted((KIND,), agents=(context.scope.agent,), trust=_TRUSTS))
     return own, [one for one in every if one.chat != chat]
@@ -247,7 +247,7 @@ def _over(before: Record | None, draft: Record) -> Record:
 
 
 def _is_news(record: Record, before: Record) -> bool:
-    """Return whether an episode says something else than its last version; after a retraction, its chat must go on too."""
+    """Return whether an episode differs from its last version, and went on since a retraction of that."""
     went_on = True
     if before.retracted and before.messages is not None and record.messages is not None:
         went_on = record.messages[1] > before.messages[1]

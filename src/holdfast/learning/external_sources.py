@@ -1,4 +1,4 @@
-"""External sources: which tools and programs brought foreign text into a chat, and which messages may repeat it."""
+"""External sources: tools and programs that brought foreign text into a chat, and where it is repeated."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from holdfast.types import Message
 
 # Names of tools, in lower case: they look something up, open an address, or read what other people write.
 _USUAL = tuple(
-    "*web* *fetch* *browser* *http* *url* *wget* *screenshot* computer computer_use *navigate* *visit* *scrape* *scraping* "
-    "*crawl* *download* open_page read_page *google* *tavily* *perplexity* *wikipedia* *arxiv* bing bing_* duckduckgo* "
-    "*mail* *inbox* *slack* *discord* *telegram* *whatsapp* *github* *gitlab* *jira* *confluence* *notion* "
-    "mcp__* task agent dispatch_agent spawn_agent *subagent* *sub_agent*".split()
+    "*web* *fetch* *browser* *http* *url* *wget* *screenshot* computer computer_use *navigate* *visit* "
+    "*scrape* *scraping* *crawl* *download* open_page read_page *google* *tavily* *perplexity* *wikipedia* "
+    "*arxiv* bing bing_* duckduckgo* *mail* *inbox* *slack* *discord* *telegram* *whatsapp* *github* "
+    "*gitlab* *jira* *confluence* *notion* mcp__* task agent dispatch_agent spawn_agent *subagent* "
+    "*sub_agent*".split()
 )
 _SEARCHING = "*search*"
 # What is searched that is local: the code, the tools, the memory.
 _LOCAL = tuple(
-    "*file* *code* *grep* *glob* *regex* *symbol* *pattern* *text* *replace* *_dir *directory* *folder* *workspace* "
-    "*project* semantic_search *tool* *memory* *memories* *session* *history*".split()
+    "*file* *code* *grep* *glob* *regex* *symbol* *pattern* *text* *replace* *_dir *directory* *folder* "
+    "*workspace* *project* semantic_search *tool* *memory* *memories* *session* *history*".split()
 )
 _OWN_TOOLS = "mcp__holdfast"
 _SHELL = re.compile(r"bash|shell|terminal|exec|command|pwsh|^sh$|^cmd$", re.IGNORECASE)
@@ -31,7 +32,10 @@ _BEFORE = (
     r"(?:[\w./~-]{0,80}/)?"
 )
 # Most likely a part of the project: the runner of packages downloads only what is not installed.
-_INSTALLED = r"tsc|tsx|ts-node|eslint|prettier|biome|jest|vitest|mocha|playwright|cypress|vite|webpack|next|prisma|nx|turbo"
+_INSTALLED = (
+    r"tsc|tsx|ts-node|eslint|prettier|biome|jest|vitest|mocha|playwright|cypress|vite|webpack|"
+    r"next|prisma|nx|turbo"
+)
 _REACHING = (
     r"curl|wget|aria2c|lynx|w3m|links|nc|ncat|netcat|telnet|socat|ssh|scp|sftp|ftp",
     r"(?i:iwr|irm|Invoke-WebRequest|Invoke-RestMethod|Start-BitsTransfer)",
@@ -46,11 +50,13 @@ _REACHING = (
     r"npm[ \t]{1,4}(?:install|i|add)(?=[ \t]{1,4}[\w@])",
 )
 _PROGRAM = re.compile(
-    rf"{_BEFORE}(?:python[\d.]{{0,5}}[ \t]{{1,4}}-m[ \t]{{1,4}}|uv[ \t]{{1,4}})?({'|'.join(_REACHING)})(?=\s|$)"
+    rf"{_BEFORE}(?:python[\d.]{{0,5}}[ \t]{{1,4}}-m[ \t]{{1,4}}|uv[ \t]{{1,4}})?"
+    rf"({'|'.join(_REACHING)})(?=\s|$)"
 )
 _INLINE = re.compile(r"\b(python|node)[\d.]{0,5}[ \t]{1,4}(?:-\w{0,3}[ce]|--eval|-[ \t]{0,4}<<|<<)")
 _REQUEST = re.compile(
-    r"\bimport[ \t]{1,4}(?:requests|httpx|aiohttp|urllib3)\b|\b(?:requests|httpx)\.(?:get|post|request|Session|Client)\b"
+    r"\bimport[ \t]{1,4}(?:requests|httpx|aiohttp|urllib3)\b"
+    r"|\b(?:requests|httpx)\.(?:get|post|request|Session|Client)\b"
     r"|\burllib\.request\b|\burlopen\b|\bhttp\.client\b|\bfrom[ \t]{1,4}(?:requests|httpx|aiohttp|urllib3)\b"
     r"|\bfetch\(|\bhttps?\.(?:get|request)\("
 )
@@ -59,9 +65,9 @@ _REQUEST = re.compile(
 def untrusted(messages: Sequence[Message], names: Sequence[str] | None = None) -> tuple[str, ...]:
     """Return the names of the external sources that a chat used, sorted.
 
-    These are tools whose lower-case names match one of the patterns `names`, None for the usual ones; programs that a
-    shell ran to reach another machine, such as "curl"; and tools whose results the guard took for instructions. Tools of
-    this memory are none.
+    These are tools whose lower-case names match one of the patterns `names`, None for the usual ones;
+    programs that a shell ran to reach another machine, such as "curl"; and tools whose results the guard took
+    for instructions. Tools of this memory are none.
     """
     used = {source for use in tool_uses(messages) for source in _sources(use, names)}
     return tuple(sorted(used.union(name for _, name in _flagged(messages))))
@@ -70,9 +76,9 @@ def untrusted(messages: Sequence[Message], names: Sequence[str] | None = None) -
 def brought_in(messages: Sequence[Message], names: Sequence[str] | None = None) -> set[int]:
     """Return the seqs of the messages with text of external sources, and of those that may repeat it.
 
-    The first are the results of what `untrusted` names, as messages of their own or as written into an assistant's. The
-    others are all messages of the assistant after them until the next message of the user. A result belongs to the nearest
-    earlier call with its id.
+    The first are the results of what `untrusted` names, as messages of their own or as written into an
+    assistant's. The others are all messages of the assistant after them until the next message of the user. A
+    result belongs to the nearest earlier call with its id.
     """
     bringing = {*_results(messages, names), *(seq for seq, _ in _flagged(messages))}
     return bringing.union(_after(messages, bringing))

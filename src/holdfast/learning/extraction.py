@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +17,7 @@ from holdfast.learning.decision_sentences import decisions
 from holdfast.learning.echo_filter import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import FACT, SHORTEST, asks_for_facts, asks_for_quotes
-from holdfast.learning.grounding import grounds, redacted
+from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.store import records
 from holdfast.store.records import Wanted
@@ -46,9 +46,10 @@ _LONGEST_SOURCE = 120  # characters
 
 
 class ExtractionSource(NamedTuple):
-    """What is extracted from: a text, or messages of a chat; and the name and type of the step that it was, for the records.
+    """The source of an extraction: a text, or messages of a chat; with the name and type of its step.
 
-    `is_news` is whether the watermark is to pass it. A chat that `has_ended` gives facts, and its end is read however short.
+    `is_news` is whether the watermark is to pass it. A chat that `has_ended` gives facts, and its end is read
+    however short.
     """
 
     chat: str
@@ -62,7 +63,7 @@ class ExtractionSource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The source of the records, "{type}:{name}". An id may look like a credential, which no record may hold."""
+        """The source of the records, "{type}:{name}"; an id may look like a credential."""
         return redacted(shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_SOURCE))
 
     def done(self, seq: int) -> tuple[Watermark, ...]:
@@ -86,7 +87,7 @@ def source_of(context: JobContext) -> ExtractionSource:
 
 
 def plan(context: JobContext) -> Iterator[WorkUnit]:
-    """Plan an extraction: a unit for each part that fits one prompt; without a model, one for the decisions."""
+    """Plan an extraction: a unit for each part that fits one prompt, or without a model, one by rules."""
     source = source_of(context)
     if source.text:
         messages = [Message("user", source.text, seq=1)]
@@ -138,7 +139,7 @@ def _too_little(source: ExtractionSource) -> str:
 def parts_of(
     context: JobContext, messages: Sequence[Message]
 ) -> Iterator[tuple[TranscriptPart, list[Message]]]:
-    """Yield the parts of a transcript that fit one prompt each, with their messages; parts that are too short are left out."""
+    """Yield the parts of a transcript that fit one prompt each, with their messages, without short ones."""
     history = [message for message in messages if message.role not in _INSTRUCTIONS]
     for part in extraction_prompt.split_messages(history, context.count_tokens, context.settings.tokens):
         own = [message for message in history if part.first <= message.seq <= part.last]
@@ -157,29 +158,11 @@ def _decide(
     found: Sequence[Decision],
     _: str | None,
 ) -> UnitResult:
-    dropped: Counter[str] = Counter()
-    echo = EchoFilter(context, messages)
+    observed = [Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found]
     outside = brought_in(messages, context.settings.untrusted)
-    drafts = []
-    for decision in found:
-        span = (decision.seq, decision.seq)
-        if source.chat and echo.repeats(decision.text, span, decision.speaker):
-            dropped["recalled"] += 1
-            continue
-        is_untrusted = decision.speaker != _USER and decision.seq in outside
-        drafts.append(
-            context.draft(
-                "insight",
-                decision.text,
-                _BY_RULES,
-                source=source.name,
-                chat=source.chat,
-                messages=span if source.chat else None,
-                is_untrusted=is_untrusted,
-            )
-        )
+    drafts, recalled = _drafts(context, source, messages, outside, observed, None)
     drafts, unfit = context.storable(drafts)
-    return UnitResult(context.commit(drafts, *source.done(source.last)), dropped + unfit)
+    return UnitResult(context.commit(drafts, *source.done(source.last)), recalled + unfit)
 
 
 def _learn(
@@ -197,7 +180,7 @@ def _learn(
     written = context.commit(drafts, *source.done(part.last))
     bare = sum("quote" not in record.meta for record in written)
     note = f"{bare} without words that they rest on" if bare else ""
-    return UnitResult(written, Counter(dropped) + unfit + beyond, note)
+    return UnitResult(written, dropped + unfit + beyond, note)
 
 
 def _with_room(
@@ -228,11 +211,11 @@ def drafts_of(
     prompt: Prompt,
     outside: Collection[int],
     answer: str,
-) -> tuple[list[Record], Mapping[str, int]]:
-    """Return drafts of what a model found in a part, without what the agent only repeats, and what was dropped, by reason.
+) -> tuple[list[Record], Counter[str]]:
+    """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
 
-    A draft is untrusted if it rests on no words of the part, unless the prompt asks for no quotes, or if it came from
-    `outside`, the seqs of messages with external sources, and the user did not say it.
+    A draft is untrusted if it rests on no words of the part, unless the prompt asks for no quotes, or if it
+    came from `outside`, the seqs of messages with external sources, and the user did not say it.
 
     Raises:
         Unreadable: the answer is not what was asked for.
@@ -245,12 +228,24 @@ def drafts_of(
     said += [one.text for one in _learned(context, source.chat) if one.meta.get("speaker") == _USER]
     settled = [one for one in found if one.speaker != "assistant" or not _restates(context, one.text, said)]
     dropped["said by the user already"] += len(found) - len(settled)
+    drafts, recalled = _drafts(context, source, messages, outside, settled, prompt)
+    return drafts, dropped + recalled
+
+
+def _drafts(
+    context: JobContext,
+    source: ExtractionSource,
+    messages: Sequence[Message],
+    outside: Collection[int],
+    found: Sequence[Observation],
+    prompt: Prompt | None,
+) -> tuple[list[Record], Counter[str]]:
+    """Return drafts of observations, made by rules without a prompt, and the number of mere repetitions."""
     echo = EchoFilter(context, messages)
-    fresh = [one for one in settled if not echo.repeats(one.text, one.messages, one.speaker)]
-    dropped["recalled"] += len(settled) - len(fresh)
+    fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
     drafts = []
     for one in fresh:
-        is_bare = asks_for_quotes(prompt) and not one.quote
+        is_bare = prompt is not None and asks_for_quotes(prompt) and not one.quote
         span = one.messages if source.chat else None
         came_from = () if one.speaker == _USER else outside
         is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
@@ -258,20 +253,20 @@ def drafts_of(
             context.draft(
                 one.kind,
                 one.text,
-                prompt.label,
+                prompt.label if prompt else _BY_RULES,
                 source=source.name,
                 chat=source.chat,
                 messages=span,
                 target=one.target,
-                meta=grounds(one),
+                meta=grounds(one) if prompt else {},
                 is_untrusted=is_bare or is_outside,
             )
         )
-    return drafts, +dropped
+    return drafts, Counter({"recalled": len(found) - len(fresh)})
 
 
 def _restates(context: JobContext, text: str, said: Sequence[str]) -> bool:
-    """Return whether a text says what the user said, or another value of it; in doubt, if it is in the same words."""
+    """Return whether a text says what the user said, or another value of it; if unsure, by its words."""
     verdict = context.intake.classify(text, said)
     if verdict.place is None or verdict.relation != "unsure":
         return verdict.place is not None

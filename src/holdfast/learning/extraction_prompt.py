@@ -1,4 +1,4 @@
-"""The prompt of an extraction: what a model is shown of a chat or a text, and what it is asked for. All is pure."""
+"""The prompt of an extraction: the transcript that a model is shown, and the request. All is pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SCHEMA_WITH_FACTS = exactly({**_LISTS, "facts": {"type": "array", "items": exact
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPart:
-    """A part of a transcript that fits one prompt: the seqs of its first and last message, 0 for a text, and its tokens.
+    """A part of a transcript that fits one prompt, with the seqs of its first and last message, 0 for a text.
 
     The transcript is escaped: it cannot leave a frame of tags, and in it no text can pose as a line of ours.
     """
@@ -74,8 +74,9 @@ class TranscriptPart:
 def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) -> list[TranscriptPart]:
     """Split the transcript of messages of one chat into parts of at most `limit` tokens.
 
-    A message that alone takes more stands alone. A call stays with its results where all of them fit. What was recalled
-    or injected is left out, as is what is empty. Messages are shown whole, of the use of tools only the beginning.
+    A message that alone takes more stands alone. A call stays with its results where all of them fit. What
+    was recalled or injected is left out, as is what is empty. Messages are shown whole, of the use of tools
+    only the beginning.
     """
     size = cache(lambda line: count(f"{line.written}\n"))
 
@@ -92,8 +93,8 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
 def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart]:
     """Split a text without messages into parts of at most `limit` tokens.
 
-    It is split between paragraphs, where one is too long between its sentences, and never within a word: one that alone takes
-    more stands alone. Reasoning, payloads, orders, and what was injected are left out.
+    It is split between paragraphs, where one is too long between its sentences, and never within a word: one
+    that alone takes more stands alone. Reasoning, payloads, orders, and what was injected are left out.
     """
     said = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
     said = harmless(said) if grave(said) else said
@@ -141,7 +142,7 @@ def _with_results(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 
 def _line(message: Message) -> TranscriptLine | None:
-    """Return a message as a line; only its first line begins at the margin, so that no text can pose as another message."""
+    """Return a message as a line. Its other lines are indented, so that it cannot pose as another message."""
     rest()
     content = without_injected(message.content)
     if not content.strip() and not message.calls:
@@ -162,7 +163,7 @@ def _line(message: Message) -> TranscriptLine | None:
 
 
 def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
-    """Return the lines of a message; those that are calls or results of tools, as such or as written into it, are cut."""
+    """Return the lines of a message, with calls and results of tools cut."""
     # An assistant's message that is one line between backticks says nothing.
     is_quoted = len(lines) == 1 and len(lines[0]) > 1 and lines[0][0] == lines[0][-1] == "`"
     is_use = message.role == "tool" or (message.role == "assistant" and is_quoted)

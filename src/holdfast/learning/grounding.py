@@ -23,7 +23,8 @@ LONGEST = 1_000  # characters of an observation and of a quote
 # Of an observation and of a quote: "none", "n/a" and "5" are what a model writes that found nothing.
 _FEWEST_WORDS = 2
 _SHORTEST_QUOTE = 6  # characters of two or three words; fewer are in every text
-# From so many words, or characters of several, a quote may begin and end within a word, as what was cut off does.
+# From so many words, or characters of several, a quote may begin and end within a word, as what was cut off
+# does.
 _CUT, _LONG_CUT = 4, 20
 _QUOTES = " \t\n\"'“”‘’«»„…"
 _CLOSING = f"{_QUOTES})]*_"  # what may stand after a question mark
@@ -38,21 +39,22 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 class Observation:
     """One thing that was learned, in one line.
 
-    `messages` are the seqs of the first and the last message that it was learned from, None for a text. `quote` are the
-    words that it rests on, "" where none were found. `speaker` is the role of their message, "" if that is unknown, or if it
-    is a user's who did not say what was learned. `target` is what a fact is about.
+    `messages` are the seqs of the first and the last message that it was learned from, None for a text.
+    `quote` are the words that it rests on, "" where none were found. `speaker` is the role of their message,
+    "" if that is unknown, or if it is a user's who did not say what was learned. `target` is what a fact is
+    about.
     """
 
     kind: ObservationKind
     text: str
     messages: Range | None = None
     quote: str = ""
-    speaker: Role | Literal[""] = ""
+    speaker: str = ""
     target: str = ""
 
 
 class TranscriptLine(NamedTuple):
-    """A message as it is shown to a model, the text in it, and the words of that, in which quotes are looked up."""
+    """A message as it is shown to a model, its text, and the words in which quotes are looked up."""
 
     seq: int
     role: Role
@@ -69,7 +71,7 @@ class _Statement(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """The content words of an observation, each as its terms: those but times, names and numbers among them, and times."""
+    """The content words of an observation, each as its terms; `exact` are names and numbers."""
 
     words: tuple[frozenset[int], ...]
     exact: tuple[frozenset[int], ...]
@@ -81,11 +83,11 @@ def grounded(
 ) -> Observation:
     """Return an observation with its quote and messages, grounded in the lines of a transcript.
 
-    A quote must stand in a message: its words in their order, whatever their case and what is between them; "…" stands for
-    words that were left out. It is the user's if it is in a message of the user that states what was learned, and that
-    message is the range then. Otherwise it belongs to the message that has most of the words. A range that is not within the
-    `span` of the transcript, or has not the quote in it, yields to the message of the quote, or without a quote to the span.
-    A `span` of None is a text.
+    A quote must stand in a message: its words in their order, whatever their case and what is between them;
+    "…" stands for words that were left out. It is the user's if it is in a message of the user that states
+    what was learned, and that message is the range then. Otherwise it belongs to the message that has most of
+    the words. A range that is not within the `span` of the transcript, or has not the quote in it, yields to
+    the message of the quote, or without a quote to the span. A `span` of None is a text.
     """
     quote = _quote(picked(item, "quote")) if isinstance(item, Mapping) else ""
     if span is None:
@@ -120,13 +122,13 @@ def redacted(text: str) -> str:
 
 
 def says_too_little(text: str) -> bool:
-    """Return whether a text has fewer than two words, or only letters: what a model writes that found nothing."""
+    """Return whether a text has fewer than two words, or only single letters."""
     words = [word for word in _WORD.findall(text) if any(map(str.isalpha, word))]
     return len(words) < _FEWEST_WORDS or all(word.isascii() and len(word) == 1 for word in words)
 
 
 def folded(text: str) -> str:
-    """Return the words of a text between spaces, in which quotes are looked up, whatever their case and what is between them."""
+    """Return the words of a text between spaces, in lower case, in which quotes are looked up."""
     words = (word.strip("_") for word in _WORD.findall(normalize("NFKC", text).casefold()))
     return f" {' '.join(filter(None, words))} "
 
@@ -159,7 +161,7 @@ def _range(item: object, span: Range) -> Range | None:
 def _quoted_line(
     text: str, quote: str, lines: Sequence[TranscriptLine], proposed: Range | None
 ) -> TranscriptLine | None:
-    """Return the line that a quote is in: a user's that states the text before all others, else the one that fits best.
+    """Return the line that a quote is in: a user's that states the text, else the one that fits best.
 
     Lines in the proposed range come before others.
     """
@@ -172,10 +174,10 @@ def _quoted_line(
 
 
 def _states(line: TranscriptLine, text: str) -> bool:
-    """Return whether a message states a text: its names and numbers, and at least half of its words, outside of questions.
+    """Return whether a message states a text: its names and numbers, and at least half of its words.
 
-    A capitalized word at the beginning of a text may name whom the message calls "I". A time may be one that the message
-    words otherwise, as in "yesterday".
+    A capitalized word at the beginning of a text may name whom the message calls "I". A time may be one that
+    the message words otherwise, as in "yesterday".
     """
     claim, statement = _claim(text), _statement(line.text)
     times = () if statement.names_time else claim.times
@@ -225,7 +227,7 @@ def _claim(text: str) -> _Claim:
 
 
 def _is_in(quote: str, text: str) -> bool:
-    """Return whether the words of a quote, two at least, stand in a folded text, but for what it leaves out."""
+    """Return whether the words of a quote, two at least, stand in a folded text."""
     pieces = [words for one in _LEFT_OUT.split(quote) if (words := folded(one)).strip()]
     most = max((len(words.split()) for words in pieces), default=0)
     if len(quote) > LONGEST or most < _FEWEST_WORDS or (most < _CUT and len(quote) < _SHORTEST_QUOTE):

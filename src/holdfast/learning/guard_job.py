@@ -1,7 +1,7 @@
 """The caller's guard: asked in the background about each message and each record.
 
-Until it has answered, the built-in guard counts; then the caller's does: a message has its flags, a record goes into quarantine or
-comes out of it, which is a change with a reason.
+Until it has answered, the built-in guard counts; then the caller's does: a message has its flags, a record
+goes into quarantine or comes out of it, which is a change with a reason.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _flags(flags: Sequence[str], answer: str | None) -> tuple[str, ...]:
 
 
 def _judge_record(context: JobContext, record: Record, answer: str | None) -> UnitResult:
-    """Put a record into quarantine or release it, unless it was changed meanwhile: then its new text is asked about."""
+    """Put a record into quarantine or release it, unless its text was changed meanwhile."""
     try:
         return _decide(context, record, answer)
     except InvalidInput as error:
@@ -159,6 +159,6 @@ def _decide(context: JobContext, record: Record, answer: str | None) -> UnitResu
 
 
 def _is_held_as_order(record: Record) -> bool:
-    """Return whether a record is in quarantine only for its text; what came from outside waits for the user."""
+    """Return whether a record is in quarantine only for its text, not for an external source."""
     is_order = not {*record.flags}.isdisjoint(_OF_ORDERS)
     return record.trust == "quarantined" and UNTRUSTED not in record.flags and is_order

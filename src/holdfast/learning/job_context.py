@@ -49,8 +49,9 @@ class UnitResult:
 class WorkUnit:
     """A part of a job: the request to the model, if there is one, and what is done with its answer.
 
-    `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no request, and
-    raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit is about.
+    `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no
+    request, and raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit
+    is about.
     """
 
     request: Question | None
@@ -70,9 +71,10 @@ class Watermark(NamedTuple):
 class JobContext:
     """The context of jobs: for which scope, by which settings, through which store.
 
-    `intake_of` makes what writes the records of a scope, and `said_before` finds the texts most like one from before a time.
-    `prompt_versions` overrides prompts by name. `model` and `guard` are names, "" for none. `jobs` are the jobs that are
-    planned together, `payload` is that of the first, and `held` the lease on them, None in a dry run.
+    `intake_of` makes what writes the records of a scope, and `said_before` finds the texts most like one from
+    before a time. `prompt_versions` overrides prompts by name. `model` and `guard` are names, "" for none.
+    `jobs` are the jobs that are planned together, `payload` is that of the first, and `held` the lease on
+    them, None in a dry run.
     """
 
     database: Database
@@ -108,7 +110,7 @@ class JobContext:
     # Reading
 
     def prompt(self, name: str, default: str | None = None) -> Prompt:
-        """Return the prompt of a name, in the version that was chosen, else the default one, else the newest."""
+        """Return a prompt in the version that was chosen, else the default one, else the newest."""
         return load(name, self.prompt_versions.get(name, default))
 
     def read_records(self, wanted: Wanted) -> list[Record]:
@@ -145,7 +147,7 @@ class JobContext:
         meta: Mapping[str, object] = MappingProxyType({}),
         is_untrusted: bool = False,
     ) -> Record:
-        """Return the draft of a record that was learned by a prompt or by rules; an untrusted one goes into quarantine."""
+        """Return the draft of a learned record; an untrusted one goes into quarantine."""
         flags = (UNTRUSTED,) if is_untrusted else ()
         return Record(
             "",
@@ -161,7 +163,7 @@ class JobContext:
         )
 
     def storable(self, drafts: Sequence[Record]) -> tuple[list[Record], Counter[str]]:
-        """Return the drafts that can be stored, and why the others cannot: one of them must not keep the rest out."""
+        """Return the drafts that can be stored, and why the others cannot."""
         taken, dropped = [], Counter[str]()
         for draft in drafts:
             try:
@@ -225,5 +227,5 @@ class JobContext:
         return (kind, f"{kind}:rules") if self.model else (f"{kind}:rules",)
 
     def provenance(self, how: str) -> dict[str, object]:
-        """Return the metadata of a record that name the prompt, or the rules, and the model that it was learned by."""
+        """Return the metadata that name the prompt, or the rules, and the model that learned a record."""
         return {"learned": how, "model": self.model} if self.model else {"learned": how}

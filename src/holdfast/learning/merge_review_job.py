@@ -1,7 +1,8 @@
-"""Review of the pairs that merging left unsure: whether two records say the same, or one of them is a later state.
+"""Review of pairs that merging left unsure: whether they say the same, or one is a later state.
 
-The verdicts of the model are checked before anything is written: no value may be lost or invented, and the user's own words stay
-as they are. All verdicts of one answer are one batch of changes, each with its reason, which `undo` takes back.
+The verdicts of the model are checked before anything is written: no value may be lost or invented, and the
+user's own words stay as they are. All verdicts of one answer are one batch of changes, each with its reason,
+which `undo` takes back.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def _word(proposal: Mapping[str, object], name: str) -> str:
 def _same(
     pair: _Pair, proposal: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
 ) -> Join:
-    """Return the join of two that say the same into the one that may stand for both; if both may, into the proposed one."""
+    """Return the join of two that say the same into the one that may stand for both."""
     preferred = tuple(reversed(pair)) if _word(proposal, "keep") == "new" else pair
     able = [
         one

@@ -35,8 +35,8 @@ def read(
 
     With `facts`, they were asked for as well; a text that is one is nothing else.
 
-    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what comes after
-    as many as a part of that length may have: five, and one for each 100 characters.
+    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
+    comes after as many as a part of that length may have: five, and one for each 100 characters.
 
     Raises:
         Unreadable: there are no lists of observations in it.

@@ -73,19 +73,17 @@ def rank(
     *,
     hits: Sequence[str] = (),
     ask: Callable[[Question], str] | None = None,
-    prompt: Prompt | None = None,
 ) -> Ranking:
     """Return at most `limit` episodes for a query, the best first; without a query, the newest.
 
-    What is in quarantine or retracted is left out. If the model fails, or its answer cannot be read, the newest of those that
-    it was shown are returned, with the reason in `why`.
+    What is in quarantine or retracted is left out. If the model fails, or its answer cannot be read, the
+    newest of those that it was shown are returned, with the reason in `why`.
 
     Args:
-        strategy: "index", in the order of `hits`; "projection", those that share a word with the query; "recency"; or
-            "llm", those that a model chooses of 20.
+        strategy: "index", in the order of `hits`; "projection", those that share a word with the query;
+            "recency"; or "llm", those that a model chooses of 20.
         hits: the ids that the index found for the query, the best first; for "index" and "llm".
         ask: what asks a model; for "llm".
-        prompt: the prompt for it; the newest of the package by default.
 
     Raises:
         InvalidInput: unknown strategy, negative limit, or no model for "llm".
@@ -100,18 +98,16 @@ def rank(
     if query is None or not query.strip() or strategy == "recency":
         return Ranking(tuple(newest[:most]), "recency")
     if strategy == "llm" and ask is not None:
-        return _by_model(candidates(newest, hits), query, most, ask, prompt or load(_PURPOSE))
+        return _by_model(candidates(newest, hits), query, most, ask)
     found = by_index(newest, hits) if strategy == "index" else by_projection(newest, query)
     return Ranking(tuple(found[:most]), strategy)
 
 
-def _by_model(
-    shown: Sequence[Record], query: str, limit: int, ask: Callable[[Question], str], prompt: Prompt
-) -> Ranking:
+def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Callable[[Question], str]) -> Ranking:
     if not shown or not limit:
         return Ranking((), "llm")
     try:
-        chosen = read(ask(request(shown, query, limit, prompt)), shown)
+        chosen = read(ask(request(shown, query, limit, load(_PURPOSE))), shown)
     except Unreadable:
         why = "the answer cannot be read"
     except ModelFailed as error:
@@ -140,12 +136,12 @@ def by_projection(episodes: Iterable[Record], query: str) -> list[Record]:
     return sorted(found, key=lambda one: -near[one])
 
 
-def candidates(episodes: Iterable[Record], hits: Sequence[str], most: int = CANDIDATES) -> list[Record]:
-    """Return what a model is shown: what the index found, and the newest where that is less than `most`."""
+def candidates(episodes: Iterable[Record], hits: Sequence[str]) -> list[Record]:
+    """Return what a model is shown: what the index found, and the newest where that is less than 20."""
     newest = by_recency(episodes)
-    found = by_index(newest, hits)[:most]
+    found = by_index(newest, hits)[:CANDIDATES]
     ids = {one.id for one in found}
-    return [*found, *(one for one in newest if one.id not in ids)][:most]
+    return [*found, *(one for one in newest if one.id not in ids)][:CANDIDATES]
 
 
 def _is_recallable(record: Record) -> bool:
@@ -163,7 +159,7 @@ def request(shown: Sequence[Record], query: str, limit: int, prompt: Prompt) -> 
 
 
 def read(answer: str, shown: Sequence[Record]) -> list[Record]:
-    """Return the episodes that a model chose, in its order, each once. Numbers that no episode has are dropped.
+    """Return the episodes that a model chose, in its order; numbers that no episode has are dropped.
 
     Raises:
         Unreadable: it names none of them, and is not "none" either.
@@ -212,7 +208,7 @@ def _indented(text: str) -> str:
 
 
 def recency(episode: Record) -> tuple[datetime, int]:
-    """Return the sort key of an episode, the older the less: when the chat ended, then when it was written."""
+    """Return the sort key of an episode, the older the less: the end of the chat, then the version."""
     return ended(episode), episode.version
 
 
@@ -229,7 +225,7 @@ def ended(episode: Record) -> datetime:
 
 
 def closeness(text: str, others: Sequence[str]) -> list[float]:
-    """Return the cosines of the random projections of whole texts: 1 for the same words, about 0 for no common one.
+    """Return the cosines of random projections of texts: 1 for the same words, about 0 for no common one.
 
     The same in every process, and whatever other texts there are. Stop words do not count.
     """

@@ -1,4 +1,4 @@
-"""Joining records: one stands for several. Its text is checked, and all joins of an answer are one batch to `undo`."""
+"""Joins of records: one stands for several. All joins of an answer are one batch to `undo`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF, _INTO = "of", "into"
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """One record, `kept`, that is to stand for several, `parts`, all as the model saw them; `after` is its new version."""
+    """A record, `kept`, that is to stand for several, `parts`; `after` is its new version."""
 
     parts: tuple[Record, ...]
     kept: Record

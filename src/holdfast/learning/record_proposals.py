@@ -35,7 +35,7 @@ def schema(name: str, fields: Mapping[str, object], required: Sequence[str]) -> 
 
 
 def entry(record: Record) -> str:
-    """Return a record as one entry. All its lines but the first are indented, so that no text can pose as another entry."""
+    """Return a record as one entry. Its other lines are indented, so that it cannot pose as another entry."""
     who = "the user's own words" if record.by == "user" else f"from {record.by}"
     times = (("", record.at), ("true since ", record.since), ("true until ", record.until))
     notes = [*(f"{what}{at.astimezone(UTC):%Y-%m-%d}" for what, at in times if at), who]

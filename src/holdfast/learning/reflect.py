@@ -1,14 +1,14 @@
-"""Reflection: merge what is new in the chats of an agent into the profile of its user, and observe what else they teach.
+"""Reflection: merge the news of chats into the profile of the user, and observe what else they teach.
 
-It may rewrite the profile and add observations, each with the words that it rests on. All else that a model proposes,
-constraints and souls above all, is refused.
+It may rewrite the profile and add observations, each with the words that it rests on. All else that a model
+proposes, constraints and souls above all, is refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from holdfast.store.watermarks import News
 
 KIND = "reflect"
-# Quotes for a profile, and observations of one chat, as far as there are so many characters for each after the first.
+# Quotes for a profile, and observations of one chat, as far as there are so many characters for each after
+# the first.
 MOST, _PER = 5, 50
 _PROFILE = "profile"
 _QUOTES = "profile_quotes"
@@ -106,7 +107,7 @@ class _Subject(NamedTuple):
 
 
 def _new_messages(context: JobContext, news: News) -> list[Message]:
-    """Return the new messages of a chat, without what the memory itself brought in, and what came from outside.
+    """Return the new messages of a chat, without what the memory or external sources brought in.
 
     A profile stands in every prompt: the text of a web page must not get into it.
     """
@@ -155,7 +156,7 @@ def _request(context: JobContext, subject: _Subject) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """A new profile, None for none, with the quotes of the user that it rests on, and observations; and what was refused."""
+    """A new profile, None for none, with the user's quotes for it, observations, and what was refused."""
 
     profile: str | None = None
     quotes: Sequence[str] = ()
@@ -165,7 +166,7 @@ class _Proposal:
 
 
 def _read(answer: str, subject: _Subject, kinds: Collection[str]) -> _Proposal:
-    """Return what an answer proposes. It may have one observation, and one more for each 50 characters, up to five.
+    """Return what an answer proposes: one observation, and one more for each 50 characters, up to five.
 
     Raises:
         Unreadable: it is neither what was asked for, nor that there is nothing to save.
@@ -203,7 +204,7 @@ def _refused(given: Mapping[str, object], kinds: Collection[str]) -> Counter[str
 
 
 def _items(given: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the observations with their kinds, also those in a list of their kind; one that has none is a finding."""
+    """Yield the observations with their kinds, also those in a list of their kind, by default "finding"."""
     for item in listed(picked(given, "observations")):
         kind = picked(item, "kind") if isinstance(item, Mapping) else None
         yield str(kind or "finding").strip().casefold().removesuffix("s"), item
@@ -235,23 +236,30 @@ def _pass_over(context: JobContext, news: News, _: str | None) -> UnitResult:
 
 
 def _learn(context: JobContext, subject: _Subject, answer: str | None) -> UnitResult:
-    """Store what a model proposes, as far as reflection may write it, unless the profile was changed meanwhile."""
+    """Store what a model proposes and reflection may write, unless the profile was changed meanwhile."""
     proposal = _read(answer or "", subject, context.kinds)
     dropped = Counter(proposal.dropped)
     fresh = _without_echoes(context, subject, proposal.observations)
     dropped["recalled"] += len(proposal.observations) - len(fresh)
-    offered = [_observed(context, subject, one) for one in fresh]
+    chat, label, asks = subject.news.chat, subject.prompt.label, asks_for_quotes(subject.prompt)
+    draft = partial(context.draft, learned_by=label, source=f"session:{chat}", chat=chat)
+    offered = [
+        draft(
+            one.kind, one.text, messages=one.messages, meta=grounds(one), is_untrusted=asks and not one.quote
+        )
+        for one in fresh
+    ]
     text, shown = proposal.profile, subject.profile
     if text is not None and shown is not None and len(text) < _KEPT * len(shown.text):
         dropped["profile would lose too much"] += 1
     elif text and (shown is None or text.split() != shown.text.split()):
-        offered.append(_rewritten(context, subject, text, proposal))
+        offered.append(_rewritten(context, subject, draft, text, proposal))
     drafts, unfit = context.storable(offered)
     dropped += unfit
     rewrites = any(draft.kind == _PROFILE for draft in drafts)
     check = partial(_check_profile, context, shown) if rewrites else None
     written = context.commit(drafts, _done(subject.news), check=check)
-    return UnitResult(written, +dropped, f"chat {subject.news.chat}: {_note(written, +dropped)}")
+    return UnitResult(written, +dropped, f"chat {chat}: {_note(written, +dropped)}")
 
 
 def _without_echoes(
@@ -286,37 +294,18 @@ def _check_profile(context: JobContext, shown: Record | None, changes: Writing) 
         )
 
 
-def _observed(context: JobContext, subject: _Subject, one: Observation) -> Record:
-    return context.draft(
-        one.kind,
-        one.text,
-        subject.prompt.label,
-        source=f"session:{subject.news.chat}",
-        chat=subject.news.chat,
-        messages=one.messages,
-        meta=grounds(one),
-        is_untrusted=asks_for_quotes(subject.prompt) and not one.quote,
-    )
-
-
-def _rewritten(context: JobContext, subject: _Subject, text: str, proposal: _Proposal) -> Record:
-    """Return the draft of a profile. It quotes nothing itself; its changes have to rest on the user's words."""
+def _rewritten(
+    context: JobContext, subject: _Subject, draft: Callable[..., Record], text: str, proposal: _Proposal
+) -> Record:
+    """Return the draft of a profile, untrusted if its changes do not rest on the user's words."""
     meta: dict[str, object] = {"why": proposal.why} if proposal.why else {}
     if proposal.quotes:
         meta["quotes"] = [redacted(quote) for quote in proposal.quotes]
     if subject.profile is not None and subject.profile.agent != context.scope.agent:
         # It becomes another record, which an erasure has to find.
         meta["of"] = [subject.profile.id]
-    return context.draft(
-        _PROFILE,
-        text,
-        subject.prompt.label,
-        source=f"session:{subject.news.chat}",
-        chat=subject.news.chat,
-        messages=subject.review.messages,
-        meta=meta,
-        is_untrusted=asks_for_quotes(subject.prompt, _QUOTES) and not proposal.quotes,
-    )
+    is_bare = asks_for_quotes(subject.prompt, _QUOTES) and not proposal.quotes
+    return draft(_PROFILE, text, messages=subject.review.messages, meta=meta, is_untrusted=is_bare)
 
 
 def _note(written: Sequence[Record], dropped: Mapping[str, int]) -> str:

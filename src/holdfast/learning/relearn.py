@@ -142,7 +142,7 @@ def _compared(
 
 
 def _overruled(context: JobContext, chat: str) -> list[Record]:
-    """Return what was learned from a chat, of any kind, and was then changed or retracted by somebody: it stays so."""
+    """Return what was learned from a chat and then changed or retracted by somebody: it stays so."""
     overruled = []
     for kind in (*FIL, FACT):
         for former in records.former(context.database, context.space, Record("", kind, "", chat=chat)):
@@ -155,7 +155,7 @@ def _overruled(context: JobContext, chat: str) -> list[Record]:
 
 
 def _is_about(intake: Intake, draft: Record, others: Sequence[Record]) -> bool:
-    """Return whether one of the others is from the same messages, and the draft may say the same or another value of it."""
+    """Return whether a draft may say what one of the others from the same messages says, or another value."""
     near = [one.text for one in others if _overlap(one, draft)]
     return intake.classify(draft.text, near).relation != "new"
 
@@ -179,7 +179,8 @@ def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
 def _exchange(context: JobContext, found: RelearnedChat, prompt: Prompt) -> None:
     """Retract what is found no more and add what is new, in one transaction, which is one batch to `undo`.
 
-    What was compared already is written as it is: also what another prompt did not find, and therefore retracted.
+    What was compared already is written as it is: also what another prompt did not find, and therefore
+    retracted.
 
     Raises:
         Conflict: something was erased since the chat was read; nothing was stored.

@@ -12,11 +12,11 @@ from holdfast.types import Job, Record
 
 @dataclass(frozen=True, slots=True)
 class WorkResult:
-    """The account of some work: the jobs that were done, are to be tried again, and failed for good; `why` it ended.
+    """The account of some work: the jobs done, to be tried again, and failed for good; `why` it ended.
 
-    `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` name the result of
-    each job. `calls` and tokens are those of models; of a dry run, what they would be. `waiting` jobs are left: not due yet,
-    or in need of a model.
+    `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` name
+    the result of each job. `calls` and tokens are those of models; of a dry run, what they would be.
+    `waiting` jobs are left: not due yet, or in need of a model.
     """
 
     done: tuple[Job, ...] = ()
@@ -79,8 +79,8 @@ def together(results: Sequence[WorkResult]) -> WorkResult:
 class Extraction:
     """What was extracted from a text or a chat: findings, insights and lessons, as the records they became.
 
-    `why` is what kept it from giving anything, "" if nothing did; `job` is the id of the job that tries again later, "" if
-    none. `dropped` counts the proposals that were left out (reason → number).
+    `why` is what kept it from giving anything, "" if nothing did; `job` is the id of the job that tries again
+    later, "" if none. `dropped` counts the proposals that were left out (reason → number).
     """
 
     records: tuple[Record, ...] = ()
@@ -162,8 +162,8 @@ class Spend:
 class Relearning:
     """The difference between what was learned and what another prompt, or model, learns of the same messages.
 
-    `added` would be new, `removed` is found no more, `kept` counts what says the same. `applied` is whether the records were
-    changed so. `failed` names the chats that could not be done, and why.
+    `added` would be new, `removed` is found no more, `kept` counts what says the same. `applied` is whether
+    the records were changed so. `failed` names the chats that could not be done, and why.
     """
 
     kind: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,7 +37,7 @@ class Opening(NamedTuple):
 
 
 def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
-    """Find the jobs there is a reason for: chats that have ended with news, facts that changed, agents with news."""
+    """Return the jobs there is a reason for: ended chats with news, changed facts, agents with news."""
     now, idle = context.now(), context.settings.idle // _MICROSECOND
     agent = context.scope.agent or None
     found = [
@@ -114,7 +114,7 @@ def enqueue(context: JobContext, found: Sequence[Opening]) -> None:
 
 
 def _is_retried(context: JobContext, opening: Opening, job: Job) -> bool:
-    """Return whether a job that failed for good is tried again: in another hour, or because its chat went on since."""
+    """Return whether a job that failed for good is tried again: in another hour, or if its chat went on."""
     if job.status != "failed":
         return False
     if not opening.chat:
@@ -155,3 +155,16 @@ def _begins(context: JobContext, opening: Opening, job: Job | None) -> bool:
     if job is None or _is_retried(context, opening, job):
         return True
     return job.status == "done" and (opening.kind not in OF_AN_AGENT or not _is_paused(context, job))
+
+
+def batches(due: Sequence[Job], pairs: int) -> Iterator[list[Job]]:
+    """Yield batches as `jobs.claim` does: pairs are judged together, all other jobs stand alone."""
+    judged: dict[str, list[Job]] = {}
+    for job in due:
+        if job.kind == "judge":
+            judged.setdefault(job.agent, []).append(job)
+        else:
+            yield [job]
+    for several in judged.values():
+        for start in range(0, len(several), pairs):
+            yield several[start : start + pairs]

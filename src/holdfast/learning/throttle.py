@@ -1,7 +1,8 @@
 """The throttle of a worker: full speed, until the same process appends; then it works a tenth of the time.
 
-Only one thread of a process computes at once, and each statement of an append waits for one that does. While there are appends, the
-worker computes in slices of some milliseconds, and sleeps nine times as long after each.
+Only one thread of a process computes at once, and each statement of an append waits for one that does. While
+there are appends, the worker computes in slices of some milliseconds, and sleeps nine times as long after
+each.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def giving_way(is_appended_to: Callable[[], bool]) -> Iterator[None]:
 def rest() -> None:
     """Sleep if it is time to, on the thread of a worker; elsewhere do nothing.
 
-    Call it between two pieces of work, never within a transaction or with a lock held: others would wait for it.
+    Call it between two pieces of work, never within a transaction or with a lock held: others would wait for
+    it.
     """
     pace: _Pace | None = getattr(_local, "pace", None)
     if pace is not None:

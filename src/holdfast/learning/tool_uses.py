@@ -10,14 +10,16 @@ from holdfast.types import Message, ToolCall
 
 _HEAD = 600  # characters of rendered tool use that name what it was used on
 _PATH_KEYS = frozenset(
-    "path paths file files file_path filepath filename file_name notebook_path target_file relative_path".split()
+    "path paths file files file_path filepath filename file_name notebook_path "
+    "target_file relative_path".split()
 )
 _COMMAND_KEYS = frozenset("command cmd commands script args".split())
 _PATCH_KEYS = frozenset("patch diff input".split())
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S{1,300})", re.MULTILINE)
 _EDITING = re.compile(r"edit|write|create|patch|replace|insert", re.IGNORECASE)
 _RENDERED = re.compile(
-    r"\s{0,40}<tool[-_]use\b[^<>]{0,80}? data-tool-type=\"([^\"<>]{0,40})\" data-tool-name=\"([^\"<>]{1,80})\">"
+    r"\s{0,40}<tool[-_]use\b[^<>]{0,80}? data-tool-type=\"([^\"<>]{0,40})\""
+    r" data-tool-name=\"([^\"<>]{1,80})\">"
 )
 _WRITTEN = re.compile(r"(?:\bThe file|\bFile created successfully at:|\bPath:) `?([^\s`]{1,300})")
 
@@ -26,7 +28,8 @@ _WRITTEN = re.compile(r"(?:\bThe file|\bFile created successfully at:|\bPath:) `
 class ToolUse:
     """One use of a tool.
 
-    `paths` are the files it names as such, `texts` what else may name some, `commands` what a shell was to run.
+    `paths` are the files it names as such, `texts` what else may name some, `commands` what a shell was to
+    run.
     """
 
     name: str
@@ -45,7 +48,7 @@ def tool_uses(messages: Iterable[Message]) -> Iterator[ToolUse]:
 
 
 def rendered(message: Message) -> ToolUse | None:
-    """Return the use of a tool that is written into an assistant's message; what it was used on stands before its result."""
+    """Return the tool use that is written into an assistant's message, arguments before the result."""
     found = _RENDERED.match(message.content) if message.role == "assistant" else None
     if found is None:
         return None

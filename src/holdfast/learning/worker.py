@@ -1,7 +1,7 @@
 """The worker: finds jobs that are due, leases them, does them a unit at a time, and accounts for them.
 
-A unit is stored in one transaction together with its watermark, and only while its job is leased. A worker that is killed
-leaves whole units behind, and the one that takes the job over goes on after them.
+A unit is stored in one transaction together with its watermark, and only while its job is leased. A worker
+that is killed leaves whole units behind, and the one that takes the job over goes on after them.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
 class Worker:
     """Does the jobs of a scope. `model` and `guard` are None where there is none.
 
-    `stop_reason` returns why the work is to end, "" to go on. `leasing` registers the jobs that are leased, so that closing
-    the memory can wait for them, or give them back.
+    `stop_reason` returns why the work is to end, "" to go on. `leasing` registers the jobs that are leased,
+    so that closing the memory can wait for them, or give them back.
     """
 
     context: JobContext
@@ -104,28 +104,23 @@ class Worker:
         return replace(self.context.for_agent(batch[0].agent), jobs=batch, payload=payload, held=held)
 
     def estimate(self) -> WorkResult:
-        """Return how many calls and tokens the work that is due would take; calls no model, and writes nothing."""
-        context, notes, asked, prompts = self.context, list[str](), list[Question](), 0
+        """Return the calls and tokens that the work due would take; calls no model, writes nothing."""
+        context, results = self.context, list[WorkResult]()
         due = scheduler.due(context, self.kinds)
-        for batch in _batches(due, context.settings.pairs):
+        for batch in scheduler.batches(due, context.settings.pairs):
             payload = jobs.payload(context.database, context.space, batch[0].id)
             units = PLANS[batch[0].kind](self.context_of(batch, payload, None))
             requests = [unit.request for unit in units if unit.request]
             tokens = sum(context.count_tokens(request.prompt) for request in requests)
+            answers = sum(request.answer_tokens for request in requests)
             calls = "1 call" if len(requests) == 1 else f"{len(requests)} calls"
             cost = f"{calls}, {tokens:,} tokens of prompts" if requests else "needs no model"
-            notes.append(f"{batch[0].id}: {cost}")
-            asked += requests
-            prompts += tokens
-        return WorkResult(
-            done=tuple(due),
-            notes=tuple(notes),
-            calls=len(asked),
-            prompt_tokens=prompts,
-            answer_tokens=sum(request.answer_tokens for request in asked),
-            why="A dry run: nothing was asked, and nothing written.",
-            dry_run=True,
-        )
+            note = f"{batch[0].id}: {cost}"
+            results.append(
+                WorkResult(notes=(note,), calls=len(requests), prompt_tokens=tokens, answer_tokens=answers)
+            )
+        why = "A dry run: nothing was asked, and nothing written."
+        return replace(together(results), done=tuple(due), why=why, dry_run=True)
 
     def run(
         self,
@@ -133,10 +128,10 @@ class Worker:
         ids: Sequence[str] | None = None,
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
-        """Do the jobs that are due, or of these only the ones with some ids, until there is none or the work is to end.
+        """Do the jobs that are due, or only those with some ids, until there is none or the work is to end.
 
-        It ends as well when the model has failed in three jobs, or three chats of one, in a row: the others would most
-        likely fail and cost calls.
+        It ends as well when the model has failed in three jobs, or three chats of one, in a row: the others
+        would most likely fail and cost calls.
         """
         began, context, why = time.monotonic(), self.context, ""
         results = [WorkResult(failed=self._give_up())]
@@ -196,19 +191,6 @@ class Worker:
         return run.account(time.monotonic() - began), why
 
 
-def _batches(due: Sequence[Job], pairs: int) -> Iterator[list[Job]]:
-    """Group the pairs that are judged together into batches, as `jobs.claim` does; all other jobs stand alone."""
-    judged: dict[str, list[Job]] = {}
-    for job in due:
-        if job.kind == "judge":
-            judged.setdefault(job.agent, []).append(job)
-        else:
-            yield [job]
-    for several in judged.values():
-        for start in range(0, len(several), pairs):
-            yield several[start : start + pairs]
-
-
 def _beginning(held: Held) -> str:
     """Return what is done next."""
     job, more = held.jobs[0], len(held.jobs) - 1
@@ -249,7 +231,7 @@ class _JobRun:
         )
 
     def finish(self) -> str:
-        """Do the job and store its new status, whatever happens; return what keeps the next ones from being done."""
+        """Do the job and store its new status; return what keeps the next ones from being done."""
         now = self._context.now
         try:
             if why := self._do_units():
@@ -281,8 +263,9 @@ class _JobRun:
     def _do_units(self) -> str:
         """Do the units of the job; return why it was stopped in the middle, if it was.
 
-        A chat that fails does not keep the others of the job from being done, unless the model fails three times in a row.
-        What follows in the same chat waits, as its watermark must not pass what failed. The first failure is raised last.
+        A chat that fails does not keep the others of the job from being done, unless the model fails three
+        times in a row. What follows in the same chat waits, as its watermark must not pass what failed. The
+        first failure is raised last.
         """
         context, failed = self._context, dict[str, HoldfastError]()
         for unit in PLANS[self._job.kind](context):
@@ -386,7 +369,7 @@ class _JobRun:
         error: str = "",
         counted: bool = True,
     ) -> None:
-        """Store the new status of the jobs that are still leased, account for them, and emit events of failures."""
+        """Store the new status of the jobs that are still leased, and emit events of failures."""
         context, held = self._context, held or self._held
         ended = jobs.finish(
             context.database,
