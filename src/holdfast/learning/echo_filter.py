@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.learning import echo_match
-from holdfast.learning.throttle import rest
 from holdfast.store import log, records
 from holdfast.store.records import Wanted
 from holdfast.text.references import read_reference
@@ -48,7 +47,6 @@ class EchoFilter:
         began = self._times.get(first)
         if began is None:
             return False
-        rest()
         return self._restates(text, self._context.said_before(self._context.scope, text[:_QUERY], began))
 
     def _restates(self, text: str, shown: Sequence[str]) -> bool:

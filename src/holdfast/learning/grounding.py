@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import normalize
 
-from holdfast.learning.throttle import rest
 from holdfast.llm.json_answers import numbers_of, picked, text_of
 from holdfast.llm.llm_request import Unreadable
 from holdfast.safety import guard
@@ -195,7 +194,6 @@ def _statement(text: str) -> _Statement:
     # The text analysis is loaded by the first comparison.
     from holdfast.text.analyze import analyze, tokens
 
-    rest()
     stated = [one for one in sentences(text) if not one.rstrip(_CLOSING).endswith(("?", "？"))]
     found = [analyze(token) for one in stated for token in tokens(one)]
     terms = frozenset(term for token in found for term in token.terms)
