@@ -1,11 +1,10 @@
-"""Observations: what a model is shown, what it is asked, and what becomes of its answer."""
+"""Observations: what a model is shown, what it is asked, and what is read out of its answer."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -25,30 +24,8 @@ from holdfast.learning.observations import read
 from holdfast.llm.llm_request import Unreadable
 from holdfast.llm.prompt_files import Prompt, load
 from holdfast.text.tokens import estimate_tokens
+from learning_observations import CHAT, MANY, answer, observed, whole
 from programs import run
-
-NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-CHAT = [
-    Message("user", "I moved to Lisbon in May.", at=NOON, seq=4),
-    Message("assistant", "Noted: you moved to Lisbon in May. Shall we deploy on Friday?", at=NOON, seq=5),
-    Message("user", "Yes, deploy on Friday.", at=NOON, seq=6, name="Ada"),
-    Message("assistant", "The build failed because the disk was full.", at=NOON, seq=7),
-]
-MANY = 100_000
-
-
-def whole(messages: Sequence[Message]) -> TranscriptPart:
-    (part,) = split_messages(messages, estimate_tokens, MANY)
-    return part
-
-
-def answer(*items: object, kind: str = "findings") -> str:
-    return json.dumps({"findings": [], "insights": [], "lessons": [], kind: items})
-
-
-def observed(*items: object, kind: str = "findings") -> tuple[Observation, ...]:
-    return read(answer(*items, kind=kind), whole(CHAT), CHAT).observations
-
 
 # What is shown
 
