@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.record_join import MERGED, Join, accepted, reworded, write
@@ -28,13 +27,11 @@ from holdfast.learning.record_proposals import (
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.prompt_files import Prompt
 from holdfast.records.draft import allow, rules_of
 from holdfast.store import records
 from holdfast.store.records import Wanted
 from holdfast.types import Record
-
-if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import Prompt
 
 KIND = "consolidate"
 _SCHEMA = schema(

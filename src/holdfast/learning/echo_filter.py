@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from holdfast.learning import echo_match
+from holdfast.learning.job_context import JobContext
 from holdfast.store import log, records
 from holdfast.store.records import Wanted
 from holdfast.text.references import read_reference
-
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import JobContext
-    from holdfast.types import Message, Range
+from holdfast.types import Message, Range
 
 _QUERY = 400  # characters of a text by which earlier messages are looked up
 _READ = 4_000  # characters of a message that are compared: longer ones are logs or files

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.learning.throttle import rest
 from holdfast.text.sentences import sentences
-
-if TYPE_CHECKING:
-    from holdfast.types import Message
+from holdfast.types import Message
 
 TOOLS = frozenset(
     "recall recall_fil search_memory search_sessions memory get_memory expand describe "

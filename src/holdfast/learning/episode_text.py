@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from holdfast.learning.decision_sentences import Speech, decided, is_courtesy, is_next_step, speeches_of
 from holdfast.learning.grounding import says_too_little
 from holdfast.learning.tool_uses import tool_uses
 from holdfast.llm.json_answers import listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import Question, Unreadable, exactly
+from holdfast.llm.prompt_files import Prompt
 from holdfast.text.message_text import (
     BARE,
     EXPAND,
@@ -25,9 +25,6 @@ from holdfast.text.message_text import (
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Message
-
-if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import Prompt
 
 LONGEST = 2_000  # characters of an episode
 MOST_FILES = 8

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict
 from holdfast.learning import episode_text
+from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import untrusted
 from holdfast.learning.grounding import redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
@@ -22,13 +22,9 @@ from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import prepare, quarantine_reason, says
 from holdfast.store import records, summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import Wanted
+from holdfast.store.records import Wanted, Writing
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
-
-if TYPE_CHECKING:
-    from holdfast.learning.episode_text import Episode
-    from holdfast.store.records import Writing
 
 SAME = 0.92  # from this cosine on, two chats did the same
 

@@ -9,25 +9,27 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.kinds import FIL
 from holdfast.learning import echo_match, extraction_prompt, observations
-from holdfast.learning.decision_sentences import decisions
+from holdfast.learning.decision_sentences import Decision, decisions
 from holdfast.learning.echo_filter import EchoFilter
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction_prompt import FACT, SHORTEST, asks_for_facts, asks_for_quotes
+from holdfast.learning.extraction_prompt import (
+    FACT,
+    SHORTEST,
+    TranscriptPart,
+    asks_for_facts,
+    asks_for_quotes,
+)
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.llm.prompt_files import Prompt
 from holdfast.store import records
 from holdfast.store.records import Wanted
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
-
-if TYPE_CHECKING:
-    from holdfast.learning.decision_sentences import Decision
-    from holdfast.learning.extraction_prompt import TranscriptPart
-    from holdfast.llm.prompt_files import Prompt
 
 KIND = "observe"
 MOST_FACTS = 5  # of one chat, however often it goes on

@@ -9,21 +9,19 @@ from datetime import UTC
 from functools import cache
 from html import escape
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from holdfast.learning.echo_match import recalled_seqs, without_injected
 from holdfast.learning.grounding import ObservationKind, TranscriptLine, folded, unescaped
 from holdfast.learning.throttle import rest
 from holdfast.llm.llm_request import Question, exactly
+from holdfast.llm.prompt_files import Prompt
 from holdfast.text.clean import clean
 from holdfast.text.message_text import grave, harmless, passages, without_payloads, without_reasoning
 from holdfast.text.sentences import one_line
 from holdfast.text.shorten import shorten_line
-
-if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import Prompt
-    from holdfast.text.tokens import CountTokens
-    from holdfast.types import Message
+from holdfast.text.tokens import CountTokens
+from holdfast.types import Message
 
 T = TypeVar("T")
 KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")

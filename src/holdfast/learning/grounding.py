@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from holdfast.llm.json_answers import numbers_of, picked, text_of
 from holdfast.llm.llm_request import Unreadable
 from holdfast.safety import guard
 from holdfast.text.sentences import one_line, sentences
-
-if TYPE_CHECKING:
-    from holdfast.types import Range, Role
+from holdfast.types import Range, Role
 
 ObservationKind = Literal["finding", "insight", "lesson", "fact"]
 LONGEST = 1_000  # characters of an observation and of a quote

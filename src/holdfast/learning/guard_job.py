@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
@@ -20,12 +20,9 @@ from holdfast.llm.model import Model, resolve
 from holdfast.records.draft import UNTRUSTED
 from holdfast.records.revision import set_free
 from holdfast.store import log, records, verdicts
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.text.shorten import shorten_line
-
-if TYPE_CHECKING:
-    from holdfast.store.records import Writing
-    from holdfast.types import Message, Record
+from holdfast.types import Message, Record
 
 Guard: TypeAlias = Callable[[str], bool] | Callable[[str], Awaitable[bool]]
 ORDER = "instruction"  # the flag of an order to the model

@@ -6,30 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.llm.prompt_files import load
+from holdfast.events import Events
+from holdfast.kinds import Kind
+from holdfast.llm.llm_request import Question
+from holdfast.llm.prompt_files import Prompt, load
 from holdfast.records.draft import UNTRUSTED, prepare
+from holdfast.records.intake import Intake
+from holdfast.settings import Learning
 from holdfast.store import log, records, sessions, watermarks
-from holdfast.store.records import NOW, UNSAID
-from holdfast.types import Record
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.events import Events
-    from holdfast.kinds import Kind
-    from holdfast.llm.llm_request import Question
-    from holdfast.llm.prompt_files import Prompt
-    from holdfast.records.intake import Intake
-    from holdfast.settings import Learning
-    from holdfast.store.database import Database
-    from holdfast.store.jobs import Held
-    from holdfast.store.records import Wanted, Writing
-    from holdfast.text.tokens import CountTokens
-    from holdfast.types import Job, Message, Range, Scope
+from holdfast.store.database import Database
+from holdfast.store.jobs import Held
+from holdfast.store.records import NOW, UNSAID, Wanted, Writing
+from holdfast.text.tokens import CountTokens
+from holdfast.types import Job, Message, Range, Record, Scope
 
 # Kinds of jobs that are also done without a model.
 BY_RULES = ("observe", "episode")

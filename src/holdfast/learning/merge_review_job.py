@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.dedup.statement_parser import LONGEST
 from holdfast.dedup.value_preservation import loses
@@ -33,13 +33,11 @@ from holdfast.learning.record_proposals import (
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import Question, Unreadable
+from holdfast.llm.prompt_files import Prompt
 from holdfast.records.draft import rules_of
+from holdfast.records.intake import Intake
 from holdfast.store.records import Wanted
 from holdfast.types import Record
-
-if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import Prompt
-    from holdfast.records.intake import Intake
 
 KIND = "judge"
 _UNTOUCHED = ("constraint", "soul", "profile")

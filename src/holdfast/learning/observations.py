@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from holdfast.learning.echo_match import recalled_seqs
 from holdfast.learning.extraction_prompt import FACT, KINDS, TranscriptPart, text_line, transcript_lines
-from holdfast.learning.grounding import LONGEST, Observation, TranscriptLine, grounded, plain, says_too_little
+from holdfast.learning.grounding import (
+    LONGEST,
+    Observation,
+    ObservationKind,
+    TranscriptLine,
+    grounded,
+    plain,
+    says_too_little,
+)
 from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import Unreadable
-
-if TYPE_CHECKING:
-    from holdfast.learning.grounding import ObservationKind
-    from holdfast.types import Message, Range
+from holdfast.types import Message, Range
 
 # A part may have so many observations, and one more for each so many characters of it.
 _FREE, _PER = 5, 100

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from holdfast.dedup.value_preservation import adds, loses
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark
 from holdfast.learning.record_proposals import LOST, UNSAFE, ProposalRefused
 from holdfast.records.draft import rules_of, scan
+from holdfast.records.intake import Intake
 from holdfast.store import records
 from holdfast.store.records import NOW, Wanted, Writing
 from holdfast.types import Record, Wording
-
-if TYPE_CHECKING:
-    from holdfast.records.intake import Intake
 
 T = TypeVar("T")
 # The actions of a version that stands for several, and of a later state.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.compaction.summarize import cleaned
 from holdfast.errors import Conflict
@@ -20,23 +20,19 @@ from holdfast.learning import echo_match
 from holdfast.learning.echo_filter import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import FIELDS, KINDS, asks_for_quotes, review_lines
-from holdfast.learning.grounding import grounds, quotes_of_user, redacted, unescaped
+from holdfast.learning.grounding import Observation, grounds, quotes_of_user, redacted, unescaped
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.observations import collect
 from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import Question, Unreadable, exactly
+from holdfast.llm.prompt_files import Prompt
 from holdfast.prompt.transcript import Extent, Review, review
 from holdfast.store import records, summaries, watermarks
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.database import Connection, Database
+from holdfast.store.records import NOW, Wanted, Writing
+from holdfast.store.watermarks import News
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
-
-if TYPE_CHECKING:
-    from holdfast.learning.grounding import Observation
-    from holdfast.llm.prompt_files import Prompt
-    from holdfast.store.database import Connection, Database
-    from holdfast.store.records import Writing
-    from holdfast.store.watermarks import News
 
 KIND = "reflect"
 # Quotes for a profile, and observations of one chat, as far as there are so many characters for each after

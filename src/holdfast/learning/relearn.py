@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput, ModelFailed
 from holdfast.events import Call
@@ -20,14 +19,11 @@ from holdfast.learning.results import Relearning
 from holdfast.llm.llm_request import Question
 from holdfast.llm.prompt_files import Prompt, load
 from holdfast.records.draft import policy, prepare, quarantine_reason
-from holdfast.records.intake import COMPARED
+from holdfast.records.intake import COMPARED, Intake
 from holdfast.store import erasure_receipts, records
 from holdfast.store.records import Wanted
 from holdfast.text.shorten import shown
 from holdfast.types import MAX_COUNT, Record
-
-if TYPE_CHECKING:
-    from holdfast.records.intake import Intake
 
 KINDS = ("observations",)
 # How records that are learned again were learned: the first word of `meta["learned"]`.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.learning import consolidate, reflect
+from holdfast.learning.job_context import JobContext
 from holdfast.store import jobs, records, verdicts, watermarks
 from holdfast.store.database import repeated
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import Job
-
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import JobContext
 
 OF_A_CHAT = ("observe", "episode")
 OF_AN_AGENT = ("consolidate", "reflect")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed, Reason
 from holdfast.events import Call, Event
@@ -30,15 +30,13 @@ from holdfast.learning.model_answers import FOR_ALL, Stopped, ask_and_read
 from holdfast.learning.results import WorkResult, together
 from holdfast.learning.throttle import rest
 from holdfast.llm.llm_request import Question
+from holdfast.llm.meter import Meter
+from holdfast.llm.model import Model
 from holdfast.settings import KINDS
 from holdfast.store import jobs, watermarks
 from holdfast.store.database import repeated
 from holdfast.store.jobs import Held, Lost
 from holdfast.types import Job, JobStatus, Record
-
-if TYPE_CHECKING:
-    from holdfast.llm.meter import Meter
-    from holdfast.llm.model import Model
 
 LONGEST_WAIT = timedelta(hours=1)  # between two attempts
 NEED_A_MODEL = ("judge", "consolidate", "reflect")
