@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 
 from holdfast import Memory, Record
 from holdfast.events import Events
-from holdfast.learning.job_context import Outcome, Setting, Unit
+from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
 from holdfast.settings import Learning
 from holdfast.types import Job
 
 OWN = "the user's own words"
 
 
-def setting_of(memory: Memory, events: Events | None = None, **policy: int) -> Setting:
+def context_of(memory: Memory, events: Events | None = None, **policy: int) -> JobContext:
     """Give what learning has for a memory."""
     opened = memory._open
-    return Setting(
+    return JobContext(
         opened.database,
         memory.scope,
         opened.kinds,
@@ -31,9 +31,9 @@ def setting_of(memory: Memory, events: Events | None = None, **policy: int) -> S
     )
 
 
-def answered(unit: Unit, *items: Mapping[str, object], name: str = "changes") -> Outcome:
+def answered(unit: WorkUnit, *items: Mapping[str, object], name: str = "changes") -> UnitResult:
     """Answer a question with items."""
-    assert unit.question is not None
+    assert unit.request is not None
     return unit.apply(json.dumps({name: items}))
 
 

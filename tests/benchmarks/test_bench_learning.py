@@ -18,7 +18,7 @@ from benchmarks.measurement import COLUMNS
 from benchmarks.scripted import OBSERVATIONS, Line, Scripted, lines
 from holdfast import Memory, Message, Record
 from holdfast.errors import InvalidInput
-from holdfast.learning import extraction_prompt, ranking
+from holdfast.learning import extraction_prompt, observations, ranking
 from holdfast.llm.prompt_files import load
 from holdfast.text.tokens import estimate_tokens
 
@@ -130,14 +130,14 @@ def test_the_command_prints_tables_or_json(sessions: Path) -> None:
 # The model
 
 
-def whole(messages: Sequence[Message]) -> extraction_prompt.Part:
-    (part,) = extraction_prompt.parts(messages, estimate_tokens, 100_000)
+def whole(messages: Sequence[Message]) -> extraction_prompt.TranscriptPart:
+    (part,) = extraction_prompt.split_messages(messages, estimate_tokens, 100_000)
     return part
 
 
-def observed(model: Scripted, messages: Sequence[Message] = CHAT) -> extraction_prompt.Reading:
-    asked = extraction_prompt.question(whole(messages), load("observe"), step="monday", type="session")
-    return extraction_prompt.read(model(asked.prompt), whole(messages), messages)
+def observed(model: Scripted, messages: Sequence[Message] = CHAT) -> observations.ReadObservations:
+    asked = extraction_prompt.request(whole(messages), load("observe"), step="monday", type="session")
+    return observations.read(model(asked.prompt), whole(messages), messages)
 
 
 def test_observations_quote_the_messages_they_come_from() -> None:
@@ -232,7 +232,7 @@ def test_pairs_are_judged_by_their_words(new: str, verdict: str) -> None:
 
 def test_episodes_are_ranked() -> None:
     shown = [Record(str(n), "episode", f"Session {n} went well.") for n in range(2)]
-    asked = ranking.question(shown, "what went well?", 5, load("rank"))
+    asked = ranking.request(shown, "what went well?", 5, load("rank"))
     assert ranking.read(Scripted()(asked.prompt), shown) == shown
 
 

@@ -736,7 +736,9 @@ def test_relearn_names_what_failed(cli: Cli, server: Server) -> None:
     cli.text("learn", "extract", "--chat", "queue")
     server.reply = lambda _: (200, completion("no JSON at all"))
     text = cli.text("learn", "relearn", *MODEL, code=1)
-    assert re.match(r"We decided .*  \(queue\)\n    The model answered twice what cannot be used", text)
+    assert re.match(
+        r"We decided .*  \(queue\)\n    The model openai-chat:served answered twice what cannot be used", text
+    )
     assert set(cli.json("learn", "relearn", "--dry-run", *MODEL, code=1)["failed"]) == {"queue"}
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consolidating import OWN, answered, setting_of, texts
+from consolidating import OWN, answered, context_of, texts
 from holdfast import Memory
 from holdfast.learning import consolidate
-from holdfast.learning.job_context import Outcome
+from holdfast.learning.job_context import UnitResult
 from holdfast.llm.llm_request import Unreadable
 from holdfast.store import watermarks
 from holdfast.store.jobs import Lease, LeaseLost
@@ -36,8 +36,8 @@ def known(memory: Memory) -> Memory:
 LISBON = {"facts": [2, 1], "text": "Ada has lived in Lisbon since 2019", "why": "One home."}
 
 
-def joined(memory: Memory, *changes: Mapping[str, object]) -> Outcome:
-    (unit,) = consolidate.plan(setting_of(memory), [], {})
+def joined(memory: Memory, *changes: Mapping[str, object]) -> UnitResult:
+    (unit,) = consolidate.plan(context_of(memory))
     return answered(unit, *changes)
 
 
@@ -59,14 +59,14 @@ def test_facts_are_joined_into_the_oldest(known: Memory) -> None:
 
 
 def test_the_watermark_moves_also_when_nothing_is_to_be_joined(known: Memory) -> None:
-    setting = setting_of(known)
-    assert consolidate.due(setting)
+    context = context_of(known)
+    assert consolidate.due(context)
     version = known.version()
     assert joined(known).records == ()
-    assert watermarks.read(setting.database, setting.space, "", "consolidate:") == version == known.version()
-    assert not consolidate.due(setting)
+    assert watermarks.read(context.database, context.space, "", "consolidate:") == version == known.version()
+    assert not consolidate.due(context)
     known.remember("The server has 8 cores", target="env", merge=False)
-    assert consolidate.due(setting)
+    assert consolidate.due(context)
 
 
 def test_no_change_is_stored_for_a_job_that_another_worker_has(known: Memory) -> None:
@@ -74,17 +74,17 @@ def test_no_change_is_stored_for_a_job_that_another_worker_has(known: Memory) ->
     held = Lease(
         known.scope.space, "worker", (Job("job_1", "consolidate", (), datetime(2026, 3, 1, tzinfo=UTC)),), {}
     )
-    setting = replace(setting_of(known), held=held)
-    (unit,) = consolidate.plan(setting, [], {})
+    context = replace(context_of(known), held=held)
+    (unit,) = consolidate.plan(context)
     with pytest.raises(LeaseLost):
         answered(unit, LISBON)
     assert texts(known) == before
-    assert consolidate.due(setting)
+    assert consolidate.due(context)
 
 
 def test_what_was_joined_is_no_news_and_what_was_taken_back_is_not_joined_again(known: Memory) -> None:
     joined(known, LISBON)
-    assert not consolidate.due(setting_of(known))
+    assert not consolidate.due(context_of(known))
     known.undo()
     assert joined(known, LISBON).dropped == {"taken back before": 1}
     assert len(texts(known)) == 5
@@ -93,26 +93,26 @@ def test_what_was_joined_is_no_news_and_what_was_taken_back_is_not_joined_again(
 def test_nothing_is_due_or_asked_with_fewer_than_two_facts(memory: Memory) -> None:
     memory.remember("Ada likes tea")
     memory.remember("The server runs Debian", target="env")
-    setting = setting_of(memory)
-    assert not consolidate.due(setting)
-    (unit,) = consolidate.plan(setting, [], {})
-    assert (unit.question, unit.apply(None)) == (None, Outcome())
-    assert watermarks.read(setting.database, setting.space, "", "consolidate:") == memory.version()
+    context = context_of(memory)
+    assert not consolidate.due(context)
+    (unit,) = consolidate.plan(context)
+    assert (unit.request, unit.apply(None)) == (None, UnitResult())
+    assert watermarks.read(context.database, context.space, "", "consolidate:") == memory.version()
 
 
 def test_each_target_is_asked_about_and_the_watermark_moves_with_the_last(known: Memory) -> None:
     known.remember("The server has 8 cores", target="env", merge=False)
-    setting = setting_of(known)
-    first, second = consolidate.plan(setting, [], {})
-    assert first.question is not None
-    assert second.question is not None
-    assert "Ada lives" in first.question.prompt
-    assert "Debian" not in first.question.prompt
-    assert "about the environment" in second.question.prompt
+    context = context_of(known)
+    first, second = consolidate.plan(context)
+    assert first.request is not None
+    assert second.request is not None
+    assert "Ada lives" in first.request.prompt
+    assert "Debian" not in first.request.prompt
+    assert "about the environment" in second.request.prompt
     answered(first, LISBON)
-    assert watermarks.read(setting.database, setting.space, "", "consolidate:") == 0
+    assert watermarks.read(context.database, context.space, "", "consolidate:") == 0
     answered(second, {"facts": [1, 2], "text": "The server runs Debian and has 8 cores"})
-    assert consolidate.due(setting) is False
+    assert consolidate.due(context) is False
     assert texts(known) == [
         LISBON["text"],
         "Ada likes tea",
@@ -211,33 +211,33 @@ def test_facts_that_are_true_at_different_times_stay_apart(memory: Memory) -> No
 
 
 def test_facts_that_changed_since_the_question_stay_as_they_are(known: Memory) -> None:
-    (unit,) = consolidate.plan(setting_of(known), [], {})
+    (unit,) = consolidate.plan(context_of(known))
     known.replace("since 2019", "Ada has lived there since 2020")
     assert answered(unit, LISBON).dropped == {"changed since": 1}
     assert texts(known)[:2] == ["Ada lives in Lisbon", "Ada has lived there since 2020"]
-    assert consolidate.due(setting_of(known)), "what was written since the question is news"
+    assert consolidate.due(context_of(known)), "what was written since the question is news"
 
 
 def test_what_all_agents_know_is_not_joined_with_what_one_knows(known: Memory) -> None:
     coder = known.scoped(agent="coder")
     coder.remember("Ada lives in Lisbon by the river", merge=False)
-    assert not consolidate.due(setting_of(coder))
-    (unit,) = consolidate.plan(setting_of(coder), [], {})
-    assert unit.question is None
+    assert not consolidate.due(context_of(coder))
+    (unit,) = consolidate.plan(context_of(coder))
+    assert unit.request is None
 
 
 @pytest.mark.parametrize("answer", ["nothing to do", "{}", '{"facts": []}', '{"changes": [1, 2]}', ""])
 def test_an_answer_that_says_nothing_about_facts_is_asked_for_again(known: Memory, answer: str) -> None:
-    (unit,) = consolidate.plan(setting_of(known), [], {})
+    (unit,) = consolidate.plan(context_of(known))
     with pytest.raises(Unreadable):
         unit.apply(answer)
-    assert consolidate.due(setting_of(known))
+    assert consolidate.due(context_of(known))
 
 
 def test_planning_writes_nothing_and_asks_the_same_again(known: Memory) -> None:
     version = known.version()
     prompts = [
-        [unit.question.prompt for unit in consolidate.plan(setting_of(known), [], {}) if unit.question]
+        [unit.request.prompt for unit in consolidate.plan(context_of(known)) if unit.request]
         for _ in range(2)
     ]
     assert prompts[0] == prompts[1]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Message, Role, ToolCall
-from holdfast.learning.decision_sentences import Decision, decides, decisions, said, shortened
+from holdfast.learning.decision_sentences import Decision, decides, decisions, prose_of, shortened
 
 ABOUT = "to keep the sessions of the shop in PostgreSQL from June on"
 
@@ -110,13 +110,13 @@ def test_tools_the_system_and_arguments_of_calls_decide_nothing() -> None:
     ],
 )
 def test_what_a_program_wrote_was_not_said(text: str) -> None:
-    assert said(Message("user", text)) == ""
+    assert prose_of(Message("user", text)) == ""
     assert found(text) == []
 
 
 def test_a_tag_that_nothing_closes_is_text_and_a_path_no_command() -> None:
-    assert said(Message("user", "<system-reminder>\nhello there")).endswith("hello there")
-    assert said(Message("user", "/srv/shop/main.py fails")) == "/srv/shop/main.py fails"
+    assert prose_of(Message("user", "<system-reminder>\nhello there")).endswith("hello there")
+    assert prose_of(Message("user", "/srv/shop/main.py fails")) == "/srv/shop/main.py fails"
 
 
 # How it is written down

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.scripted import Scripted, lines
 from holdfast import Event, Learning, Memory, Record, WorkResult
 from holdfast.io.importing import import_paths
-from holdfast.learning import extraction_prompt
+from holdfast.learning import extraction_prompt, grounding, observations
 from holdfast.prompt.transcript import Extent, review
 from holdfast.text.sentences import sentences
 from holdfast.text.tokens import estimate_tokens
@@ -150,13 +150,13 @@ def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
     refused, read = [], 0
     for chat in done.memory.chats():
         messages = done.memory.chat(chat.id).history()
-        for part in extraction_prompt.parts(messages, estimate_tokens, 8_000):
+        for part in extraction_prompt.split_messages(messages, estimate_tokens, 8_000):
             told = [one for line in lines(part.transcript) for one in sentences(line.text)]
             whole = [one for one in told if len(one.split()) > LEAST and len(one) < LONGEST]
             quotes = [quote for one in whole for quote in (one[:60], f"“{one[:45].upper()}…”")]
             items = [{"text": f"Observation number {n}.", "quote": quote} for n, quote in enumerate(quotes)]
             own = replace(part, transcript="x" * 100 * len(items))
-            found = extraction_prompt.read(json.dumps({"findings": items}), own, messages).observations
+            found = observations.read(json.dumps({"findings": items}), own, messages).observations
             read += len(found)
             refused += [quotes[n] for n, one in enumerate(found) if not one.quote]
     assert read > 1_000
@@ -169,18 +169,18 @@ def test_nor_one_of_what_is_shown_for_a_reflection(done: Done) -> None:
         messages = done.memory.chat(chat.id).history()
         extent = Extent(limit=len(messages))
         shown = review([], reversed(messages), extent, estimate_tokens, numbered=True)
-        said = extraction_prompt.reviewed(messages)
+        said = extraction_prompt.review_lines(messages)
         for line in lines(shown.text.removesuffix("</conversation>")):
             told = [one for one in sentences(line.text) if len(one.split()) > LEAST and len(one) < LONGEST]
             quotes = [quote for one in told for quote in (one[:60], f"“{one[:45].upper()}…”")]
             own = [one for one in said if one.seq == line.seq]
             for quote in quotes:
                 item = {"quote": quote}
-                found = extraction_prompt.observation("finding", "It works.", item, shown.messages, own)
+                found = grounding.grounded("finding", "It works.", item, shown.messages, own)
                 refused += [] if found.quote else [quote]
             read += len(quotes)
             if line.speaker == "user":
-                assert all(extraction_prompt.quoted_from_user([quote], own) for quote in quotes)
+                assert all(grounding.quotes_of_user([quote], own) for quote in quotes)
     assert read > 1_000
     assert refused == []
 

@@ -22,7 +22,8 @@ from learning_models import PART, do, good, only, policy, prepare, serve, state,
 from learning_scripts import SESSION, Clock, Model, hold
 from programs import run, run_together, start
 
-pytestmark = pytest.mark.slow  # CI runs it
+# CI runs it.
+pytestmark = pytest.mark.slow
 
 WAIT = 60  # seconds after which a test has failed
 PAST_THE_LEASE = 6  # minutes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from test_erasure import Marks, readable, stored
 
-from consolidating import answered, job, setting_of
+from consolidating import answered, context_of, job
 from holdfast import InvalidInput, Learning, Memory, Record
 from holdfast.learning import consolidate, merge_review_job
 from learning_scripts import Model, failing, finds, offers
@@ -32,7 +33,7 @@ def joined(memory: Memory, *numbers: int, why: str = "") -> None:
     text = " and ".join(facts[number - 1].text for number in numbers)
     memory.remember("x" * len(text), merge=False)  # leaves room for the joining words
     parts = [*numbers, len(facts) + 1]
-    for unit in consolidate.plan(setting_of(memory), [], {}):
+    for unit in consolidate.plan(context_of(memory)):
         outcome = answered(unit, {"facts": parts, "text": text, "why": why})
         assert outcome.records, outcome.dropped
 
@@ -121,7 +122,7 @@ def test_a_verdict_goes_with_one_of_the_two(
         learned(ada, "secret", text) if n == secret else learned(ada, "other", "ada likes tea")
         for n in (0, 1)
     )
-    (unit,) = merge_review_job.plan(setting_of(ada), [job(new, old)], {})
+    (unit,) = merge_review_job.plan(replace(context_of(ada), jobs=[job(new, old)]))
     answer = {"pair": 1, "verdict": verdict, "why": f"it says {text}"}
     assert answered(unit, answer, name="verdicts").records
     ada.erase(record=(old, new)[secret].id)

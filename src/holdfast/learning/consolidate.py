@@ -1,8 +1,8 @@
-"""Join facts that say parts of the same.
+"""Consolidation: join facts that say parts of the same.
 
-A model proposes; what it proposes is checked before anything is written: no value may be lost or invented, the user's own
-words stay as they are, and there are never more facts than before. All that one answer leads to is one batch of changes,
-each with its reason, which `undo` takes back.
+The proposals of the model are checked before anything is written: no value may be lost or invented, the
+user's own words stay as they are, and there are never more facts than before. All joins of one answer are one
+batch of changes, each with its reason, which `undo` takes back.
 """
 
 from __future__ import annotations
@@ -10,118 +10,102 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-from holdfast.learning.job_context import Mark, Outcome, Unit
-from holdfast.learning.record_join import MERGED, Join, worded, write
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.record_join import MERGED, Join, accepted, reworded, write
 from holdfast.learning.record_proposals import (
     LOST,
     OVERHEAD,
     OWN_WORDS,
-    Refused,
+    ProposalRefused,
     about,
     entry,
-    items,
-    reason,
+    proposals,
+    proposed_reason,
+    proposed_text,
     schema,
-    wording,
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import LLMRequest, Unreadable
-from holdfast.llm.prompt_files import load
+from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import allow, rules_of
-from holdfast.store import records, watermarks
-from holdfast.store.records import NOW, RecordFilter
+from holdfast.store import records
+from holdfast.store.records import RecordFilter
 from holdfast.types import Record
 
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import Setting
-    from holdfast.llm.prompt_files import PromptTemplate
-    from holdfast.records.intake import Intake
-    from holdfast.types import Job
-
+KIND = "consolidate"
 _SCHEMA = schema(
     "changes", {"facts": {"type": "array", "items": {"type": "integer"}}}, ["facts", "text", "why"]
 )
+_SHOWN = 8_000  # characters of facts in one prompt
 
 
-_SHOWN = 8_000  # characters of facts that one question is about: as many as a prompt shows
+def due(context: JobContext) -> bool:
+    """Return whether the agent has facts that could be joined, one of them written since the watermark.
 
-
-def due(setting: Setting) -> bool:
-    """Say whether the agent has facts that could be joined, and one of them was written since it was last seen to.
-
-    That some were joined is no news.
+    A join is no news.
     """
-    seen = watermarks.read(setting.database, setting.space, "", _mark_of(setting))
-    scope = setting.scope
-    if not records.changed_since(setting.database, scope.space, "fact", scope.agent, seen, but=MERGED):
+    seen = context.watermark("", _watermark_kind(context))
+    scope = context.scope
+    if not records.changed_since(context.database, scope.space, "fact", scope.agent, seen, but=MERGED):
         return False
-    return any(_is_news(facts, seen) for groups in _facts(setting).values() for facts in groups)
+    return any(_is_news(facts, seen) for groups in _fact_groups(context).values() for facts in groups)
 
 
-def plan(
-    setting: Setting,
-    jobs: Sequence[Job],  # noqa: ARG001 - all kinds of jobs are planned with these
-    payload: Mapping[str, object],
-) -> Iterator[Unit]:
-    """Ask which facts of the agent can be joined: of those about the user, then of those about the environment.
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan which facts of the agent to ask about: those about the user, then those about the environment.
 
-    Where the payload names a target, only of those about that; then the watermark stays, as the others were not looked at.
+    Where the payload names a target, only those about it; then the watermark stays, as the others were not
+    looked at.
 
-    Where there are many, a question is about facts that were first written one after the other, and only asked if one of
-    them is news. The watermark moves with the last of the questions, to the version that the space had before the facts were read;
-    where no two facts are about the same, it moves without a question.
+    Where there are many, a request is about facts that were first written one after the other, and only made
+    if one of them is news. The watermark moves with the last request, to the version that the space had
+    before the facts were read. Where no two facts are about the same, it moves without a request.
 
     Raises:
-        Denied: those for whom this is done may not change facts.
+        Denied: the learner may not change facts.
 
     """
-    target_only = payload.get("target")
-    mark = Mark("", _mark_of(setting), records.version(setting.database, setting.space))
-    passed = () if target_only else (mark,)
-    intake = setting.intake(setting.scope)
+    target_only = context.payload.get("target")
+    mark = Watermark("", _watermark_kind(context), records.version(context.database, context.space))
+    done = () if target_only else (mark,)
+    intake = context.intake
     allow(rules_of(intake.kinds, "fact"), intake.by, "change")
-    seen = watermarks.read(setting.database, setting.space, "", mark.kind)
-    asked = [
+    seen = context.watermark("", mark.kind)
+    chosen = [
         (target, facts)
-        for target, groups in _facts(setting).items()
+        for target, groups in _fact_groups(context).items()
         for facts in groups
         if target_only in (None, target)
         if len(groups) == 1 or _is_news(facts, seen)
     ]
-    prompt = load("consolidate", setting.prompts.get("consolidate"))
-    for place, (target, facts) in enumerate(asked, 1):
-        shown = "\n".join(f"{number}. {entry(fact)}" for number, fact in enumerate(facts, 1))
-        question = LLMRequest(
-            "consolidate",
-            prompt.fill(target=about(target), facts=shown),
-            _SCHEMA,
-            prompt.label,
-            answer_tokens=OVERHEAD + setting.count(shown),
+    prompt = context.prompt(KIND)
+    for number, (target, facts) in enumerate(chosen, 1):
+        marks = done if number == len(chosen) else ()
+        yield WorkUnit(
+            _request(context, prompt, target, facts), partial(_apply, context, prompt, facts, marks)
         )
-        marks = passed if place == len(asked) else ()
-        yield Unit(question, partial(_apply, setting, prompt, facts, marks))
-    if not asked:
-        yield Unit(None, lambda _: write(setting, (), {}, marks=passed))
+    if not chosen:
+        yield WorkUnit(None, lambda _: write(context, (), {}, done=done))
 
 
-def _mark_of(setting: Setting) -> str:
-    return f"consolidate:{setting.scope.agent}"
+def _watermark_kind(context: JobContext) -> str:
+    return f"{KIND}:{context.scope.agent}"
 
 
 def _is_news(facts: Sequence[Record], seen: int) -> bool:
     return any(fact.version > seen and fact.action != MERGED for fact in facts)
 
 
-def _facts(setting: Setting) -> dict[str, list[list[Record]]]:
-    """Read the facts of the agent in groups of two or more, by what they are about.
+def _fact_groups(context: JobContext) -> dict[str, list[list[Record]]]:
+    """Return the facts of the agent by target, in groups of two or more that fit one prompt.
 
-    Those of no agent are left to themselves: joined with them, what one agent knows would be known to all.
+    Facts of no agent are left alone: joined with them, what one agent knows would be known to all.
     """
-    wanted = RecordFilter(kinds=("fact",), agents=(setting.scope.agent,), trust=("trusted",))
     found: dict[str, list[Record]] = {}
-    for fact in records.read(setting.database, setting.space, NOW.version, wanted):
+    for fact in context.read_records(
+        RecordFilter(("fact",), agents=(context.scope.agent,), trust=("trusted",))
+    ):
         found.setdefault(fact.target, []).append(fact)
     groups = {
         target: [group for group in _grouped(facts) if len(group) > 1] for target, facts in found.items()
@@ -141,49 +125,51 @@ def _grouped(facts: Sequence[Record]) -> Iterator[list[Record]]:
     yield group
 
 
+def _request(context: JobContext, prompt: PromptTemplate, target: str, facts: Sequence[Record]) -> LLMRequest:
+    shown = "\n".join(f"{number}. {entry(fact)}" for number, fact in enumerate(facts, 1))
+    filled = prompt.fill(target=about(target), facts=shown)
+    return LLMRequest(KIND, filled, _SCHEMA, prompt.label, OVERHEAD + context.count_tokens(shown))
+
+
 def _apply(
-    setting: Setting,
+    context: JobContext,
     prompt: PromptTemplate,
     facts: Sequence[Record],
-    marks: Sequence[Mark],
+    done: Sequence[Watermark],
     answer: str | None,
-) -> Outcome:
-    given = items(answer or "", "changes")
-    changes = [one for one in given if isinstance(one, Mapping)]
-    if given and not changes:
+) -> UnitResult:
+    items = proposals(answer or "", "changes")
+    changes = [one for one in items if isinstance(one, Mapping)]
+    if items and not changes:
         raise Unreadable("none of its changes is an object.")
-    intake = setting.intake(setting.scope)
-    signed = setting.signed(prompt.label)
-    counted = Counter({"no change": len(given) - len(changes)})
+    dropped = Counter({"no change": len(items) - len(changes)})
     unused = dict(enumerate(facts, 1))
-    joins = []
-    for change in changes:
-        try:
-            joins.append(_joined(_parts(change, len(facts), unused), change, intake, signed))
-        except Refused as refused:
-            counted[str(refused)] += 1
-    return write(setting, joins, counted, marks=marks)
+
+    def read(change: Mapping[str, object]) -> Join:
+        return _joined(context, prompt, _taken(change, len(facts), unused), change)
+
+    return write(context, accepted(changes, read, dropped), dropped, done=done)
 
 
-def _parts(given: Mapping[str, object], count: int, unused: dict[int, Record]) -> tuple[Record, ...]:
-    """Take the facts that a change names, for good: so all changes of an answer take no longer than the facts allow."""
-    numbers = sorted(set(numbers_of(picked(given, "facts"))))
+def _taken(change: Mapping[str, object], count: int, unused: dict[int, Record]) -> tuple[Record, ...]:
+    """Take the facts that a change names, for good: so the work for an answer is bounded."""
+    numbers = sorted(set(numbers_of(picked(change, "facts"))))
     if len(numbers) < 2 or not 1 <= numbers[0] <= numbers[-1] <= count:
-        raise Refused("no such facts")
+        raise ProposalRefused("no such facts")
     if not unused.keys() >= set(numbers):
-        raise Refused("used twice")
+        raise ProposalRefused("used twice")
     return tuple(unused.pop(number) for number in numbers)
 
 
 def _joined(
-    parts: tuple[Record, ...], given: Mapping[str, object], intake: Intake, signed: Mapping[str, object]
+    context: JobContext, prompt: PromptTemplate, parts: tuple[Record, ...], change: Mapping[str, object]
 ) -> Join:
-    """Join facts into the oldest of them."""
+    """Return the join of facts into the oldest of them."""
     if len({(one.since, one.until) for one in parts}) > 1:
-        raise Refused(LOST)
-    text = wording(given)
+        raise ProposalRefused(LOST)
+    text = proposed_text(change)
     spoken = next((one for one in parts if one.by == "user" and one.text == text), None)
     if spoken is None and any(one.by == "user" for one in parts):
-        raise Refused(OWN_WORDS)
-    after = worded(parts[0], text, parts, intake, signed, spoken)
-    return Join(parts, parts[0], after, MERGED, reason(given, "they say parts of one thing"))
+        raise ProposalRefused(OWN_WORDS)
+    after = reworded(parts[0], text, parts, context.intake, context.provenance(prompt.label), spoken)
+    return Join(parts, parts[0], after, MERGED, proposed_reason(change, "they say parts of one thing"))

@@ -1,4 +1,4 @@
-"""What one session did, in at most 2,000 characters: by rules, or in the words of a model that is asked for them."""
+"""The text of an episode: what one chat did, in at most 2,000 characters, by rules or by a model."""
 
 from __future__ import annotations
 
@@ -6,42 +6,39 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from holdfast.compaction.summary_passages import BARE
-from holdfast.learning.decision_sentences import Spoken, decided, is_courtesy, is_next_step, spoken
-from holdfast.learning.extraction_prompt import says_too_little
-from holdfast.learning.throttle import rest
-from holdfast.learning.tool_uses import uses
+from holdfast.learning.decision_sentences import Speech, decided, is_courtesy, is_next_step, speeches_of
+from holdfast.learning.grounding import says_too_little
+from holdfast.learning.tool_uses import tool_uses
 from holdfast.llm.json_answers import listed, parse, picked, table, text_of
-from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
+from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.messages.passages import EXPAND, Passage, grave, harmless
 from holdfast.text.message_text import without_payloads, without_reasoning
 from holdfast.text.one_line import cut, gist
 from holdfast.text.sentences import one_line, sentences
 from holdfast.types import Message
 
-if TYPE_CHECKING:
-    from holdfast.llm.prompt_files import PromptTemplate
-
 LONGEST = 2_000  # characters of an episode
 MOST_FILES = 8
 MOST_DECISIONS = 3
 
 _ASKED, _LATER, _DECISION, _OUTCOME = 240, 180, 140, 240  # characters
-_SUBSTANCE = 20  # characters of a request that says what is wanted: "proceed" does not
-_REPORT = 50  # characters of a message that says how something ended
+_SUBSTANCE = 20  # characters of a request that stands alone: "proceed" does not
+_REPORT = 50  # characters of a report
 _SAME = 0.6  # the share of words that two wordings of one request have in common
 _TALK = 200  # tokens, of a conversation between people
 _LONGEST_PATH = 120  # characters
 _LOOKED_AT = 200  # paths, the most often touched of a session
 _SHOWN_PARTS = 3  # of an absolute path, from its end
 _LISTED = 32  # files or decisions that are read of an answer
-_EDITED, _READ, _MENTIONED = 8, 2, 1  # what a file counts each time
+_EDITED, _READ, _MENTIONED = 8, 2, 1  # the weight of each touch of a file
 _EXTENSIONS = frozenset(
-    "py pyi ipynb go mod js jsx mjs cjs ts tsx rs java kt kts c h cc cpp hpp cs fs rb php swift m scala clj ex exs erl hs ml "
-    "lua r jl dart zig sh bash zsh fish ps1 bat sql html htm css scss sass less vue svelte json jsonl yaml yml toml ini cfg "
-    "conf env lock xml md mdx rst adoc txt csv tsv proto graphql tf tmpl j2 gradle cmake tex service".split()
+    "py pyi ipynb go mod js jsx mjs cjs ts tsx rs java kt kts c h cc cpp hpp cs fs rb php swift m scala clj "
+    "ex exs erl hs ml lua r jl dart zig sh bash zsh fish ps1 bat sql html htm css scss sass less vue svelte "
+    "json jsonl yaml yml toml ini cfg conf env lock xml md mdx rst adoc txt csv tsv proto graphql tf tmpl "
+    "j2 gradle cmake tex service".split()
 )
 _FILE_NAMES = frozenset(
     "makefile dockerfile jenkinsfile procfile gemfile rakefile license .gitignore .env".split()
@@ -51,42 +48,38 @@ _PASSING = re.compile(r"^(?:/private)?/(?:tmp|var/folders)/|/(?:node_modules|too
 _URL = re.compile(r"\b[a-z][a-z0-9+]{1,11}://[^\s\"'`<>]*", re.IGNORECASE)
 _RUN = re.compile(r"[\w./\\~@+-]++")
 _SEPARATOR = re.compile(r"[\\/]+")
-_TERMINAL = re.compile(  # what a terminal showed: a prompt, a path alone, a line that begins with a picture
+# The output of a terminal: a prompt, a path alone, a line that begins with a picture.
+_TERMINAL = re.compile(
     r"\s*(?:\[\d{1,4}[/:-].*|(?:\(\w{1,20}\) )?[\w.-]{1,40}@[\w.-]{1,40}[:~ ].*|[$%❯➜] .*|"
     r"[^\s/]*+/\S*+\s*+|[^\x00-\x7f\w¿¡«“‘„「].*)"
 )
 _IMAGE = re.compile(r"\[image: [^\[\]]{0,400}\]")
-_HEADING = re.compile(r"\s*(?:#{1,6} .*|\*\*[^*]*\*\*:?\s*|\|.*)")  # or a row of a table
+# A heading, or a row of a table.
+_HEADING = re.compile(r"\s*(?:#{1,6} .*|\*\*[^*]*\*\*:?\s*|\|.*)")
 _SETTLED = re.compile(
-    r"decided|agreed|conclusion|key insight|learned that|entschieden|beschlossen|vereinbart|décidé|convenu|decidi|acordamos",
+    r"decided|agreed|conclusion|key insight|learned that|"
+    r"entschieden|beschlossen|vereinbart|décidé|convenu|decidi|acordamos",
     re.IGNORECASE,
 )
 _TO_KEEP = re.compile(
-    rf"{_SETTLED.pattern}|remember|note that|\buse\b|merke? dir|notez|utiliserons|recuerda|en cuenta|usaremos",
+    rf"{_SETTLED.pattern}|remember|note that|\buse\b|merke? dir|"
+    r"notez|utiliserons|recuerda|en cuenta|usaremos",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
 
-_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {
-        "summary": {"type": "string"},
-        "files": {"type": "array", "items": {"type": "string"}},
-        "decisions": {"type": "array", "items": {"type": "string"}},
-        "outcome": {"type": "string"},
-    },
-    "required": ["summary", "files", "decisions", "outcome"],
-    "additionalProperties": False,
-}
+_TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+_SCHEMA = exactly({"summary": _TEXT, "files": _TEXTS, "decisions": _TEXTS, "outcome": _TEXT})
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """Hold what one session did.
+    """What one chat did.
 
-    `text` says it in at most 2,000 characters. `turns` counts what the user said. `files` are those that mattered, at most
-    8, the most often edited and read first; `decisions` at most 3 sentences; `outcome` how it ended, "" if nobody said.
+    `text` has at most 2,000 characters. `turns` counts the messages of the user. `files` are at most 8, the
+    most often edited and read first; `decisions` at most 3 sentences; `outcome` is how it ended, "" if that
+    is unknown.
     """
 
     text: str
@@ -97,19 +90,19 @@ class Episode:
 
 
 def compose(messages: Sequence[Message]) -> Episode:
-    """Say what a session did, without a model; the same messages give the same episode. `text` is empty if nobody spoke."""
-    told = list(spoken(messages))
+    """Return the episode of a chat by rules. Its `text` is empty if nobody spoke."""
+    speeches = list(speeches_of(messages))
     if not any(message.role == "assistant" for message in messages):
-        return Episode(_talk(told), _turns(told))
-    files = _key_files(told)
-    outcome = _outcome(told)
-    found = _main_decisions(told, outcome)
-    text = _told(_labelled(*zip(("Asked", "Later"), _asked(told), strict=False)), files, found, outcome)
-    return Episode(text, _turns(told), files, found, outcome)
+        return Episode(_talk(speeches), _turns(speeches))
+    files = _key_files(speeches)
+    outcome = _outcome(speeches)
+    found = _main_decisions(speeches, outcome)
+    start = _labelled(*zip(("Asked", "Later"), _requests(speeches), strict=False))
+    return Episode(_composed(start, files, found, outcome), _turns(speeches), files, found, outcome)
 
 
-def question(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRequest:
-    """Ask a model to say what a session did, given its transcript and the episode that rules made of it.
+def request(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRequest:
+    """Return the request for an episode, given the transcript of a chat and its episode by rules.
 
     Neither can close the tags that it stands between.
     """
@@ -118,11 +111,11 @@ def question(episode: Episode, transcript: str, prompt: PromptTemplate) -> LLMRe
 
 
 def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
-    """Take what a model said about a session in place of what rules made of it; what it left out stays as it was.
+    """Return the episode in the words of a model; what the answer left out stays as it was by rules.
 
-    What the summary does not say of the files, the decisions and the outcome is written behind it. A summary that is too
-    long, also for the transcript, is cut; files that stand neither in the transcript nor in the episode are dropped, and so
-    are decisions and an outcome of one word.
+    What the summary does not say of the files, the decisions and the outcome is written behind it. A summary
+    that is too long, also for the transcript, is cut. Files that stand neither in the transcript nor in the
+    episode are dropped, and so are decisions and an outcome of one word.
 
     Raises:
         Unreadable: the answer is no JSON object that has a summary, or something in it is no text.
@@ -138,30 +131,28 @@ def read(answer: str, episode: Episode, transcript: str = "") -> Episode:
     decisions = (one for one in _lines(picked(given, "decisions")) if not says_too_little(one))
     found = [cut(one, _DECISION) for one in decisions]
     outcome = cut(_line(picked(given, "outcome")), _OUTCOME)
-    told = replace(
+    read = replace(
         episode,
         files=tuple(dict.fromkeys(files))[:MOST_FILES] or episode.files,
         decisions=tuple(dict.fromkeys(found))[:MOST_DECISIONS] or episode.decisions,
         outcome=episode.outcome if says_too_little(outcome) else outcome,
     )
-    return replace(told, text=_with_rest(summary, told))
+    return replace(read, text=_completed(summary, read))
 
 
-def _turns(told: Iterable[Spoken]) -> int:
-    """Count the messages in which a user says something: no commands such as "/exit", and nothing that a program wrote."""
-    return sum(message.role == "user" and bool(prose) for message, prose in told)
+def _turns(speeches: Iterable[Speech]) -> int:
+    """Return the number of a user's messages with prose; commands such as "/exit" have none."""
+    return sum(message.role == "user" and bool(prose) for message, prose in speeches)
 
 
-def _key_files(told: Sequence[Spoken]) -> tuple[str, ...]:
-    """Name the files that a session touched most; one that is written in several ways is one."""
+def _key_files(speeches: Sequence[Speech]) -> tuple[str, ...]:
+    """Return the files that a chat touched most; one that is written in several ways is one."""
     touched: Counter[str] = Counter()
-    for use in uses(message for message, _ in told):
-        rest()
+    for use in tool_uses(message for message, _ in speeches):
         named = (*use.paths, *(path for text in use.texts for path in _paths(text)))
         for path in dict.fromkeys(path for path in named if _is_file(path)):
             touched[path] += _EDITED if use.edits else _READ
-    for _, prose in told:
-        rest()
+    for _, prose in speeches:
         for path in dict.fromkeys(_paths(prose)):
             touched[path] += _MENTIONED
     weights: Counter[str] = Counter()
@@ -175,7 +166,7 @@ def _key_files(told: Sequence[Spoken]) -> tuple[str, ...]:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Find what looks like the path of a file in a text, but for addresses."""
+    """Yield what looks like the path of a file in a text, without addresses."""
     for run in _RUN.findall(_URL.sub(" ", text)):
         path = run.rstrip(".-@+").lstrip("@+")
         if _is_file(path):
@@ -191,7 +182,7 @@ def _is_file(path: str) -> bool:
 
 
 def _wholes(touched: Mapping[str, int]) -> dict[str, str]:
-    """Map each path to the longest that ends with it, of several the one that was touched most."""
+    """Return for each path the longest that ends with it, of several the one that was touched most."""
     parts = {path: _parts(path) for path in touched}
     same_name: dict[str, list[str]] = {}
     for path in touched:
@@ -214,18 +205,18 @@ def _is_absolute(path: str) -> bool:
 
 
 def _short(path: str) -> str:
-    """Leave off where a path begins: the folders that all files of a session share say nothing."""
+    """Return the end of an absolute path: the folders that all files of a chat share say nothing."""
     parts = _parts(path)
     if _is_absolute(path) and len(parts) > _SHOWN_PARTS:
         return "/".join(parts[-_SHOWN_PARTS:])
     return path.removeprefix("./")
 
 
-def _asked(told: Iterable[Spoken]) -> list[str]:
-    """Say what the user asked for first, and which later request took the most work, if that is another one."""
+def _requests(speeches: Iterable[Speech]) -> list[str]:
+    """Return the first request of the user, and another one that took the most work later."""
     requests: list[str] = []
     work: Counter[int] = Counter()
-    for message, prose in told:
+    for message, prose in speeches:
         line = _request(prose) if message.role == "user" else ""
         if line and (len(line) >= _SUBSTANCE or not requests):
             requests.append(line)
@@ -237,18 +228,17 @@ def _asked(told: Iterable[Spoken]) -> list[str]:
 
 
 def _request(prose: str) -> str:
-    """Say what a user's message asks for, without courtesy and what a terminal showed, if there is anything else."""
-    rest()
+    """Return what a user's message asks for, if possible without courtesy and terminal output."""
     lines = prose.splitlines()
-    spoken = "\n".join(line for line in lines if not _TERMINAL.fullmatch(line))
-    wanted = [one for one in sentences(spoken) if not (is_courtesy(one) or is_next_step(one))]
-    return _prose(wanted, _ASKED) if wanted or spoken else gist("\n".join(lines), _ASKED)
+    typed = "\n".join(line for line in lines if not _TERMINAL.fullmatch(line))
+    asked = [one for one in sentences(typed) if not (is_courtesy(one) or is_next_step(one))]
+    return _prose(asked, _ASKED) if asked or typed else gist("\n".join(lines), _ASKED)
 
 
-def _prose(told: Iterable[str], longest: int) -> str:
-    """Write sentences, and lines that are none, one after the other, as many as begin within `longest` characters."""
+def _prose(lines: Iterable[str], longest: int) -> str:
+    """Return sentences, and other lines, in one line: as many as begin within `longest` characters."""
     text = ""
-    for line in map(gist, told):
+    for line in map(gist, lines):
         if line and len(text) <= longest:
             text += f"{' ' if text else ''}{line if line.endswith((*_ENDS, ':')) else f'{line}.'}"
     return cut(text, longest)
@@ -259,12 +249,12 @@ def _alike(one: str, other: str) -> bool:
     return len(words & others) >= _SAME * min(len(words), len(others))
 
 
-def _main_decisions(told: Sequence[Spoken], outcome: str) -> tuple[str, ...]:
-    """Choose the decisions to name: what was settled goes first, then what a user said, then what was said last."""
-    users = {message.actor for message, _ in told if message.role == "user"}
+def _main_decisions(speeches: Sequence[Speech], outcome: str) -> tuple[str, ...]:
+    """Return the decisions to name: the settled ones go first, then those of a user, then the last ones."""
+    users = {message.actor for message, _ in speeches if message.role == "user"}
     found = {
         cut(one.text, _DECISION): one.speaker in users
-        for one in decided(told)
+        for one in decided(speeches)
         if _TO_KEEP.search(one.text) and not _alike(one.text, outcome)
     }
     ranked = list(found)[::-1]
@@ -273,17 +263,16 @@ def _main_decisions(told: Sequence[Spoken], outcome: str) -> tuple[str, ...]:
     return tuple(text for text in found if text in chosen)
 
 
-def _outcome(told: Sequence[Spoken]) -> str:
-    """Say how a session ended: the beginning of the assistant's last message that reports something.
+def _outcome(speeches: Sequence[Speech]) -> str:
+    """Return how a chat ended: the beginning of the assistant's last message that reports something.
 
     A message that ends with what comes next reports only a step.
     """
-    lines = (_reported(prose) for message, prose in reversed(told) if message.role == "assistant")
+    lines = (_reported(prose) for message, prose in reversed(speeches) if message.role == "assistant")
     return next((line for line in lines if len(line) >= _REPORT), "")
 
 
 def _reported(prose: str) -> str:
-    rest()
     first, *others = prose.splitlines() or [""]
     plain = [first, *(line for line in others if not _HEADING.fullmatch(line))]
     reports = (_report("\n".join(lines)) for lines in (plain, [first, *others]))
@@ -291,34 +280,33 @@ def _reported(prose: str) -> str:
 
 
 def _report(text: str) -> str:
-    told = sentences(text)
-    if not told or is_next_step(told[-1]):
+    said = sentences(text)
+    if not said or is_next_step(said[-1]):
         return ""
-    return _prose(
-        (one for one in told if not (is_courtesy(one) or is_next_step(one) or one.endswith("?"))), _OUTCOME
-    )
+    reports = (one for one in said if not (is_courtesy(one) or is_next_step(one) or one.endswith("?")))
+    return _prose(reports, _OUTCOME)
 
 
-def _with_rest(summary: str, episode: Episode) -> str:
-    """Write behind a summary what it does not say of an episode, for which it gives way where both are too long."""
-    kept = cut(summary, LONGEST - len(_told(".", (), episode.decisions, episode.outcome)))
+def _completed(summary: str, episode: Episode) -> str:
+    """Return a summary and what it does not say of an episode; the summary is cut if both are too long."""
+    kept = cut(summary, LONGEST - len(_composed(".", (), episode.decisions, episode.outcome)))
     found = [one for one in episode.decisions if not _says(kept, one)]
     outcome = "" if _says(" ".join((kept, *found)), episode.outcome) else episode.outcome
-    return _told(kept, [path for path in episode.files if not _stands_in(path, kept)], found, outcome)
+    return _composed(kept, [path for path in episode.files if not _stands_in(path, kept)], found, outcome)
 
 
 def _says(text: str, part: str) -> bool:
-    """Say whether a part stands in a text word for word; in other words it might say something else, such as a number."""
+    """Return whether a part stands in a text word for word; reworded, it might name another number."""
     words, others = (f" {' '.join(_WORD.findall(one.lower()))} " for one in (text, part))
     return others in words
 
 
-def _told(start: str, files: Sequence[str], found: Sequence[str], outcome: str) -> str:
-    """Write an episode; the files that matter least go until it fits."""
+def _composed(start: str, files: Sequence[str], found: Sequence[str], outcome: str) -> str:
+    """Return the text of an episode; the files that matter least are left out until it fits."""
     parts = (("Files", ", ".join(files)), ("Decided", " ".join(map(_ended, found))), ("Outcome", outcome))
-    rest = _labelled(*parts)
-    text = f"{_ended(start)} {rest}" if start and rest else start or rest
-    return _told(start, files[:-1], found, outcome) if files and len(text) > LONGEST else text
+    end = _labelled(*parts)
+    text = f"{_ended(start)} {end}" if start and end else start or end
+    return _composed(start, files[:-1], found, outcome) if files and len(text) > LONGEST else text
 
 
 def _labelled(*parts: tuple[str, str]) -> str:
@@ -329,14 +317,14 @@ def _ended(text: str) -> str:
     return text if text.endswith(_ENDS) else f"{text.rstrip(',;:')}."
 
 
-def _talk(told: Iterable[Spoken]) -> str:
-    """Say what people talked about, where no agent took part: the sentences that say most of it."""
-    # The text analysis is loaded only by who needs it.
+def _talk(speeches: Iterable[Speech]) -> str:
+    """Return what people talked about, where no agent took part: the sentences that say most of it."""
+    # The text analysis is loaded by the first use.
     from holdfast.compaction.extract import extract
 
     said = [
         Passage(_IMAGE.sub(" ", prose), one.actor, None, one.role)
-        for one, prose in told
+        for one, prose in speeches
         if one.role == "user"
     ]
     lines = [line for line in extract(said, _TALK).splitlines()[1:] if not line.startswith(EXPAND)]
@@ -348,7 +336,7 @@ def _framed(text: str) -> str:
 
 
 def _line(value: object) -> str:
-    """Bring what a model said to one line without reasoning, payloads and what may do harm; "" if it says nothing."""
+    """Return a text of a model in one line, without reasoning, payloads and what may do harm."""
     text = without_payloads(without_reasoning(text_of(value)))
     line = one_line(harmless(text) if grave(text) else text)
     return line if _WORD.search(line) else ""
@@ -359,5 +347,5 @@ def _lines(value: object) -> list[str]:
 
 
 def _stands_in(path: str, text: str) -> bool:
-    """Say whether a path is written in a text, and not merely as a part of a longer name."""
+    """Return whether a path is written in a text, and not merely as a part of a longer name."""
     return re.search(rf"(?<![\w.-]){re.escape(path)}(?![\w-])", text) is not None

@@ -1,7 +1,7 @@
-"""Episodes: what each session did, one record for a session, written again when the session went on.
+"""Episodes: what each chat did, one record for a chat, written again when the chat went on.
 
-What is compared is read before the transaction, and again if somebody else wrote in between, so that no lock is held
-meanwhile.
+What is compared is read before the transaction, and again if somebody else wrote in between, so that no lock
+is held meanwhile.
 """
 
 from __future__ import annotations
@@ -10,37 +10,36 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict
 from holdfast.learning import episode_text
+from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import untrusted
-from holdfast.learning.job_context import Mark, Outcome, Setting, Unit
+from holdfast.learning.grounding import redacted
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.ranking import KIND, closeness, ended, recency
-from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import prepare, quarantine_reason, says
-from holdfast.safety import guard
-from holdfast.store import log, record_changes, records, sessions, summaries
+from holdfast.store import records, summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW, RecordFilter
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import RecordFilter
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
-if TYPE_CHECKING:
-    from holdfast.learning.episode_text import Episode
-    from holdfast.settings import Learning
-    from holdfast.store.record_changes import Writing
-    from holdfast.types import Job
-
-SAME = 0.92  # from this cosine on, two sessions did the same
+SAME = 0.92  # from this cosine on, two chats did the same
 
 _BY: Writer = "reflect"
-_WITHOUT_A_MODEL = "rules"  # how an episode was learned that no model wrote
-_UNTRUSTED = "untrusted"  # the flag, and what names the sources
-_TRUSTS = ("quarantined", "trusted", "released")  # each more than the one before
-_TOLD = ("files", "decisions", "outcome", _UNTRUSTED)  # of the metadata, what an episode says
-_ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
+# How an episode was learned that no model wrote.
+_BY_RULES = "rules"
+# The flag, and the metadata that names the sources.
+_UNTRUSTED = "untrusted"
+# Each more than the one before.
+_TRUSTS = ("quarantined", "trusted", "released")
+# The metadata that belong to the content of an episode.
+_CONTENT = ("files", "decisions", "outcome", _UNTRUSTED)
+# Of two that write at once one always succeeds, so that many others must have.
+_ATTEMPTS = 1_000
 
 _REPEATED = "a newer session says the same"
 _TOO_OLD = "it is older than episodes are kept"
@@ -50,8 +49,8 @@ _OURS = frozenset((_REPEATED, _TOO_OLD, _TOO_MANY, _MENDED))
 
 
 @dataclass(frozen=True, slots=True)
-class _Session:
-    """A session as it was read: up to which seq, what it did by rules, and the outside sources that it used."""
+class _ReadChat:
+    """A chat as it was read: its length, its episode by rules, and the external sources that it used."""
 
     chat: str
     length: int
@@ -60,165 +59,140 @@ class _Session:
     untrusted: tuple[str, ...]
 
     @property
-    def mark(self) -> Mark:
-        return Mark(self.chat, KIND, self.length)
+    def done(self) -> Watermark:
+        return Watermark(self.chat, KIND, self.length)
 
 
-def plan(setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]) -> Iterator[Unit]:  # noqa: ARG001 - as all plans
-    """Plan the episodes of some sessions: a unit for each, with a question if there is a model.
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan the episodes of the chats of the jobs: a unit for each, with a request if there is a model.
 
-    A chat has one episode, and a new version of it when there is more to say. One of a session that used untrusted
-    sources, or that holds orders to the model, is put into quarantine: beside the episode that is there, if any, and in
-    place of the one that waits already. Once the user has released it, it is written again as released as long as the
-    messages since then bring nothing untrusted; else the new text waits in quarantine beside it. What the user wrote, or
-    what somebody retracted or discarded, is left as it is.
+    A chat has one episode, and a new version of it when there is more to say. One of a chat that used
+    untrusted sources, or that holds orders to the model, is put into quarantine: beside the episode that is
+    there, if any, and in place of the one that waits already. Once the user has released it, it is written
+    again as released as long as the messages since then bring nothing untrusted; else the new text waits in
+    quarantine beside it. What the user wrote, or what somebody retracted or discarded, is left as it is.
     """
-    for job in jobs:
-        yield _unit(setting, _read(setting, job.chat))
+    for job in context.jobs:
+        length = context.length(job.chat)
+        messages = context.read_messages(job.chat, last=length)
+        found = untrusted(messages, context.settings.untrusted)
+        yield _unit(context, _ReadChat(job.chat, length, messages, episode_text.compose(messages), found))
 
 
-def _read(setting: Setting, chat: str) -> _Session:
-    length = sessions.length(setting.database, setting.space, chat)
-    messages = log.read(setting.database, setting.space, chat, before=length + 1)
-    found = untrusted(messages, setting.learning.untrusted)
-    return _Session(chat, length, messages, episode_text.compose(messages), found)
-
-
-def _unit(setting: Setting, session: _Session) -> Unit:
-    turns, least = session.episode.turns, setting.learning.turns
-    if turns < least or not session.episode.text:
+def _unit(context: JobContext, chat: _ReadChat) -> WorkUnit:
+    turns, least = chat.episode.turns, context.settings.turns
+    if turns < least or not chat.episode.text:
         note = f"too short: {turns} turns, {least} needed" if turns < least else "nobody said anything"
-        return Unit(None, partial(_pass_over, setting, session, note), session.chat)
-    shown = _transcript(setting, session) if setting.model else ""
+        return WorkUnit(None, partial(_pass_over, context, chat, note), chat.chat)
+    shown = _transcript(context, chat) if context.model else ""
     if not shown:
-        return Unit(None, partial(_store, setting, session, _WITHOUT_A_MODEL, ""), session.chat)
-    prompt = load(KIND, setting.prompts.get(KIND))
-    question = episode_text.question(session.episode, shown, prompt)
-    return Unit(question, partial(_store, setting, session, prompt.label, shown), session.chat)
+        return WorkUnit(None, partial(_store, context, chat, _BY_RULES, ""), chat.chat)
+    prompt = context.prompt(KIND)
+    request = episode_text.request(chat.episode, shown, prompt)
+    return WorkUnit(request, partial(_store, context, chat, prompt.label, shown), chat.chat)
 
 
-def _transcript(setting: Setting, session: _Session) -> str:
-    learning = setting.learning
-    frontier = summaries.frontier(setting.database, setting.space, session.chat)
-    extent = Extent(limit=learning.messages, budget=learning.tokens)
-    return review(frontier, reversed(session.messages), extent, setting.count).text
+def _transcript(context: JobContext, chat: _ReadChat) -> str:
+    frontier = summaries.frontier(context.database, context.space, chat.chat)
+    extent = Extent(limit=context.settings.messages, budget=context.settings.tokens)
+    return review(frontier, reversed(chat.messages), extent, context.count_tokens).text
 
 
-def _pass_over(setting: Setting, session: _Session, note: str, _: str | None) -> Outcome:
-    setting.commit([], *([session.mark] if session.length else []))
-    return Outcome(note=note)
+def _pass_over(context: JobContext, chat: _ReadChat, note: str, _: str | None) -> UnitResult:
+    context.commit([], *([chat.done] if chat.length else []))
+    return UnitResult(note=note)
 
 
-def _store(setting: Setting, session: _Session, how: str, shown: str, answer: str | None) -> Outcome:
-    """Write an episode, retract those that it makes superfluous, and move the mark, in one transaction."""
-    episode = session.episode if answer is None else episode_text.read(answer, session.episode, shown)
-    draft = prepare(_draft(setting, session, episode, how), setting.kinds, _BY)
+def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
+    """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
+    episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
+    draft = prepare(_draft(context, chat, episode, how), context.kinds, _BY)
     for _ in range(_ATTEMPTS):
-        seen = records.space_state(setting.database, setting.space)
-        step = _step(setting, session, draft, seen.version + 1)
-        with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
+        seen = records.space_state(context.database, context.space)
+        step = _plan_write(context, chat, draft, seen.version + 1)
+        with context.transaction() as changes:
             if changes.seen != seen:
-                continue  # somebody wrote or erased in between: what was compared may be no more
-            setting.settle(changes, session.mark)
+                # Somebody wrote or erased in between: what was compared may be gone.
+                continue
+            context.advance(changes, chat.done)
             written, gone = _write(changes, step)
-        setting.events.tell_of(setting.scope, written)
-        setting.events.tell_of(setting.scope, gone, "evicted")
-        return Outcome((*written, *gone), note=step.note)
-    raise Conflict("Others keep changing what is known.", "Try again.")
+        context.events.tell_of(context.scope, written)
+        context.events.tell_of(context.scope, gone, "evicted")
+        return UnitResult((*written, *gone), note=step.note)
+    raise Conflict("The optimistic-retry limit is reached.", "Try again.")
 
 
-def _write(changes: Writing, step: _Step) -> tuple[list[Record], list[Record]]:
-    there, written = dict(step.there), []
-    if step.record is not None:
-        new = changes.put(
-            step.record, step.before, by=_BY, action=_action(step.record, step.before), why=_why(step.record)
-        )
-        there[step.record.id] = new
-        written.append(new)
-    gone = [changes.end(there[identity], why=why) for identity, why in step.retired.items()]
+def _write(changes: Writing, step: _PlannedWrite) -> tuple[list[Record], list[Record]]:
+    current, written = dict(step.current), []
+    if (record := step.record) is not None:
+        held = record.trust == "quarantined"
+        fresh = step.before is None or step.before.retracted
+        action = "quarantine" if held else "add" if fresh else "replace"
+        why = quarantine_reason(record) if held else ""
+        current[record.id] = changes.put(record, step.before, by=_BY, action=action, why=why)
+        written.append(current[record.id])
+    gone = [changes.end(current[identity], why=why) for identity, why in step.retired.items()]
     return written, gone
 
 
-def _action(record: Record, before: Record | None) -> str:
-    if record.trust == "quarantined":
-        return "quarantine"
-    return "add" if before is None or before.retracted else "replace"
-
-
-def _why(record: Record) -> str:
-    return quarantine_reason(record) if record.trust == "quarantined" else ""
-
-
-def _draft(setting: Setting, session: _Session, episode: Episode, how: str) -> Record:
-    """Make a record of an episode. Credentials are cut out of its metadata as well: those of drafts must have none."""
-    messages = session.messages
-    told: dict[str, object] = {
+def _draft(context: JobContext, chat: _ReadChat, episode: Episode, how: str) -> Record:
+    """Return the draft of an episode, without the credentials in it, also in its metadata."""
+    messages = chat.messages
+    meta: dict[str, object] = {
         "turns": episode.turns,
-        "files": list(map(_redacted, episode.files)),
-        "decisions": list(map(_redacted, episode.decisions)),
-        "outcome": _redacted(episode.outcome),
-        _UNTRUSTED: list(map(_redacted, session.untrusted)),
+        "files": list(map(redacted, episode.files)),
+        "decisions": list(map(redacted, episode.decisions)),
+        "outcome": redacted(episode.outcome),
+        _UNTRUSTED: list(map(redacted, chat.untrusted)),
     }
     if times := [message.at for message in messages if message.at]:
-        told["ended"] = max(times).astimezone(UTC).isoformat()
-    return Record(
-        "",
-        KIND,
-        cut(_redacted(episode.text), episode_text.LONGEST),
-        agent=setting.scope.agent,
-        chat=session.chat,
-        messages=(messages[0].seq, messages[-1].seq),
-        meta={**setting.signed(how), **told},
-    )
-
-
-def _redacted(text: str) -> str:
-    return guard.redact(text, guard.scan(text))
+        meta["ended"] = max(times).astimezone(UTC).isoformat()
+    text = cut(redacted(episode.text), episode_text.LONGEST)
+    span = (messages[0].seq, messages[-1].seq)
+    return context.draft(KIND, text, how, chat=chat.chat, messages=span, meta=meta)
 
 
 # What is to be written
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """What is to be written: a version of an episode after `before`, if any, and why others of those `there` are retracted."""
+class _PlannedWrite:
+    """A version of an episode after `before`, if any, and why others of the `current` ones are retracted."""
 
     note: str
     record: Record | None = None
     before: Record | None = None
-    there: Mapping[str, Record] = field(default_factory=dict)
+    current: Mapping[str, Record] = field(default_factory=dict)
     retired: Mapping[str, str] = field(default_factory=dict)
 
 
-def _step(setting: Setting, session: _Session, draft: Record, version: int) -> _Step:
-    own, others = _there(setting, session.chat)
+def _plan_write(context: JobContext, chat: _ReadChat, draft: Record, version: int) -> _PlannedWrite:
+    own, others = _existing(context, chat.chat)
     standing = _newest(one for one in own if one.trust != "quarantined" and not one.replaces)
     held = _newest(one for one in own if one.trust == "quarantined" and one.action != "release")
     if why := _left_alone(own, standing):
-        return _Step(why)
-    judged = _judged(draft, standing, session.messages, setting.learning.untrusted)
-    before = held if judged.trust == "quarantined" else standing or held
-    record = replace(_over(before, judged), replaces=_replaced(judged, standing), version=version)
+        return _PlannedWrite(why)
+    judged = _judged(draft, standing, chat.messages, context.settings.untrusted)
+    is_held = judged.trust == "quarantined"
+    before = held if is_held else standing or held
+    # In quarantine, it takes the place of the standing one once it is released.
+    replaces = standing.id if standing is not None and is_held else ""
+    record = replace(_over(before, judged), replaces=replaces, version=version)
     fresh = before is None or _is_news(record, before)
     current = record if fresh else before if before and not before.retracted else None
     beside = [one for one in own if one is not before and not one.retracted]
     mended = {one.id: _MENDED for one in beside if one is held}
     rest = [one for one in (*others, *beside) if one.id not in mended]
-    retired = mended | _superfluous(current, rest, session.chat, setting.learning, setting.now())
-    there = {one.id: one for one in (*others, *beside, *([current] if current else []))}
-    note = (
-        "nothing new" if not fresh else "put into quarantine" if judged.trust == "quarantined" else "written"
-    )
-    return _Step(note, record if fresh else None, before, there, retired)
+    retired = mended | _superfluous(context, current, rest, chat.chat)
+    every = {one.id: one for one in (*others, *beside, *([current] if current else []))}
+    note = "nothing new" if not fresh else "put into quarantine" if is_held else "written"
+    return _PlannedWrite(note, record if fresh else None, before, every, retired)
 
 
-def _there(setting: Setting, chat: str) -> tuple[list[Record], list[Record]]:
-    """Read the episodes of a chat, whatever became of them, and the current ones of the agent's other chats."""
-    database, space, at = setting.database, setting.space, NOW.version
-    own = records.read(database, space, at, RecordFilter((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
-    every = records.read(
-        database, space, at, RecordFilter((KIND,), agents=(setting.scope.agent,), trust=_TRUSTS)
-    )
+def _existing(context: JobContext, chat: str) -> tuple[list[Record], list[Record]]:
+    """Return the episodes of a chat, also retracted ones, and the current ones of the agent's other chats."""
+    own = context.read_records(RecordFilter((KIND,), chat=chat, trust=_TRUSTS, retracted=True))
+    every = context.read_records(RecordFilter((KIND,), agents=(context.scope.agent,), trust=_TRUSTS))
     return own, [one for one in every if one.chat != chat]
 
 
@@ -227,7 +201,7 @@ def _newest(some: Iterable[Record]) -> Record | None:
 
 
 def _left_alone(own: Sequence[Record], standing: Record | None) -> str:
-    """Say why the episode of a chat is not for us to write, "" if it is."""
+    """Return why the episode of a chat must not be written, "" if it may."""
     if standing is not None and standing.by == "user":
         return "the user wrote it"
     newest = _newest(own)
@@ -238,7 +212,7 @@ def _left_alone(own: Sequence[Record], standing: Record | None) -> str:
 def _judged(
     draft: Record, standing: Record | None, messages: Sequence[Message], patterns: Sequence[str] | None
 ) -> Record:
-    """Put a draft into quarantine if its session used untrusted sources that nobody has released."""
+    """Return a draft, in quarantine if its chat used untrusted sources that nobody has released."""
     if not draft.meta[_UNTRUSTED]:
         return draft
     flagged = replace(draft, flags=tuple(sorted({*draft.flags, _UNTRUSTED})))
@@ -250,7 +224,7 @@ def _judged(
 
 
 def _since(messages: Sequence[Message], seen: int) -> list[Message]:
-    """Take the messages after a seq, and the calls before it that they answer."""
+    """Return the messages after a seq, and the calls before it that they answer."""
     answered = {call for message in messages if message.seq > seen for call in message.answers}
     return [
         message
@@ -259,59 +233,51 @@ def _since(messages: Sequence[Message], seen: int) -> list[Message]:
     ]
 
 
-def _replaced(judged: Record, standing: Record | None) -> str:
-    """Name the record whose place an episode in quarantine takes once it is released."""
-    return standing.id if standing is not None and judged.trust == "quarantined" else ""
-
-
 def _over(before: Record | None, draft: Record) -> Record:
     if before is None:
         return draft
-    # What two agents told of one chat belongs to both.
+    # The episode of a chat that two agents wrote belongs to both.
     agent = before.agent if before.agent == draft.agent else ""
     return replace(
-        draft,
-        id=before.id,
-        agent=agent,
-        category=before.category,
-        tags=before.tags,
-        priority=before.priority,
+        draft, id=before.id, agent=agent, category=before.category, tags=before.tags, priority=before.priority
     )
 
 
 def _is_news(record: Record, before: Record) -> bool:
-    """Say whether an episode says something else than its last version. One that was retracted has to go on for that."""
+    """Return whether an episode differs from its last version, and went on since a retraction of that."""
+    went_on = True
     if before.retracted and before.messages is not None and record.messages is not None:
-        return record.messages[1] > before.messages[1] and _told(record) != _told(before)
-    return _told(record) != _told(before)
+        went_on = record.messages[1] > before.messages[1]
+    return went_on and _content(record) != _content(before)
 
 
-def _told(record: Record) -> tuple[object, ...]:
-    meta = {name: record.meta.get(name) for name in _TOLD}
+def _content(record: Record) -> tuple[object, ...]:
+    meta = {name: record.meta.get(name) for name in _CONTENT}
     return says(replace(record, meta=meta, retracted=False))
 
 
 def _superfluous(
-    current: Record | None, rest: Sequence[Record], chat: str, learning: Learning, now: int
+    context: JobContext, current: Record | None, rest: Sequence[Record], chat: str
 ) -> dict[str, str]:
-    """Choose the episodes to retract, each with the reason: repeated by a newer one, too old, or too many.
+    """Return the episodes to retract, each with the reason: repeated by a newer one, too old, or too many.
 
     Those in quarantine have a number of their own, so that they displace none that can be recalled.
     """
-    there = [*rest, *([current] if current else [])]
+    settings = context.settings
+    every = [*rest, *([current] if current else [])]
     gone = _repeated(current, [one for one in rest if one.chat != chat]) if current else {}
-    if learning.episode_age is not None:
-        oldest = now - learning.episode_age // timedelta(microseconds=1)
-        gone |= {one.id: _TOO_OLD for one in there if to_micros(ended(one)) < oldest}
+    if settings.episode_age is not None:
+        oldest = context.now() - settings.episode_age // timedelta(microseconds=1)
+        gone |= {one.id: _TOO_OLD for one in every if to_micros(ended(one)) < oldest}
     for is_held in (False, True):
-        left = [one for one in there if one.id not in gone and (one.trust == "quarantined") is is_held]
+        left = [one for one in every if one.id not in gone and (one.trust == "quarantined") is is_held]
         left.sort(key=recency, reverse=True)
-        gone |= {one.id: _TOO_MANY for one in left[learning.episodes :]}
+        gone |= {one.id: _TOO_MANY for one in left[settings.episodes :]}
     return gone
 
 
 def _repeated(current: Record, others: Sequence[Record]) -> dict[str, str]:
-    """Find what a newer session says as well: the older of two, unless it is trusted more."""
+    """Return which of two episodes to retract that say the same: the older one, unless it is trusted more."""
     gone = {}
     for other, cosine in zip(others, closeness(current.text, [one.text for one in others]), strict=True):
         older, newer = sorted((current, other), key=recency)

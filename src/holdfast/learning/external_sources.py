@@ -1,4 +1,4 @@
-"""Outside sources: which tools and programs brought into a session what nobody here has written, and where it may be repeated."""
+"""External sources: tools and programs that brought foreign text into a chat, and where it is repeated."""
 
 from __future__ import annotations
 
@@ -6,34 +6,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from holdfast.learning.tool_uses import Use, rendered, uses
+from holdfast.learning.tool_uses import ToolUse, rendered, tool_uses
 from holdfast.types import Message
 
 # Names of tools, in lower case: they look something up, open an address, or read what other people write.
-_USUAL = (
-    *(
-        "*web*",
-        "*fetch*",
-        "*browser*",
-        "*http*",
-        "*url*",
-        "*wget*",
-        "*screenshot*",
-        "computer",
-        "computer_use",
-    ),
-    *("*navigate*", "*visit*", "*scrape*", "*scraping*", "*crawl*", "*download*", "open_page", "read_page"),
-    *("*google*", "*tavily*", "*perplexity*", "*wikipedia*", "*arxiv*", "bing", "bing_*", "duckduckgo*"),
-    *("*mail*", "*inbox*", "*slack*", "*discord*", "*telegram*", "*whatsapp*"),
-    *("*github*", "*gitlab*", "*jira*", "*confluence*", "*notion*"),
-    *("mcp__*", "task", "agent", "dispatch_agent", "spawn_agent", "*subagent*", "*sub_agent*"),
+_USUAL = tuple(
+    "*web* *fetch* *browser* *http* *url* *wget* *screenshot* computer computer_use *navigate* *visit* "
+    "*scrape* *scraping* *crawl* *download* open_page read_page *google* *tavily* *perplexity* *wikipedia* "
+    "*arxiv* bing bing_* duckduckgo* *mail* *inbox* *slack* *discord* *telegram* *whatsapp* *github* "
+    "*gitlab* *jira* *confluence* *notion* mcp__* task agent dispatch_agent spawn_agent *subagent* "
+    "*sub_agent*".split()
 )
 _SEARCHING = "*search*"
-# What is searched that is here already: the code, the tools, the memory.
-_HERE = (
-    *("*file*", "*code*", "*grep*", "*glob*", "*regex*", "*symbol*", "*pattern*", "*text*", "*replace*"),
-    *("*_dir", "*directory*", "*folder*", "*workspace*", "*project*", "semantic_search", "*tool*"),
-    *("*memory*", "*memories*", "*session*", "*history*"),
+# What is searched that is local: the code, the tools, the memory.
+_LOCAL = tuple(
+    "*file* *code* *grep* *glob* *regex* *symbol* *pattern* *text* *replace* *_dir *directory* *folder* "
+    "*workspace* *project* semantic_search *tool* *memory* *memories* *session* *history*".split()
 )
 _OWN_TOOLS = "mcp__holdfast"
 _SHELL = re.compile(r"bash|shell|terminal|exec|command|pwsh|^sh$|^cmd$", re.IGNORECASE)
@@ -43,8 +31,11 @@ _BEFORE = (
     r"(?:(?:-\S{1,20}|\d{1,6}[smh]?)[ \t]{1,4}){0,4}|\w{1,40}=\S{0,80}[ \t]{1,4}){0,4}"
     r"(?:[\w./~-]{0,80}/)?"
 )
-# What is usual in a project and most likely a part of it: the runner of packages downloads only what is not there.
-_INSTALLED = r"tsc|tsx|ts-node|eslint|prettier|biome|jest|vitest|mocha|playwright|cypress|vite|webpack|next|prisma|nx|turbo"
+# Most likely a part of the project: the runner of packages downloads only what is not installed.
+_INSTALLED = (
+    r"tsc|tsx|ts-node|eslint|prettier|biome|jest|vitest|mocha|playwright|cypress|vite|webpack|"
+    r"next|prisma|nx|turbo"
+)
 _REACHING = (
     r"curl|wget|aria2c|lynx|w3m|links|nc|ncat|netcat|telnet|socat|ssh|scp|sftp|ftp",
     r"(?i:iwr|irm|Invoke-WebRequest|Invoke-RestMethod|Start-BitsTransfer)",
@@ -54,38 +45,40 @@ _REACHING = (
     r"docker[ \t]{1,4}pull",
     rf"npx(?![ \t]{{1,4}}(?:--no\b|--no-install\b|(?:{_INSTALLED})(?![\w@-])))",
     r"bunx|uvx|pipx[ \t]{1,4}(?:run|install)|npm[ \t]{1,4}exec|(?:pnpm|yarn)[ \t]{1,4}dlx",
-    # Of what is listed in the project, or is the project, there is nothing that it has not named.
+    # What is listed in the project, or is the project itself, is its own.
     r"pip[\d.]{0,5}[ \t]{1,4}install(?![ \t]{1,4}(?:-e|-r|--editable|--requirement|\.))",
     r"npm[ \t]{1,4}(?:install|i|add)(?=[ \t]{1,4}[\w@])",
 )
 _PROGRAM = re.compile(
-    rf"{_BEFORE}(?:python[\d.]{{0,5}}[ \t]{{1,4}}-m[ \t]{{1,4}}|uv[ \t]{{1,4}})?({'|'.join(_REACHING)})(?=\s|$)"
+    rf"{_BEFORE}(?:python[\d.]{{0,5}}[ \t]{{1,4}}-m[ \t]{{1,4}}|uv[ \t]{{1,4}})?"
+    rf"({'|'.join(_REACHING)})(?=\s|$)"
 )
 _INLINE = re.compile(r"\b(python|node)[\d.]{0,5}[ \t]{1,4}(?:-\w{0,3}[ce]|--eval|-[ \t]{0,4}<<|<<)")
 _REQUEST = re.compile(
-    r"\bimport[ \t]{1,4}(?:requests|httpx|aiohttp|urllib3)\b|\b(?:requests|httpx)\.(?:get|post|request|Session|Client)\b"
+    r"\bimport[ \t]{1,4}(?:requests|httpx|aiohttp|urllib3)\b"
+    r"|\b(?:requests|httpx)\.(?:get|post|request|Session|Client)\b"
     r"|\burllib\.request\b|\burlopen\b|\bhttp\.client\b|\bfrom[ \t]{1,4}(?:requests|httpx|aiohttp|urllib3)\b"
     r"|\bfetch\(|\bhttps?\.(?:get|request)\("
 )
 
 
 def untrusted(messages: Sequence[Message], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Name the outside sources that a session used, sorted.
+    """Return the names of the external sources that a chat used, sorted.
 
-    These are tools whose lower-case names match one of the patterns `names`, None for the usual ones; programs that a
-    shell ran to reach another machine, such as "curl"; and tools whose results the guard took for instructions. Tools of
-    this memory are none.
+    These are tools whose lower-case names match one of the patterns `names`, None for the usual ones;
+    programs that a shell ran to reach another machine, such as "curl"; and tools whose results the guard took
+    for instructions. Tools of this memory are none.
     """
-    used = {source for use in uses(messages) for source in _sources(use, names)}
+    used = {source for use in tool_uses(messages) for source in _sources(use, names)}
     return tuple(sorted(used.union(name for _, name in _flagged(messages))))
 
 
 def brought_in(messages: Sequence[Message], names: Sequence[str] | None = None) -> set[int]:
-    """Give the seqs of the stored messages that bring what came from outside, and of those that may repeat it.
+    """Return the seqs of the messages with text of external sources, and of those that may repeat it.
 
-    The first are the results of what `untrusted` names, as messages of their own or as written into an assistant's; the
-    others all that the assistant says after them until the next message of the user. A result belongs to the nearest
-    earlier call with its id.
+    The first are the results of what `untrusted` names, as messages of their own or as written into an
+    assistant's. The others are all messages of the assistant after them until the next message of the user. A
+    result belongs to the nearest earlier call with its id.
     """
     bringing = {*_results(messages, names), *(seq for seq, _ in _flagged(messages))}
     return bringing.union(_after(messages, bringing))
@@ -97,14 +90,13 @@ def _results(messages: Iterable[Message], patterns: Sequence[str] | None) -> Ite
         written = rendered(message)
         if any(outside.get(call) for call in message.answers) or (written and _sources(written, patterns)):
             yield message.seq
-        called = zip(
-            message.calls, uses((message,)), strict=False
-        )  # what is written into it comes after them
+        # What is written into the message comes after its calls.
+        called = zip(message.calls, tool_uses((message,)), strict=False)
         outside.update((call.id, bool(_sources(use, patterns))) for call, use in called)
 
 
 def _after(messages: Iterable[Message], bringing: set[int]) -> Iterator[int]:
-    """Give the messages of an assistant that stand in one turn after one that brings something in."""
+    """Yield the seqs of an assistant's messages that stand in one turn after one that brings something in."""
     may_repeat = False
     for message in messages:
         may_repeat = message.seq in bringing or (may_repeat and message.role != "user")
@@ -112,8 +104,8 @@ def _after(messages: Iterable[Message], bringing: set[int]) -> Iterator[int]:
             yield message.seq
 
 
-def _sources(use: Use, patterns: Sequence[str] | None) -> set[str]:
-    """Name what a use of a tool reached outside: the tool itself, or the programs that it ran."""
+def _sources(use: ToolUse, patterns: Sequence[str] | None) -> set[str]:
+    """Return the external sources of a tool use: the tool itself, or the programs that it ran."""
     if _is_own(use.name):
         return set()
     found = {use.name} if _is_outside(use.name.lower(), patterns) else set()
@@ -125,7 +117,7 @@ def _sources(use: Use, patterns: Sequence[str] | None) -> set[str]:
 def _is_outside(name: str, patterns: Sequence[str] | None) -> bool:
     if patterns is not None:
         return _matches(name, patterns)
-    return _matches(name, _USUAL) or (fnmatchcase(name, _SEARCHING) and not _matches(name, _HERE))
+    return _matches(name, _USUAL) or (fnmatchcase(name, _SEARCHING) and not _matches(name, _LOCAL))
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
@@ -144,7 +136,7 @@ def _programs(command: str) -> Iterator[str]:
 
 
 def _flagged(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
-    """Give the results that the guard took for instructions, each with the name of its tool."""
+    """Yield the results that the guard took for instructions, each with the name of its tool."""
     callers = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
         name = _tool(message, callers) if "instruction" in message.flags else ""
@@ -153,7 +145,7 @@ def _flagged(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
 
 
 def _tool(message: Message, callers: Mapping[str, str]) -> str:
-    """Name the tool whose result a message is, "" if it is none."""
+    """Return the name of the tool whose result a message is, "" if it is none."""
     if message.role == "tool":
         return callers.get(message.call_id or "") or message.name or "tool"
     use = rendered(message)

@@ -1,50 +1,58 @@
-"""Extraction: from a session, or a text, to findings, insights and lessons, with the words that each came from.
+"""Extraction: from a chat or a text to findings, insights and lessons, with the words that each rests on.
 
-A session that has ended gives facts as well, as many as every later session is to begin with.
+A chat that has ended gives facts as well, so many at most, however often it goes on.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.kinds import FIL
-from holdfast.learning import echo_match, extraction_prompt
-from holdfast.learning.decision_sentences import decisions
-from holdfast.learning.echo_filter import Told
+from holdfast.learning import echo_match, extraction_prompt, observations
+from holdfast.learning.decision_sentences import Decision, decisions
+from holdfast.learning.echo_filter import EchoFilter
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.job_context import Mark, Outcome, Setting, Unit
-from holdfast.llm.prompt_files import load
-from holdfast.records.draft import UNTRUSTED
-from holdfast.safety import guard
-from holdfast.store import log, records, sessions, watermarks
-from holdfast.store.records import NOW, RecordFilter
+from holdfast.learning.extraction_prompt import (
+    FACT,
+    SHORTEST,
+    TranscriptPart,
+    asks_for_facts,
+    asks_for_quotes,
+)
+from holdfast.learning.grounding import Observation, grounds, redacted
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.llm.prompt_files import PromptTemplate
+from holdfast.store import records
+from holdfast.store.records import RecordFilter
 from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
-if TYPE_CHECKING:
-    from holdfast.learning.decision_sentences import Decision
-    from holdfast.learning.extraction_prompt import Observation, Part
-    from holdfast.llm.prompt_files import PromptTemplate
-    from holdfast.types import Job
-
 KIND = "observe"
-MOST_FACTS = 5  # of one session, however often it goes on
-_WITHOUT_FACTS = "v1"  # the newest prompt that asks for none
-_WITHOUT_A_MODEL = "decisions"  # how observations were learned that no model made
-_INSTRUCTIONS = ("system", "developer")  # are no history
-_KNOWN = 20  # of the observations of a session that goes on, the newest: what a model need not find again
+MOST_FACTS = 5  # of one chat, however often it goes on
+KINDS = (*FIL, FACT)
+# The newest prompt that asks for no facts.
+_WITHOUT_FACTS = "v1"
+# How insights were learned that no model made.
+_BY_RULES = "decisions"
+# Roles of messages that are no history.
+_INSTRUCTIONS = ("system", "developer")
+_KNOWN = 20  # of the observations of a chat that goes on, the newest: what a model need not find again
 _USER = "user"
 _WORD = re.compile(r"\w{3,}")
 _ALIKE = 0.6  # the share of its words that a restatement has in common with what it restates
 _LONGEST_SOURCE = 120  # characters
 
 
-class Source(NamedTuple):
-    """What is extracted from: a text, or messages of a chat; and what step of what type it was, for the records."""
+class ExtractionSource(NamedTuple):
+    """The source of an extraction: a text, or messages of a chat; with the name and type of its step.
+
+    `is_news` is whether the watermark is to pass it. A chat that `has_ended` gives facts, and its end is read
+    however short.
+    """
 
     chat: str
     first: int
@@ -52,158 +60,143 @@ class Source(NamedTuple):
     text: str
     step: str
     type: str
-    is_news: bool  # what the watermark has not passed, and is to pass
-    has_ended: bool = False  # so that it gives facts, and what is too short to be read now is not waited for
+    is_news: bool
+    has_ended: bool = False
 
     @property
     def name(self) -> str:
-        """Say where observations come from, as "{type}:{name}"."""
-        named = shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_SOURCE)
-        return guard.redact(
-            named, guard.scan(named)
-        )  # an id may look like a credential, which no record may hold
+        """The source of the records, "{type}:{name}"; an id may look like a credential."""
+        return redacted(shorten_line(f"{self.type or 'session'}:{self.step or self.chat}", _LONGEST_SOURCE))
+
+    def done(self, seq: int) -> tuple[Watermark, ...]:
+        """Return the watermark to move once all up to a seq is learned, if it is to move."""
+        return (Watermark(self.chat, KIND, seq),) if self.is_news and self.last else ()
 
 
-def source_of(setting: Setting, job: Job, payload: Mapping[str, object]) -> Source:
-    """Say what a job is about: what its payload names, or all that is new in its chat."""
+def source_of(context: JobContext) -> ExtractionSource:
+    """Return what a job is about: what its payload names, or all that is new in its chat."""
+    payload, chat = context.payload, context.jobs[0].chat
     step, kind = str(payload.get("step", "")), str(payload.get("type", ""))
     text, span = payload.get("text"), payload.get("messages")
     if isinstance(text, str):
-        return Source("", 0, 0, text, step, kind, is_news=False)
+        return ExtractionSource("", 0, 0, text, step, kind, is_news=False)
     if isinstance(span, list | tuple) and len(span) == 2:
-        return Source(job.chat, int(span[0]), int(span[1]), "", step, kind, is_news=False)
-    seen = watermarks.read(setting.database, setting.space, job.chat, setting.passes(KIND)[0])
-    last = sessions.length(setting.database, setting.space, job.chat)
-    return Source(job.chat, seen + 1, last, "", step, kind, is_news=True, has_ended=not payload)
-
-
-def _prompt(setting: Setting, source: Source) -> PromptTemplate:
-    """Load the prompt that is chosen, or else the newest one, which asks for facts, where a session has ended."""
-    return load(KIND, setting.prompts.get(KIND, None if source.has_ended else _WITHOUT_FACTS))
-
-
-def plan(setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]) -> Iterator[Unit]:
-    """Plan an extraction: a unit for each part that fits one prompt; without a model, one for the decisions."""
-    source = source_of(setting, jobs[0], payload)
-    if source.text:
-        return _of_text(setting, source)
-    return _of_messages(setting, source)
-
-
-def _of_text(setting: Setting, source: Source) -> Iterator[Unit]:
-    if not setting.model:
-        said = [decision.text for decision in decisions([Message("user", source.text, seq=1)])]
-        drafts = [_draft(setting, "insight", text, source, None, _WITHOUT_A_MODEL) for text in said]
-        fit, unfit = setting.fitting(drafts)
-        yield Unit(None, lambda _: Outcome(setting.commit(fit), unfit))
-        return
-    prompt = _prompt(setting, source)
-    for part in extraction_prompt.text_parts(source.text, setting.count, setting.learning.tokens):
-        question = extraction_prompt.question(part, prompt, step=source.step, type=source.type)
-        yield Unit(question, partial(_learn, setting, source, part, [], prompt, ()))
-
-
-def _of_messages(setting: Setting, source: Source) -> Iterator[Unit]:
-    messages = log.read(
-        setting.database, setting.space, source.chat, after=source.first - 1, before=source.last + 1
+        return ExtractionSource(chat, int(span[0]), int(span[1]), "", step, kind, is_news=False)
+    seen = context.watermark(chat, context.watermark_kinds(KIND)[0])
+    return ExtractionSource(
+        chat, seen + 1, context.length(chat), "", step, kind, is_news=True, has_ended=not payload
     )
-    end = _mark(source, source.last)
-    if not setting.model:
-        recalled = echo_match.recalled_seqs(messages)
-        said = decisions([message for message in messages if message.seq not in recalled])
-        yield Unit(None, partial(_decide, setting, source, messages, said, end), source.chat)
-        return
-    prompt = _prompt(setting, source)
-    wanted = RecordFilter(kinds=(*FIL, extraction_prompt.FACT), chat=source.chat)
-    known = records.read(setting.database, setting.space, NOW.version, wanted) if source.first > 1 else []
-    texts = [record.text for record in known[-_KNOWN:]]
-    parts = list(parts_of(setting, messages))
-    outside = brought_in(messages, setting.learning.untrusted)
+
+
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan an extraction: a unit for each part that fits one prompt, or without a model, one by rules."""
+    source = source_of(context)
+    if source.text:
+        messages = [Message("user", source.text, seq=1)]
+    else:
+        messages = context.read_messages(source.chat, source.first - 1, source.last)
+    if context.model:
+        return _by_model(context, source, messages)
+    recalled = echo_match.recalled_seqs(messages)
+    found = decisions([message for message in messages if message.seq not in recalled])
+    return iter([WorkUnit(None, partial(_decide, context, source, messages, found), source.chat)])
+
+
+def _by_model(
+    context: JobContext, source: ExtractionSource, messages: Sequence[Message]
+) -> Iterator[WorkUnit]:
+    # Where a chat has ended, the newest prompt, which asks for facts, unless one was chosen.
+    prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
+    known: list[str] = []
+    outside: Collection[int] = ()
+    if source.text:
+        limit = context.settings.tokens
+        parts = [
+            (part, list[Message]())
+            for part in extraction_prompt.split_text(source.text, context.count_tokens, limit)
+        ]
+    else:
+        parts = list(parts_of(context, messages))
+        known = (
+            [record.text for record in _learned(context, source.chat)[-_KNOWN:]] if source.first > 1 else []
+        )
+        outside = brought_in(messages, context.settings.untrusted)
     for part, own in parts:
-        question = extraction_prompt.question(part, prompt, step=source.step, type=source.type, known=texts)
-        yield Unit(question, partial(_learn, setting, source, part, own, prompt, outside), source.chat)
+        request = extraction_prompt.request(part, prompt, step=source.step, type=source.type, known=known)
+        yield WorkUnit(request, partial(_learn, context, source, part, own, prompt, outside), source.chat)
+    if source.text:
+        return
     note = "" if parts else _too_little(source)
-    passed = end if source.has_ended else ()
-    if passed or note:
-        yield Unit(None, lambda _: Outcome(setting.commit([], *passed), note=note), source.chat)
+    done = source.done(source.last) if source.has_ended else ()
+    if done or note:
+        yield WorkUnit(None, lambda _: UnitResult(context.commit([], *done), note=note), source.chat)
 
 
-def _too_little(source: Source) -> str:
+def _too_little(source: ExtractionSource) -> str:
     if source.first > source.last:
         return "nothing was said since the last extraction"
-    return f"skipped: less than {extraction_prompt.SHORTEST} characters were said"
+    return f"skipped: less than {SHORTEST} characters were said"
 
 
-def parts_of(setting: Setting, messages: Sequence[Message]) -> Iterator[tuple[Part, list[Message]]]:
-    """Split messages into parts that fit one prompt each, with the messages of each; what is too short is left out."""
-    told = [message for message in messages if message.role not in _INSTRUCTIONS]
-    for part in extraction_prompt.parts(told, setting.count, setting.learning.tokens):
-        own = [message for message in told if part.first <= message.seq <= part.last]
-        if sum(len(message.content.strip()) for message in own) >= extraction_prompt.SHORTEST:
+def parts_of(
+    context: JobContext, messages: Sequence[Message]
+) -> Iterator[tuple[TranscriptPart, list[Message]]]:
+    """Yield the parts of a transcript that fit one prompt each, with their messages, without short ones."""
+    history = [message for message in messages if message.role not in _INSTRUCTIONS]
+    for part in extraction_prompt.split_messages(history, context.count_tokens, context.settings.tokens):
+        own = [message for message in history if part.first <= message.seq <= part.last]
+        if sum(len(message.content.strip()) for message in own) >= SHORTEST:
             yield part, own
 
 
-def _mark(source: Source, seq: int) -> tuple[Mark, ...]:
-    return (Mark(source.chat, KIND, seq),) if source.is_news and source.last else ()
+def _learned(context: JobContext, chat: str) -> list[Record]:
+    return context.read_records(RecordFilter(kinds=KINDS, chat=chat)) if chat else []
 
 
 def _decide(
-    setting: Setting,
-    source: Source,
+    context: JobContext,
+    source: ExtractionSource,
     messages: Sequence[Message],
-    said: Sequence[Decision],
-    end: tuple[Mark, ...],
+    found: Sequence[Decision],
     _: str | None,
-) -> Outcome:
-    dropped: Counter[str] = Counter()
-    told = Told(setting, messages)
-    outside = brought_in(messages, setting.learning.untrusted)
-    drafts = []
-    for decision in said:
-        if told.says(decision.text, (decision.seq, decision.seq), decision.speaker):
-            dropped["recalled"] += 1
-            continue
-        span = (decision.seq, decision.seq)
-        from_outside = outside if decision.speaker != _USER else ()
-        drafts.append(
-            _draft(setting, "insight", decision.text, source, span, _WITHOUT_A_MODEL, outside=from_outside)
-        )
-    drafts, unfit = setting.fitting(drafts)
-    return Outcome(setting.commit(drafts, *end), dropped + unfit)
+) -> UnitResult:
+    observed = [Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found]
+    outside = brought_in(messages, context.settings.untrusted)
+    drafts, recalled = _drafts(context, source, messages, outside, observed, None)
+    drafts, unfit = context.storable(drafts)
+    return UnitResult(context.commit(drafts, *source.done(source.last)), recalled + unfit)
 
 
 def _learn(
-    setting: Setting,
-    source: Source,
-    part: Part,
+    context: JobContext,
+    source: ExtractionSource,
+    part: TranscriptPart,
     messages: Sequence[Message],
     prompt: PromptTemplate,
     outside: Collection[int],
     answer: str | None,
-) -> Outcome:
-    drafts, dropped = understood(setting, source, part, messages, prompt, answer or "", outside)
-    fitting, unfit = setting.fitting(drafts)
-    drafts, beyond = _with_room(setting, source, fitting)
-    dropped = Counter(dropped) + unfit + beyond
-    written = setting.commit(drafts, *_mark(source, part.last))
+) -> UnitResult:
+    drafts, dropped = drafts_of(context, source, part, messages, prompt, outside, answer or "")
+    drafts, unfit = context.storable(drafts)
+    drafts, beyond = _with_room(context, source, drafts)
+    written = context.commit(drafts, *source.done(part.last))
     bare = sum("quote" not in record.meta for record in written)
-    return Outcome(written, dropped, f"{bare} without words that they rest on" if bare else "")
+    note = f"{bare} without words that they rest on" if bare else ""
+    return UnitResult(written, dropped + unfit + beyond, note)
 
 
 def _with_room(
-    setting: Setting, source: Source, drafts: Sequence[Record]
+    context: JobContext, source: ExtractionSource, drafts: Sequence[Record]
 ) -> tuple[list[Record], Counter[str]]:
-    """Leave out the facts for which there is no room beside those that were learned in the session before.
+    """Leave out the facts for which there is no room beside those that the chat has given before.
 
     What is known already takes none.
     """
-    intake = setting.intake(setting.scope)
-    room = MOST_FACTS - records.count_learned(
-        setting.database, setting.space, extraction_prompt.FACT, source.chat
-    )
+    intake = context.intake
+    room = MOST_FACTS - records.count_learned(context.database, context.space, FACT, source.chat)
     taken, dropped = [], Counter[str]()
     for draft in drafts:
-        is_new = draft.kind == extraction_prompt.FACT and intake.is_new(draft)
+        is_new = draft.kind == FACT and intake.is_new(draft)
         if is_new and room <= 0:
             dropped[f"fact beyond {MOST_FACTS} of a session"] += 1
             continue
@@ -212,92 +205,72 @@ def _with_room(
     return taken, dropped
 
 
-def understood(
-    setting: Setting,
-    source: Source,
-    part: Part,
+def drafts_of(
+    context: JobContext,
+    source: ExtractionSource,
+    part: TranscriptPart,
     messages: Sequence[Message],
     prompt: PromptTemplate,
+    outside: Collection[int],
     answer: str,
-    beyond: Collection[int] | None = None,
-) -> tuple[list[Record], Mapping[str, int]]:
-    """Make drafts of what a model found in a part, but for what the agent was told by its own memory.
+) -> tuple[list[Record], Counter[str]]:
+    """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
 
-    What it quotes no words of the part for is to wait in quarantine, unless the prompt asks for no quotes.
-    `beyond` are the seqs of what came from outside, also of the messages before the part; None looks in the part.
+    A draft is untrusted if it rests on no words of the part, unless the prompt asks for no quotes, or if it
+    came from `outside`, the seqs of messages with external sources, and the user did not say it.
 
     Raises:
         Unreadable: the answer is not what was asked for.
 
     """
-    reading = extraction_prompt.read(answer, part, messages, facts=extraction_prompt.asks_for_facts(prompt))
-    dropped = Counter(reading.dropped)
-    found = [one for one in reading.observations if source.has_ended or one.kind != extraction_prompt.FACT]
-    dropped["fact before the end of a session"] += len(reading.observations) - len(found)
+    observed, dropped = observations.read(answer, part, messages, facts=asks_for_facts(prompt))
+    found = [one for one in observed if source.has_ended or one.kind != FACT]
+    dropped["fact before the end of a session"] += len(observed) - len(found)
     said = [one.text for one in found if one.speaker == _USER]
-    said += _known_from_user(setting, source.chat)
-    outside = brought_in(messages, setting.learning.untrusted) if beyond is None else beyond
-    settled = [one for one in found if one.speaker != "assistant" or not _restates(setting, one.text, said)]
+    said += [one.text for one in _learned(context, source.chat) if one.meta.get("speaker") == _USER]
+    settled = [one for one in found if one.speaker != "assistant" or not _restates(context, one.text, said)]
     dropped["said by the user already"] += len(found) - len(settled)
-    told, asked = Told(setting, messages), extraction_prompt.asks_for_quotes(prompt)
-    fresh = [one for one in settled if not told.says(one.text, one.messages, one.speaker)]
-    dropped["recalled"] += len(settled) - len(fresh)
-    drafts = [
-        _draft(
-            setting,
-            one.kind,
-            one.text,
-            source,
-            one.messages,
-            prompt.label,
-            one,
-            outside if one.speaker != _USER else (),
-            is_bare=asked and not one.quote,
+    drafts, recalled = _drafts(context, source, messages, outside, settled, prompt)
+    return drafts, dropped + recalled
+
+
+def _drafts(
+    context: JobContext,
+    source: ExtractionSource,
+    messages: Sequence[Message],
+    outside: Collection[int],
+    found: Sequence[Observation],
+    prompt: PromptTemplate | None,
+) -> tuple[list[Record], Counter[str]]:
+    """Return drafts of observations, made by rules without a prompt, and the number of mere repetitions."""
+    echo = EchoFilter(context, messages)
+    fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
+    drafts = []
+    for one in fresh:
+        is_bare = prompt is not None and asks_for_quotes(prompt) and not one.quote
+        span = one.messages if source.chat else None
+        came_from = () if one.speaker == _USER else outside
+        is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
+        drafts.append(
+            context.draft(
+                one.kind,
+                one.text,
+                prompt.label if prompt else _BY_RULES,
+                source=source.name,
+                chat=source.chat,
+                messages=span,
+                target=one.target,
+                meta=grounds(one) if prompt else {},
+                is_untrusted=is_bare or is_outside,
+            )
         )
-        for one in fresh
-    ]
-    return drafts, +dropped
+    return drafts, Counter({"recalled": len(found) - len(fresh)})
 
 
-def _known_from_user(setting: Setting, chat: str) -> list[str]:
-    """Read what was learned from the user's own words in a session before."""
-    wanted = RecordFilter(kinds=(*FIL, extraction_prompt.FACT), chat=chat)
-    known = records.read(setting.database, setting.space, NOW.version, wanted) if chat else []
-    return [record.text for record in known if record.meta.get("speaker") == _USER]
-
-
-def _restates(setting: Setting, text: str, said: Sequence[str]) -> bool:
-    """Say whether a text says what the user said, or another value of it; of what is doubtful, if it is in the same words."""
-    verdict = setting.intake(setting.scope).classify(text, said)
+def _restates(context: JobContext, text: str, said: Sequence[str]) -> bool:
+    """Return whether a text says what the user said, or another value of it; if unsure, by its words."""
+    verdict = context.intake.classify(text, said)
     if verdict.place is None or verdict.relation != "unsure":
         return verdict.place is not None
     words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[verdict.place]))
     return len(words & others) >= _ALIKE * len(words)
-
-
-def _draft(
-    setting: Setting,
-    kind: str,
-    text: str,
-    source: Source,
-    span: tuple[int, int] | None,
-    how: str,
-    found: Observation | None = None,
-    outside: Collection[int] = (),
-    *,
-    is_bare: bool = False,
-) -> Record:
-    """Make a draft. What came from `outside`, and the user did not say, is to wait in quarantine, as is what rests on nothing."""
-    meta = setting.signed(how) | (extraction_prompt.grounds(found) if found else {})
-    return Record(
-        "",
-        kind,
-        text,
-        agent=setting.scope.agent,
-        target=found.target if found else "",
-        source=source.name,
-        chat=source.chat,
-        messages=span if source.chat else None,
-        meta=meta,
-        flags=(UNTRUSTED,) if is_bare or (span and any(span[0] <= seq <= span[1] for seq in outside)) else (),
-    )

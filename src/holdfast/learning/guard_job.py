@@ -1,41 +1,39 @@
-"""What a guard of the caller says of texts: asked in the background, message by message and record by record.
+"""The caller's guard: asked in the background about each message and each record.
 
-Until it has answered, the built-in guard counts; then it does: a message has its flags, a record goes into quarantine or
-comes out of it, which is a change with a reason.
+Until it has answered, the built-in guard counts; then the caller's does: a message has its flags, a record
+goes into quarantine or comes out of it, which is a change with a reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from holdfast.errors import InvalidInput
-from holdfast.learning.job_context import Mark, Outcome, Unit
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.scheduler import GUARD
 from holdfast.llm.adapters import resolve
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.model import Model
 from holdfast.records.draft import UNTRUSTED
 from holdfast.records.revision import set_free
-from holdfast.store import log, record_changes, records, sessions, verdicts, watermarks
+from holdfast.store import log, records, verdicts
+from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.shorten import shorten_line
-
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import Setting
-    from holdfast.types import Job, Message, Record
+from holdfast.types import Message, Record
 
 Guard: TypeAlias = Callable[[str], bool] | Callable[[str], Awaitable[bool]]
-ORDER = "instruction"  # the flag of what is an order to the model
+ORDER = "instruction"  # the flag of an order to the model
 _OF_ORDERS = frozenset((ORDER, "disguise"))
 _YES, _NO = "yes", "no"
 
 
 def model_of(guard: Guard) -> Model:
-    """Make what is asked of a guard: a model that answers yes or no, so that it is metered and fails as one.
+    """Return a guard as a model that answers yes or no, so that it is metered and fails as one.
 
     Raises:
         InvalidInput: it cannot be called with a text alone.
@@ -44,148 +42,122 @@ def model_of(guard: Guard) -> Model:
     given: object = guard
     try:
         if not callable(given):
-            raise InvalidInput("It is no function.", "Pass one.")
+            raise InvalidInput("The guard is no function.", "Pass one.")
         model = resolve(given)
     except InvalidInput as error:
         raise InvalidInput(
             f"`guard` is {shorten_line(repr(guard), 80)}, which cannot be asked about a text alone.",
             "Pass a function from one text to True, for an order to the model, or False.",
         ) from error
-    ask = model.ask
 
-    async def awaited(text: str) -> str:
-        said = ask(text)
-        return _word(await said if isawaitable(said) else said)
+    def ask(text: str) -> object:
+        verdict = model.ask(text)
+        return _awaited(verdict) if isawaitable(verdict) else _word(verdict)
 
-    def called(text: str) -> object:
-        said = ask(text)
-        return _later(said) if isawaitable(said) else _word(said)
-
-    return replace(model, ask=awaited if model.is_async else called)
+    return replace(model, ask=ask)
 
 
-async def _later(said: Awaitable[object]) -> str:
-    return _word(await said)
+async def _awaited(verdict: Awaitable[object]) -> str:
+    return _word(await verdict)
 
 
-def _word(said: object) -> str:
-    if not isinstance(said, bool):
-        raise TypeError(f"The guard answered {type(said).__name__}, not True or False.")
-    return _YES if said else _NO
+def _word(verdict: object) -> str:
+    if not isinstance(verdict, bool):
+        raise TypeError(f"The guard answered {type(verdict).__name__}, not True or False.")
+    return _YES if verdict else _NO
 
 
-def plan(setting: Setting, jobs: Sequence[Job], payload: Mapping[str, object]) -> Iterator[Unit]:  # noqa: ARG001 - as all plans
-    """Ask about each message of a session after the watermark, or about each record of an agent."""
-    for job in jobs:
-        yield from _of_chat(setting, job.chat) if job.chat else _of_records(setting, job.agent)
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan a request about each message of a chat after the watermark, or about each record of an agent."""
+    for job in context.jobs:
+        yield from _of_chat(context, job.chat) if job.chat else _of_records(context, job.agent)
 
 
-def _of_chat(setting: Setting, chat: str) -> Iterator[Unit]:
-    seen = watermarks.read(setting.database, setting.space, chat, GUARD)
-    length = sessions.length(setting.database, setting.space, chat)
-    for message in log.forward(setting.database, setting.space, chat, seen, length):
+def _of_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
+    seen = context.watermark(chat, GUARD)
+    length = context.length(chat)
+    for message in log.forward(context.database, context.space, chat, seen, length):
         if message.content.strip():
             seen = message.seq
-            yield Unit(_question(message.content), partial(_judge_message, setting, chat, message), chat)
-    if seen < length:  # what is left says nothing, or was erased
-        yield Unit(None, lambda _: _pass_over(setting, Mark(chat, GUARD, length)), chat)
+            yield WorkUnit(_request(message.content), partial(_judge_message, context, chat, message), chat)
+    if seen < length:
+        # The rest is empty, or was erased.
+        yield WorkUnit(None, lambda _: _pass_over(context, Watermark(chat, GUARD, length)), chat)
 
 
-def _of_records(setting: Setting, agent: str) -> Iterator[Unit]:
-    for identity in verdicts.unjudged(setting.database, setting.space, agent):
-        record = _current(setting, identity)
-        if record is not None:
-            yield Unit(_question(record.text), partial(_judge_record, setting, record))
+def _of_records(context: JobContext, agent: str) -> Iterator[WorkUnit]:
+    for identity in verdicts.unjudged(context.database, context.space, agent):
+        for record in context.read_records(_one(identity)):
+            yield WorkUnit(_request(record.text), partial(_judge_record, context, record))
 
 
-def _question(text: str) -> LLMRequest:
+def _request(text: str) -> LLMRequest:
     return LLMRequest(GUARD, text, None, GUARD, answer_tokens=1)
 
 
-def _current(setting: Setting, identity: str) -> Record | None:
-    wanted = RecordFilter(ids=(identity,), run=None, trust=("trusted", "quarantined"))
-    return next(iter(records.read(setting.database, setting.space, NOW.version, wanted)), None)
+def _one(identity: str) -> RecordFilter:
+    return RecordFilter(ids=(identity,), run=None, trust=("trusted", "quarantined"))
 
 
-def _pass_over(setting: Setting, mark: Mark) -> Outcome:
-    with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
-        setting.settle(changes, mark)
-    return Outcome()
+def _pass_over(context: JobContext, done: Watermark) -> UnitResult:
+    with context.transaction() as changes:
+        context.advance(changes, done)
+    return UnitResult()
 
 
-def _judge_message(setting: Setting, chat: str, message: Message, answer: str | None) -> Outcome:
-    """Note what was said of a message, if that differs from its flags, and move the watermark."""
+def _judge_message(context: JobContext, chat: str, message: Message, answer: str | None) -> UnitResult:
+    """Store the verdict on a message, if it differs from its flags, and move the watermark."""
     flags = _flags(message.flags, answer)
-    with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
-        setting.settle(changes, Mark(chat, GUARD, message.seq))
+    with context.transaction() as changes:
+        context.advance(changes, Watermark(chat, GUARD, message.seq))
         if flags != message.flags:
-            verdicts.note(
-                changes.tx,
-                setting.space,
-                chat,
-                message.seq,
-                now=setting.now(),
-                guard=setting.guard,
-                flags=flags,
-            )
-    return Outcome()
+            _note(context, changes, chat, message.seq, flags)
+    return UnitResult()
+
+
+def _note(context: JobContext, changes: Writing, chat: str, seq: int, flags: Sequence[str]) -> None:
+    verdicts.note(changes.tx, context.space, chat, seq, now=context.now(), guard=context.guard, flags=flags)
 
 
 def _flags(flags: Sequence[str], answer: str | None) -> tuple[str, ...]:
-    """Return the flags of a text of which the guard has said whether it is an order."""
-    others = {*flags} - _OF_ORDERS
-    return tuple(sorted({*flags, ORDER} if answer == _YES else others))
+    """Return the flags of a text after the guard's verdict whether it is an order."""
+    return tuple(sorted({*flags, ORDER} if answer == _YES else {*flags} - _OF_ORDERS))
 
 
-def _judge_record(setting: Setting, record: Record, answer: str | None) -> Outcome:
-    """Put a record into quarantine or let it out, unless it was changed meanwhile: then its new text is asked about."""
+def _judge_record(context: JobContext, record: Record, answer: str | None) -> UnitResult:
+    """Put a record into quarantine or release it, unless its text was changed meanwhile."""
     try:
-        return _decide(setting, record, answer)
-    except InvalidInput as error:  # its kind has no room for it
+        return _decide(context, record, answer)
+    except InvalidInput as error:
+        # Its kind has no room for it.
         note = f"{record.id} stays in quarantine, though the guard takes it for harmless: {error.what}"
-        return replace(_decide(setting, record, None), note=note)
+        return replace(_decide(context, record, None), note=note)
 
 
-def _decide(setting: Setting, record: Record, answer: str | None) -> Outcome:
-    """Write what follows from an answer, and that it was given; nothing follows from none."""
+def _decide(context: JobContext, record: Record, answer: str | None) -> UnitResult:
+    """Write the change that follows from an answer, and the verdict; no change follows from None."""
     written: tuple[Record, ...] = ()
-    with record_changes.writing(setting.database, setting.space, setting.now()) as changes:
-        setting.settle(changes)
-        now = next(iter(records.read(changes.tx, setting.space, NOW.version, _same(record))), None)
+    with context.transaction() as changes:
+        context.advance(changes)
+        now = next(iter(records.read(changes.tx, context.space, NOW.version, _one(record.id))), None)
         if now is None or now.version != record.version:
-            return Outcome()
+            return UnitResult()
         flags = _flags(now.flags, answer)
         if answer == _YES and now.trust == "trusted":
             held = replace(now, trust="quarantined", flags=flags)
-            why = f"the guard {setting.guard} takes it for an order to the model"
+            why = f"the guard {context.guard} takes it for an order to the model"
             written = (changes.put(held, now, by="system", action="quarantine", why=why),)
         elif answer == _NO and _is_held_as_order(now):
-            why = f"the guard {setting.guard} takes it for harmless"
+            why = f"the guard {context.guard} takes it for harmless"
             freed = replace(now, trust="trusted", flags=flags, replaces="")
-            intake = replace(setting.intake(setting.scope), by="system")
-            written = (set_free(intake, changes, now, freed, why),)
+            written = (set_free(replace(context.intake, by="system"), changes, now, freed, why),)
         for version in {record.version, *(one.version for one in written)}:
-            verdicts.note(
-                changes.tx,
-                setting.space,
-                verdicts.OF_RECORDS,
-                version,
-                now=setting.now(),
-                guard=setting.guard,
-                flags=flags,
-            )
-    setting.events.tell_of(setting.scope, written)
-    return Outcome(written)
-
-
-def _same(record: Record) -> RecordFilter:
-    return RecordFilter(ids=(record.id,), run=None, trust=("trusted", "quarantined"))
+            _note(context, changes, verdicts.OF_RECORDS, version, flags)
+    context.events.tell_of(context.scope, written)
+    return UnitResult(written)
 
 
 def _is_held_as_order(record: Record) -> bool:
-    """Return whether a record waits for nothing but what it says; what came from outside waits for the user."""
-    return (
-        record.trust == "quarantined"
-        and UNTRUSTED not in record.flags
-        and not {*record.flags}.isdisjoint(_OF_ORDERS)
-    )
+    """Return whether a record is in quarantine only for its text, not for an external source."""
+    is_order = not {*record.flags}.isdisjoint(_OF_ORDERS)
+    return record.trust == "quarantined" and UNTRUSTED not in record.flags and is_order

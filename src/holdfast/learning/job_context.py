@@ -1,39 +1,39 @@
-"""What learning needs to know and to have: whose it is, how it is done, and the way into the records."""
+"""What a job is planned and done with: its scope, the settings, the model's name, and access to the store."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.records.draft import prepare
-from holdfast.store import watermarks
-from holdfast.store.records import UNSET_PRIORITY
+from holdfast.events import Events
+from holdfast.kinds import Kind
+from holdfast.llm.llm_request import LLMRequest
+from holdfast.llm.prompt_files import PromptTemplate, load
+from holdfast.records.draft import UNTRUSTED, prepare
+from holdfast.records.intake import Intake
+from holdfast.settings import Learning
+from holdfast.store import log, record_changes, records, sessions, watermarks
+from holdfast.store.database import Database
+from holdfast.store.jobs import Lease
+from holdfast.store.record_changes import Writing
+from holdfast.store.records import NOW, UNSET_PRIORITY, RecordFilter
+from holdfast.text.tokens import CountTokens
+from holdfast.types import Job, Message, Range, Record, Scope
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from holdfast.events import Events
-    from holdfast.kinds import Kind
-    from holdfast.llm.llm_request import LLMRequest
-    from holdfast.records.intake import Intake
-    from holdfast.settings import Learning
-    from holdfast.store.database import Database
-    from holdfast.store.jobs import Lease
-    from holdfast.store.record_changes import Writing
-    from holdfast.text.tokens import CountTokens
-    from holdfast.types import Record, Scope
-
-BY_RULES = ("observe", "episode")  # kinds of jobs that are done without a model as well
+# Kinds of jobs that are also done without a model.
+BY_RULES = ("observe", "episode")
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was learned: the records as they were written, what was left out and why (reason → how many), and a note."""
+class UnitResult:
+    """The records that a unit wrote, how many proposals were dropped (reason → number), and a note."""
 
     records: tuple[Record, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=lambda: _NONE, hash=False)
@@ -41,21 +41,21 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A part of a job: what a model is asked, if anything, and what is made of its answer.
+class WorkUnit:
+    """A part of a job: the request to the model, if there is one, and what is done with its answer.
 
-    `apply` stores what was learned and moves the watermark, in one transaction. It raises Unreadable for an answer that
-    is then asked for once more, and receives None where nothing was asked. `chat` is the session it is about.
+    `apply` stores the results and moves the watermark, in one transaction. It receives None where there is no
+    request, and raises Unreadable for an answer that is requested once more. `chat` is the chat that the unit
+    is about.
     """
 
-    question: LLMRequest | None
-    apply: Callable[[str | None], Outcome]
+    request: LLMRequest | None
+    apply: Callable[[str | None], UnitResult]
     chat: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Move a watermark: of a session for a kind of job, up to a message."""
+class Watermark(NamedTuple):
+    """How far a kind of job has processed a chat: up to message `seq`."""
 
     chat: str
     kind: str
@@ -63,38 +63,102 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """Learn for a scope. `intake` makes what writes its records, `held` are the jobs it is done for, if any.
+class JobContext:
+    """The context of jobs: for which scope, by which settings, through which store.
 
-    `earlier` finds what was said before a time that is most like a text.
+    `intake_of` makes what writes the records of a scope, and `said_before` finds the texts most like one from
+    before a time. `prompt_versions` overrides prompts by name. `model` and `guard` are names, "" for none.
+    `jobs` are the jobs that are planned together, `payload` is that of the first, and `held` the lease on
+    them, None in a dry run.
     """
 
     database: Database
     scope: Scope
     kinds: Mapping[str, Kind]
-    count: CountTokens
+    count_tokens: CountTokens
     now: Callable[[], int]
-    learning: Learning
+    settings: Learning
     events: Events
-    intake: Callable[[Scope], Intake]
-    earlier: Callable[[Scope, str, datetime], Sequence[str]] = lambda *_: ()
-    prompts: Mapping[str, str] = field(default_factory=dict)  # other versions of prompts, by their names
-    model: str = ""  # its name, for what is noted about records
-    guard: str = ""  # the name of the caller's guard, if there is one
+    intake_of: Callable[[Scope], Intake]
+    said_before: Callable[[Scope, str, datetime], Sequence[str]] = lambda *_: ()
+    prompt_versions: Mapping[str, str] = field(default_factory=dict)
+    model: str = ""
+    guard: str = ""
+    jobs: Sequence[Job] = ()
+    payload: Mapping[str, object] = field(default_factory=dict)
     held: Lease | None = None
 
     @property
     def space(self) -> str:
-        """The space that is learned for."""
+        """The space of the scope."""
         return self.scope.space
 
-    def of(self, agent: str) -> Setting:
-        """Give the same for another agent of the user."""
-        scope = replace(self.scope, agent=agent)
-        return self if scope == self.scope else replace(self, scope=scope)
+    @property
+    def intake(self) -> Intake:
+        """What writes the records of the scope."""
+        return self.intake_of(self.scope)
 
-    def fitting(self, drafts: Sequence[Record]) -> tuple[list[Record], Counter[str]]:
-        """Take the drafts that can be stored, and count why the others cannot: one of them must not keep the rest out."""
+    def for_agent(self, agent: str) -> JobContext:
+        """Return the same context for another agent of the user."""
+        return replace(self, scope=replace(self.scope, agent=agent))
+
+    # Reading
+
+    def prompt(self, name: str, default: str | None = None) -> PromptTemplate:
+        """Return a prompt in the version that was chosen, else the default one, else the newest."""
+        return load(name, self.prompt_versions.get(name, default))
+
+    def read_records(self, wanted: RecordFilter) -> list[Record]:
+        """Return the current records that pass a filter."""
+        return records.read(self.database, self.space, NOW.version, wanted)
+
+    def read_messages(
+        self, chat: str, after: int = 0, last: int | None = None, limit: int | None = None
+    ) -> list[Message]:
+        """Return the messages of a chat from after one seq to another, of these the newest `limit`."""
+        before = None if last is None else last + 1
+        return log.read(self.database, self.space, chat, after=after, before=before, limit=limit)
+
+    def length(self, chat: str) -> int:
+        """Return the newest seq of a chat."""
+        return sessions.length(self.database, self.space, chat)
+
+    def watermark(self, chat: str, kind: str) -> int:
+        """Return up to which message of a chat a kind of job is done, 0 for none."""
+        return watermarks.read(self.database, self.space, chat, kind)
+
+    # Writing
+
+    def draft(
+        self,
+        kind: str,
+        text: str,
+        learned_by: str,
+        *,
+        chat: str,
+        messages: Range | None,
+        source: str = "",
+        target: str = "",
+        meta: Mapping[str, object] = MappingProxyType({}),
+        is_untrusted: bool = False,
+    ) -> Record:
+        """Return the draft of a learned record; an untrusted one goes into quarantine."""
+        flags = (UNTRUSTED,) if is_untrusted else ()
+        return Record(
+            "",
+            kind,
+            text,
+            agent=self.scope.agent,
+            target=target,
+            source=source,
+            chat=chat,
+            messages=messages,
+            meta={**self.provenance(learned_by), **meta},
+            flags=flags,
+        )
+
+    def storable(self, drafts: Sequence[Record]) -> tuple[list[Record], Counter[str]]:
+        """Return the drafts that can be stored, and why the others cannot."""
         taken, dropped = [], Counter[str]()
         for draft in drafts:
             try:
@@ -108,15 +172,12 @@ class Setting:
         return taken, dropped
 
     def commit(
-        self,
-        drafts: Sequence[Record],
-        *marks: Mark,
-        merge: bool | None = True,
-        check: Callable[[Writing], None] | None = None,
+        self, drafts: Sequence[Record], *done: Watermark, check: Callable[[Writing], None] | None = None
     ) -> tuple[Record, ...]:
-        """Store drafts and move watermarks in one transaction, if the job is still ours, and tell of it.
+        """Store drafts, move watermarks and emit the events, if the job is still leased: in one transaction.
 
-        Returns the records that are new or were changed, not those that said so already.
+        Returns:
+            The records that are new or changed, without those that said so already.
 
         Raises:
             Lost: another worker has the job; nothing was stored.
@@ -128,33 +189,38 @@ class Setting:
         def also(changes: Writing) -> None:
             nonlocal before
             before = changes.version
-            self.settle(changes, *marks)
+            self.advance(changes, *done)
             if check is not None:
                 check(changes)
 
-        unsaid = [replace(draft, priority=UNSET_PRIORITY) for draft in drafts]
-        stored = self.intake(self.scope).remember(unsaid, merge=merge, also=also)
+        stored = self.intake.remember(
+            [replace(draft, priority=UNSET_PRIORITY) for draft in drafts], merge=True, also=also
+        )
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written
 
-    def settle(self, changes: Writing, *marks: Mark) -> None:
-        """Check that the job is still ours and move watermarks, within a transaction."""
+    def transaction(self) -> AbstractContextManager[Writing]:
+        """Return a transaction for changes of the space."""
+        return record_changes.writing(self.database, self.space, self.now())
+
+    def advance(self, changes: Writing, *done: Watermark) -> None:
+        """Check the lease and move watermarks, within a transaction."""
         if self.held is not None:
             self.held.check(changes.tx)
-        for mark in marks:
-            for kind in self.passes(mark.kind):
+        for mark in done:
+            for kind in self.watermark_kinds(mark.kind):
                 watermarks.advance(changes.tx, self.space, mark.chat, kind, mark.seq, self.now())
 
-    def passes(self, kind: str) -> tuple[str, ...]:
-        """Name the watermarks that a kind of job moves: what was done by rules is left to be done with a model.
+    def watermark_kinds(self, kind: str) -> tuple[str, ...]:
+        """Return the watermarks that a kind of job moves; the first one decides what is new.
 
-        The first is the one that says what is news.
+        What was done by rules is still to be done with a model.
         """
         if kind not in BY_RULES:
             return (kind,)
         return (kind, f"{kind}:rules") if self.model else (f"{kind}:rules",)
 
-    def signed(self, how: str) -> dict[str, object]:
-        """Say in the metadata of a record how it was learned: by which job and prompt, and with which model."""
+    def provenance(self, how: str) -> dict[str, object]:
+        """Return the metadata that name the prompt, or the rules, and the model that learned a record."""
         return {"learned": how, "model": self.model} if self.model else {"learned": how}

@@ -1,8 +1,8 @@
-"""Judge the pairs that merging left unsure: whether two records say the same, or one of them tells a later state.
+"""Review of pairs that merging left unsure: whether they say the same, or one is a later state.
 
-A model proposes; what it proposes is checked before anything is written: no value may be lost or invented, and the user's
-own words stay as they are. All that one answer leads to is one batch of changes, each with its reason, which `undo` takes
-back.
+The verdicts of the model are checked before anything is written: no value may be lost or invented, and the
+user's own words stay as they are. All verdicts of one answer are one batch of changes, each with its reason,
+which `undo` takes back.
 """
 
 from __future__ import annotations
@@ -12,96 +12,78 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.dedup.statement_parser import LONGEST
 from holdfast.dedup.value_preservation import loses
-from holdfast.learning.job_context import Outcome, Unit
-from holdfast.learning.record_join import MERGED, UPDATED, Join, is_unsafe, worded, write
+from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
+from holdfast.learning.record_join import MERGED, UPDATED, Join, accepted, is_unsafe, reworded, write
 from holdfast.learning.record_proposals import (
     LOST,
     OVERHEAD,
     OWN_WORDS,
     UNSAFE,
-    Refused,
+    ProposalRefused,
     about,
     entry,
-    items,
-    reason,
+    proposals,
+    proposed_reason,
+    proposed_text,
     schema,
-    wording,
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import LLMRequest, Unreadable
-from holdfast.llm.prompt_files import load
+from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.records.draft import rules_of
-from holdfast.store import records
-from holdfast.store.records import NOW, RecordFilter
+from holdfast.records.intake import Intake
+from holdfast.store.records import RecordFilter
 from holdfast.types import Record
 
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import Setting
-    from holdfast.llm.prompt_files import PromptTemplate
-    from holdfast.records.intake import Intake
-    from holdfast.types import Job
-
+KIND = "judge"
 _UNTOUCHED = ("constraint", "soul", "profile")
-_SCHEMA = schema(
-    "verdicts",
-    {
-        "pair": {"type": "integer"},
-        "verdict": {"type": "string", "enum": ["same", "update", "both"]},
-        "keep": {"type": "string", "enum": ["old", "new"]},
-    },
-    ["pair", "verdict", "why"],
-)
+_FIELDS = {
+    "pair": {"type": "integer"},
+    "verdict": {"type": "string", "enum": ["same", "update", "both"]},
+    "keep": {"type": "string", "enum": ["old", "new"]},
+}
+_SCHEMA = schema("verdicts", _FIELDS, ["pair", "verdict", "why"])
 
 
 class _Pair(NamedTuple):
-    """Two records of which nobody knows yet whether they say the same."""
+    """Two records that may say the same."""
 
     old: Record
     new: Record
 
 
-def plan(
-    setting: Setting,
-    jobs: Sequence[Job],
-    payload: Mapping[str, object],  # noqa: ARG001 - all kinds of jobs are planned with it
-) -> Iterator[Unit]:
-    """Ask for verdicts about the pairs that jobs are about, `setting.learning.pairs` at once.
+def plan(context: JobContext) -> Iterator[WorkUnit]:
+    """Plan requests for verdicts about the pairs of the jobs, `settings.pairs` at once.
 
     A pair that cannot be judged any more is left out and counted.
     """
-    pairs, left_out = _pairs(setting, jobs)
-    prompt = load("judge", setting.prompts.get("judge"))
-    most = setting.learning.pairs
+    pairs, left_out = _pairs(context)
+    prompt = context.prompt(KIND)
+    most = context.settings.pairs
     for start in range(0, len(pairs), most):
         some = pairs[start : start + most]
         shown = "\n\n".join(f"Pair {number}: {_shown(pair)}" for number, pair in enumerate(some, 1))
-        question = LLMRequest(
-            "judge",
-            prompt.fill(pairs=shown),
-            _SCHEMA,
-            prompt.label,
-            answer_tokens=OVERHEAD * len(some) + setting.count(shown) // 2,
-        )
+        answer_tokens = OVERHEAD * len(some) + context.count_tokens(shown) // 2
+        request = LLMRequest(KIND, prompt.fill(pairs=shown), _SCHEMA, prompt.label, answer_tokens)
         dropped = Counter[str]() if start else left_out
-        yield Unit(question, partial(_apply, setting, prompt, some, dropped))
+        yield WorkUnit(request, partial(_apply, context, prompt, some, dropped))
     if not pairs:
-        yield Unit(None, lambda _: write(setting, (), left_out))
+        yield WorkUnit(None, lambda _: write(context, (), left_out))
 
 
-def _pairs(setting: Setting, jobs: Sequence[Job]) -> tuple[list[_Pair], Counter[str]]:
-    """Read the pairs of jobs; those that are not to be judged are counted by their reason."""
-    intake = setting.intake(setting.scope)
-    wanted = RecordFilter(ids=[one for job in jobs for one in job.records], agents=intake.agents)
-    there = {one.id: one for one in records.read(setting.database, setting.space, NOW.version, wanted)}
+def _pairs(context: JobContext) -> tuple[list[_Pair], Counter[str]]:
+    """Return the pairs of the jobs, and the number of those that are not to be judged, by reason."""
+    intake = context.intake
+    wanted = RecordFilter(ids=[one for job in context.jobs for one in job.records], agents=intake.agents)
+    current = {one.id: one for one in context.read_records(wanted)}
     found, left_out = [], Counter[str]()
-    for job in jobs:
-        pair = [there[one] for one in job.records if one in there]
-        unfit = _unfit(pair, intake)
-        if unfit:
+    for job in context.jobs:
+        pair = [current[one] for one in job.records if one in current]
+        if unfit := _unfit(pair, intake):
             left_out[unfit] += 1
         else:
             found.append(_Pair(new=pair[0], old=pair[1]))
@@ -109,7 +91,7 @@ def _pairs(setting: Setting, jobs: Sequence[Job]) -> tuple[list[_Pair], Counter[
 
 
 def _unfit(pair: Sequence[Record], intake: Intake) -> str:
-    """Say why records are no pair to be judged, "" if they are."""
+    """Return why records are no pair to be judged, "" if they are."""
     if len(pair) != 2:
         return "gone"
     one, other = pair
@@ -127,43 +109,40 @@ def _shown(pair: _Pair) -> str:
 
 
 def _apply(
-    setting: Setting,
+    context: JobContext,
     prompt: PromptTemplate,
     pairs: Sequence[_Pair],
     left_out: Counter[str],
     answer: str | None,
-) -> Outcome:
+) -> UnitResult:
     verdicts = _verdicts(answer or "", len(pairs))
-    intake = setting.intake(setting.scope)
-    signed = setting.signed(prompt.label)
-    counted = Counter(left_out)
-    joins = []
-    for number, pair in enumerate(pairs, 1):
-        given = verdicts.get(number, {})
-        verdict = _word(given, "verdict")
-        try:
-            if verdict == "same":
-                joins.append(_same(pair, given, intake, signed))
-            elif verdict == "update":
-                joins.append(_update(pair, given, intake, signed))
-            elif verdict != "both":
-                counted["no verdict"] += 1
-        except Refused as refused:
-            counted[str(refused)] += 1
-    missing = counted["no verdict"]
+    intake, provenance = context.intake, context.provenance(prompt.label)
+    dropped = Counter(left_out)
+
+    def read(numbered: tuple[int, _Pair]) -> Join | None:
+        number, pair = numbered
+        proposal = verdicts.get(number, {})
+        verdict = _word(proposal, "verdict")
+        if verdict in ("same", "update"):
+            return (_same if verdict == "same" else _update)(pair, proposal, intake, provenance)
+        dropped["no verdict"] += verdict != "both"
+        return None
+
+    joins = accepted(list(enumerate(pairs, 1)), read, dropped)
+    missing = dropped["no verdict"]
     note = f"{missing} of {len(pairs)} pairs had no verdict; both records were kept." if missing else ""
-    return write(setting, joins, counted, note)
+    return write(context, joins, dropped, note)
 
 
 def _verdicts(answer: str, pairs: int) -> dict[int, Mapping[str, object]]:
-    """Read the first verdict for each pair.
+    """Return the first verdict for each pair.
 
     Raises:
-        Unreadable: it has none for any of them.
+        Unreadable: there is none for any of them.
 
     """
     found: dict[int, Mapping[str, object]] = {}
-    for one in items(answer, "verdicts"):
+    for one in proposals(answer, "verdicts"):
         if isinstance(one, Mapping):
             for number in numbers_of(picked(one, "pair"))[:1]:
                 found.setdefault(number, one)
@@ -172,53 +151,59 @@ def _verdicts(answer: str, pairs: int) -> dict[int, Mapping[str, object]]:
     return found
 
 
-def _word(given: Mapping[str, object], name: str) -> str:
-    value = picked(given, name)
+def _word(proposal: Mapping[str, object], name: str) -> str:
+    value = picked(proposal, name)
     return value.strip().casefold() if isinstance(value, str) else ""
 
 
-def _same(pair: _Pair, given: Mapping[str, object], intake: Intake, signed: Mapping[str, object]) -> Join:
-    """Keep the one of two that say the same which may stand for both; of two that may, the wished one."""
-    wished = tuple(reversed(pair)) if _word(given, "keep") == "new" else pair
+def _same(
+    pair: _Pair, proposal: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
+) -> Join:
+    """Return the join of two that say the same into the one that may stand for both."""
+    preferred = tuple(reversed(pair)) if _word(proposal, "keep") == "new" else pair
     able = [
-        one for one in wished if all(_may_replace(one, other) and _is_as_wide(one, other) for other in pair)
+        one
+        for one in preferred
+        if all(_may_replace(one, other) and _is_as_wide(one, other) for other in pair)
     ]
     if not able:
-        raise Refused(OWN_WORDS)
-    why = reason(given, "they say the same")
-    text = wording(given)
+        raise ProposalRefused(OWN_WORDS)
+    why = proposed_reason(proposal, "they say the same")
+    text = proposed_text(proposal)
     if text and all(one.by != "user" and one.text != text for one in pair):
-        return Join(pair, able[0], worded(able[0], text, pair, intake, signed), MERGED, why)
+        return Join(pair, able[0], reworded(able[0], text, pair, intake, provenance), MERGED, why)
     full = [one for one in able if not loses(one.text, [other.text for other in pair])]
     if not full:
-        raise Refused(LOST)
+        raise ProposalRefused(LOST)
     return Join(pair, full[0], full[0], MERGED, why)
 
 
-def _update(pair: _Pair, given: Mapping[str, object], intake: Intake, signed: Mapping[str, object]) -> Join:
-    """Put what the new one says in the place of the old one; a wording beside it is left out."""
+def _update(
+    pair: _Pair, proposal: Mapping[str, object], intake: Intake, provenance: Mapping[str, object]
+) -> Join:
+    """Return the join that puts the new text in the place of the old one; a text of the model is left out."""
     old, new = pair
     if not _may_replace(new, old):
-        raise Refused(OWN_WORDS)
+        raise ProposalRefused(OWN_WORDS)
     if not _is_as_wide(old, new):
-        raise Refused("of another agent")
+        raise ProposalRefused("of another agent")
     if new.by != "user" and is_unsafe(new.text, intake, new.kind):
-        raise Refused(UNSAFE)
+        raise ProposalRefused(UNSAFE)
     after = replace(
         new,
         agent=old.agent,
         category=new.category or old.category,
         tags=new.tags or old.tags,
-        meta={**old.meta, **new.meta, **signed},
+        meta={**old.meta, **new.meta, **provenance},
     )
-    return Join(pair, old, after, UPDATED, reason(given, "it tells a later state"))
+    return Join(pair, old, after, UPDATED, proposed_reason(proposal, "it tells a later state"))
 
 
 def _may_replace(one: Record, other: Record) -> bool:
-    """Say whether a text may be kept instead of another: the user's own words give way to nobody else's."""
+    """Return whether a text may be kept instead of another: the user's own words yield to nobody else's."""
     return one.by == "user" or other.by != "user"
 
 
 def _is_as_wide(one: Record, other: Record) -> bool:
-    """Say whether all agents that know a record know this one as well."""
+    """Return whether all agents that know a record know this one as well."""
     return one.agent in ("", other.agent)

@@ -1,6 +1,6 @@
-"""Which episodes matter to a question: by the index, by random projections, by time, or as a model says.
+"""Ranking of episodes for a query: by the index, by random projections, by recency, or by a model.
 
-Each way looks at the whole text of an episode, never at its beginning alone.
+Each way reads the whole text of an episode, not only its beginning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Strategy = Literal["index", "projection", "recency", "llm"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 KIND = "episode"
-CANDIDATES = 20  # that a model is shown at most
+CANDIDATES = 20  # episodes that a model is shown at most
 
 _PURPOSE = "rank"
 DIMENSIONS = 256
@@ -45,9 +45,9 @@ _SCHEMA = exactly({"episodes": {"type": "array", "items": {"type": "integer"}}})
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Hold episodes, the best first, as a sequence of records, and the strategy that gave them their order.
+    """Episodes, the best first, as a sequence of records, and the strategy that ranked them.
 
-    `why` says what kept the strategy that was wanted from doing so, "" if nothing did.
+    `why` is what kept the chosen strategy from doing so, "" if nothing did.
     """
 
     episodes: tuple[Record, ...]
@@ -72,105 +72,96 @@ def rank(
     *,
     hits: Sequence[str] = (),
     ask: Callable[[LLMRequest], str] | None = None,
-    prompt: PromptTemplate | None = None,
 ) -> Ranking:
-    """Choose at most `limit` episodes for a query, the best first; without a query, the newest.
+    """Return at most `limit` episodes for a query, the best first; without a query, the newest.
 
-    What is in quarantine or retracted is left out. A model that fails, or whose answer cannot be read, leaves the newest
-    of those that it was shown, and `why` says so.
+    What is in quarantine or retracted is left out. If the model fails, or its answer cannot be read, the
+    newest of those that it was shown are returned, with the reason in `why`.
 
     Args:
-        strategy: "index", in the order of `hits`; "projection", those that share a word with the query; "recency"; or
-            "llm", those that a model chooses of 20.
-        episodes: all that there are.
-        query: a question, or some words.
-        limit: at most so many.
+        strategy: "index", in the order of `hits`; "projection", those that share a word with the query;
+            "recency"; or "llm", those that a model chooses of 20.
         hits: the ids that the index found for the query, the best first; for "index" and "llm".
         ask: what asks a model; for "llm".
-        prompt: what it is asked with; the newest of the package by default.
 
     Raises:
-        InvalidInput: there is no such strategy, the limit is negative, or nothing was passed that can be asked.
+        InvalidInput: unknown strategy, negative limit, or no model for "llm".
 
     """
     if strategy not in STRATEGIES:
         raise InvalidInput(f"{shown(strategy)} is no strategy.", f"Use one of {', '.join(STRATEGIES)}.")
     if strategy == "llm" and ask is None:
-        raise InvalidInput("No model is there to rank episodes.", "Pass llm=, or use another strategy.")
+        raise InvalidInput("There is no model to rank episodes with.", "Pass llm=, or use another strategy.")
     most = check_count(limit, "limit")
     newest = by_recency(episodes)
     if query is None or not query.strip() or strategy == "recency":
         return Ranking(tuple(newest[:most]), "recency")
     if strategy == "llm" and ask is not None:
-        return _by_model(candidates(newest, hits), query, most, ask, prompt or load(_PURPOSE))
+        return _by_model(candidates(newest, hits), query, most, ask)
     found = by_index(newest, hits) if strategy == "index" else by_projection(newest, query)
     return Ranking(tuple(found[:most]), strategy)
 
 
-def _by_model(
-    shown: Sequence[Record], query: str, limit: int, ask: Callable[[LLMRequest], str], prompt: PromptTemplate
-) -> Ranking:
+def _by_model(shown: Sequence[Record], query: str, limit: int, ask: Callable[[LLMRequest], str]) -> Ranking:
     if not shown or not limit:
         return Ranking((), "llm")
     try:
-        chosen = read(ask(question(shown, query, limit, prompt)), shown)
-    except (Unreadable, ModelFailed) as error:
-        why = (
-            "the answer cannot be read"
-            if isinstance(error, Unreadable)
-            else f"the model failed: {error.reason}"
-        )
-        return Ranking(tuple(by_recency(shown)[:limit]), "recency", why)
-    return Ranking(tuple(chosen[:limit]), "llm")
-
-
-def recallable(record: Record) -> bool:
-    """Say whether a record is an episode that may be shown: not in quarantine, and not retracted."""
-    return record.kind == KIND and record.trust != "quarantined" and not record.retracted
+        chosen = read(ask(request(shown, query, limit, load(_PURPOSE))), shown)
+    except Unreadable:
+        why = "the answer cannot be read"
+    except ModelFailed as error:
+        why = f"the model failed: {error.reason}"
+    else:
+        return Ranking(tuple(chosen[:limit]), "llm")
+    return Ranking(tuple(by_recency(shown)[:limit]), "recency", why)
 
 
 def by_recency(episodes: Iterable[Record]) -> list[Record]:
-    """Order the episodes that may be shown, that of the session that ended last first."""
-    return sorted(filter(recallable, episodes), key=recency, reverse=True)
+    """Return the episodes that can be recalled, that of the chat that ended last first."""
+    return sorted(filter(_is_recallable, episodes), key=recency, reverse=True)
 
 
 def by_index(episodes: Iterable[Record], hits: Sequence[str]) -> list[Record]:
-    """Take the episodes that the index found, in its order."""
-    there = {one.id: one for one in episodes if recallable(one)}
-    return [there[identity] for identity in dict.fromkeys(hits) if identity in there]
+    """Return the episodes that the index found, in its order."""
+    found = {one.id: one for one in episodes if _is_recallable(one)}
+    return [found[identity] for identity in dict.fromkeys(hits) if identity in found]
 
 
 def by_projection(episodes: Iterable[Record], query: str) -> list[Record]:
-    """Order the episodes that share a word with a query by how close they are to it; of equals, the newest first."""
+    """Return the episodes that share a word with a query, the closest first; of equals, the newest first."""
     words = _projected(query).words
     found = [one for one in by_recency(episodes) if not words.isdisjoint(_projected(one.text).words)]
     near = dict(zip(found, closeness(query, [one.text for one in found]), strict=True))
     return sorted(found, key=lambda one: -near[one])
 
 
-def candidates(episodes: Iterable[Record], hits: Sequence[str], most: int = CANDIDATES) -> list[Record]:
-    """Choose what a model is shown: what the index found, and the newest where that is less than `most`."""
+def candidates(episodes: Iterable[Record], hits: Sequence[str]) -> list[Record]:
+    """Return what a model is shown: what the index found, and the newest where that is less than 20."""
     newest = by_recency(episodes)
-    found = by_index(newest, hits)[:most]
+    found = by_index(newest, hits)[:CANDIDATES]
     ids = {one.id for one in found}
-    return [*found, *(one for one in newest if one.id not in ids)][:most]
+    return [*found, *(one for one in newest if one.id not in ids)][:CANDIDATES]
 
 
-def question(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
-    """Ask a model which of some episodes help with a query; their whole texts, framed as data that cannot leave its frame."""
+def _is_recallable(record: Record) -> bool:
+    return record.kind == KIND and record.trust != "quarantined" and not record.retracted
+
+
+def request(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
+    """Return the request which of some episodes help with a query; their whole texts are framed as data."""
     filled = prompt.fill(
-        question=_lines(query),
-        episodes="\n".join(f"{number}. {_lines(one.text)}" for number, one in enumerate(shown, 1)),
+        question=_indented(query),
+        episodes="\n".join(f"{number}. {_indented(one.text)}" for number, one in enumerate(shown, 1)),
         limit=str(limit),
     )
     return LLMRequest(_PURPOSE, filled, _SCHEMA, prompt.label, answer_tokens=100)
 
 
 def read(answer: str, shown: Sequence[Record]) -> list[Record]:
-    """Take the episodes that a model chose, in its order. Numbers that no episode has, and repeated ones, are dropped.
+    """Return the episodes that a model chose, in its order; numbers that no episode has are dropped.
 
     Raises:
-        Unreadable: it names none of them, and does not say either that none helps.
+        Unreadable: it names none of them, and is not "none" either.
 
     """
     named = _named(answer)
@@ -181,24 +172,24 @@ def read(answer: str, shown: Sequence[Record]) -> list[Record]:
 
 
 def _named(answer: str) -> list[object]:
-    """Read what an answer lists, as JSON or as plain numbers; nothing where it says "none"."""
+    """Return the items of an answer, as JSON or as plain numbers; none where it is "none"."""
     plain = without_reasoning(answer).strip()
     if _NOTHING.fullmatch(plain):
         return []
-    return [*re.findall(r"\d+", plain)] if _NUMBERS.fullmatch(plain) else _items(parse(answer))
-
-
-def _items(value: object) -> list[object]:
-    if not isinstance(value, Mapping):
-        return listed(value)
-    if not has(value, "episodes"):
-        raise Unreadable("it has no episodes.")
-    chosen = picked(value, "episodes")
-    return [] if isinstance(chosen, str) and _NOTHING.fullmatch(chosen) else listed(chosen)
+    if _NUMBERS.fullmatch(plain):
+        return [*re.findall(r"\d+", plain)]
+    value = parse(answer)
+    if isinstance(value, Mapping):
+        if not has(value, "episodes"):
+            raise Unreadable("it has no episodes.")
+        value = picked(value, "episodes")
+        if isinstance(value, str) and _NOTHING.fullmatch(value):
+            return []
+    return listed(value)
 
 
 def _number(value: object) -> int:
-    """Take the number of an episode, from 1 on; 0 for what is none."""
+    """Return the number of an episode, from 1 on; 0 for anything else."""
     if isinstance(value, Mapping):
         value = picked(value, "episode" if has(value, "episode") else "number")
     if isinstance(value, str):
@@ -207,8 +198,8 @@ def _number(value: object) -> int:
     return max(value, 0) if isinstance(value, int) and is_whole(value) else 0
 
 
-def _lines(text: str) -> str:
-    """Indent all lines but the first, so that no text can pose as another episode."""
+def _indented(text: str) -> str:
+    """Return a text with all lines but the first indented, so that it cannot pose as another episode."""
     return "\n    ".join(escape(text, quote=False).splitlines())
 
 
@@ -216,32 +207,33 @@ def _lines(text: str) -> str:
 
 
 def recency(episode: Record) -> tuple[datetime, int]:
-    """Give what episodes are ordered by, the older the less: when the session ended, then when it was written."""
+    """Return the sort key of an episode, the older the less: the end of the chat, then the version."""
     return ended(episode), episode.version
 
 
 def ended(episode: Record) -> datetime:
-    """Say when the session of an episode ended; of one that does not tell, when it was written."""
-    told = episode.meta.get("ended")
+    """Return when the chat of an episode ended, or if that is unknown, when the episode was written."""
+    stored = episode.meta.get("ended")
     try:
-        time = datetime.fromisoformat(told) if isinstance(told, str) else None
-    except ValueError:  # somebody else wrote it
+        time = datetime.fromisoformat(stored) if isinstance(stored, str) else None
+    except ValueError:
+        # Not written by us.
         time = None
     time = time or episode.at or _LONG_AGO
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def closeness(text: str, others: Sequence[str]) -> list[float]:
-    """Give the cosines of the random projections of whole texts: 1 for the same words, about 0 for no common one.
+    """Return the cosines of random projections of texts: 1 for the same words, about 0 for no common one.
 
-    The same in every process, and whatever other texts there are. Words that say nothing do not count.
+    The same in every process, and whatever other texts there are. Stop words do not count.
     """
     mine = _projected(text).vector
     return [float(mine @ _projected(other).vector) for other in others]
 
 
 class _Projected(NamedTuple):
-    """A text as its words, and as the sum of a row of random signs for each of them, of length 1."""
+    """The words of a text, and the sum of a row of random signs for each of them, of length 1."""
 
     words: frozenset[int]
     vector: NDArray[np.float32]
@@ -249,7 +241,7 @@ class _Projected(NamedTuple):
 
 @lru_cache(maxsize=_CACHED)
 def _projected(text: str) -> _Projected:
-    # Only those who compare episodes need it.
+    # numpy is loaded by the first comparison.
     import numpy as np
 
     from holdfast.text.analyze import analyze, tokens
@@ -260,10 +252,11 @@ def _projected(text: str) -> _Projected:
     drawn = b"".join(map(_signs, counted))
     bits = np.unpackbits(np.frombuffer(drawn, np.uint8)).reshape(len(counted), DIMENSIONS)
     total = np.fromiter(counted.values(), np.float32, len(counted)) @ (2 * bits.astype(np.float32) - 1)
-    length = max(float(np.linalg.norm(total)), 1.0)  # no words, no length
+    # Without words, there is no length.
+    length = max(float(np.linalg.norm(total)), 1.0)
     return _Projected(frozenset(counted), (total / length).astype(np.float32))
 
 
 def _signs(term: int) -> bytes:
-    """Draw the signs of a word, a bit each: from its hash, so that they are the same everywhere."""
+    """Return the random signs of a term, a bit each: from its hash, so that they are the same everywhere."""
     return blake2b(term.to_bytes(8, "little"), digest_size=DIMENSIONS // 8).digest()

@@ -1,33 +1,33 @@
-"""A join: one record stands for several. What it says is checked, and all joins of an answer are one batch to `undo`."""
+"""Joins of records: one stands for several. All joins of an answer are one batch to `undo`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from holdfast.dedup.value_preservation import adds, loses
 from holdfast.errors import InvalidInput
-from holdfast.learning.job_context import Mark, Outcome
-from holdfast.learning.record_proposals import LOST, UNSAFE, Refused
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark
+from holdfast.learning.record_proposals import LOST, UNSAFE, ProposalRefused
 from holdfast.records.draft import rules_of, scan
-from holdfast.store import record_changes, records
+from holdfast.records.intake import Intake
+from holdfast.store import records
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record, Wording
 
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import Setting
-    from holdfast.records.intake import Intake
-
-MERGED, UPDATED = "merge", "update"  # the actions of a version that stands for several, and of a later state
-_OF, _INTO = "of", "into"  # in the metadata: from what a text was made, and into what a record went
+T = TypeVar("T")
+# The actions of a version that stands for several, and of a later state.
+MERGED, UPDATED = "merge", "update"
+# In the metadata: what a text was made from, and which record another went into.
+_OF, _INTO = "of", "into"
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Let one record, `kept`, stand for several, `parts`, all as the model saw them; `after` is what becomes of it."""
+    """A record, `kept`, that is to stand for several, `parts`; `after` is its new version."""
 
     parts: tuple[Record, ...]
     kept: Record
@@ -39,47 +39,60 @@ class Join:
 # Checking
 
 
-def worded(
+def accepted(items: Sequence[T], read: Callable[[T], Join | None], dropped: Counter[str]) -> list[Join]:
+    """Return the joins that are read out of proposals; those that are refused are counted."""
+    joins = []
+    for item in items:
+        try:
+            join = read(item)
+        except ProposalRefused as refused:
+            dropped[str(refused)] += 1
+        else:
+            joins += [join] if join else []
+    return joins
+
+
+def reworded(
     kept: Record,
-    wording: str,
+    text: str,
     parts: Sequence[Record],
     intake: Intake,
-    signed: Mapping[str, object],
+    provenance: Mapping[str, object],
     spoken: Record | None = None,
 ) -> Record:
-    """Give a record, in place of several texts, the words of a model, or those that the user has `spoken`.
+    """Return a record with the words of a model, or of the user in `spoken`, in place of several texts.
 
     Raises:
-        Refused: the words say less or more than the texts do, or must not be kept.
+        ProposalRefused: the words say less or more than the texts do, or must not be stored.
 
     """
     texts = [one.text for one in parts]
-    if not wording:
-        raise Refused("no text")
-    if len(wording) > min(sum(map(len, texts)), rules_of(intake.kinds, kept.kind).longest):
-        raise Refused("too long")
-    if spoken is None and is_unsafe(wording, intake, kept.kind):
-        raise Refused(UNSAFE)
-    if loses(wording, texts):
-        raise Refused(LOST)
-    if adds(wording, texts):
-        raise Refused("added a value")
+    if not text:
+        raise ProposalRefused("no text")
+    if len(text) > min(sum(map(len, texts)), rules_of(intake.kinds, kept.kind).longest):
+        raise ProposalRefused("too long")
+    if spoken is None and is_unsafe(text, intake, kept.kind):
+        raise ProposalRefused(UNSAFE)
+    if loses(text, texts):
+        raise ProposalRefused(LOST)
+    if adds(text, texts):
+        raise ProposalRefused("added a value")
     placed = spoken or next((one for one in parts if one.chat), kept)
     return replace(
         kept,
-        text=wording,
+        text=text,
         by=spoken.by if spoken else intake.by,
         chat=placed.chat,
         messages=placed.messages,
         at=placed.at,
-        meta={**kept.meta, **signed},
+        meta={**kept.meta, **provenance},
         trust="trusted",
         flags=spoken.flags if spoken else (),
     )
 
 
 def is_unsafe(text: str, intake: Intake, kind: str) -> bool:
-    """Say whether a text would be quarantined, holds a secret, or shows nothing."""
+    """Return whether a text would be quarantined, holds a credential, or is empty."""
     try:
         scanned = scan(Record("", kind, text), intake.by)
     except InvalidInput:
@@ -91,52 +104,52 @@ def is_unsafe(text: str, intake: Intake, kind: str) -> bool:
 
 
 def write(
-    setting: Setting,
+    context: JobContext,
     joins: Sequence[Join],
     dropped: Mapping[str, int],
     note: str = "",
-    marks: Sequence[Mark] = (),
-) -> Outcome:
+    done: Sequence[Watermark] = (),
+) -> UnitResult:
     """Write joins and move the watermarks in one transaction, which is one batch to `undo`.
 
-    What cannot be done any more is counted beside what was `dropped` before.
+    A join that cannot be done any more is counted beside what was `dropped` before.
 
     Raises:
         Lost: another worker has the job; nothing was stored.
 
     """
-    intake = setting.intake(setting.scope)
+    intake = context.intake
     counted = Counter(dropped)
     written: list[Record] = []
-    with record_changes.writing(setting.database, setting.space, intake.now) as changes:
-        setting.settle(changes, *marks)
+    with context.transaction() as changes:
+        context.advance(changes, *done)
         for join in joins:
             try:
                 written += _write(changes, intake, join)
-            except Refused as refused:
+            except ProposalRefused as refused:
                 counted[str(refused)] += 1
-    setting.events.tell_of(setting.scope, written)
-    return Outcome(tuple(written), dict(+counted), note)
+    context.events.tell_of(context.scope, written)
+    return UnitResult(tuple(written), dict(+counted), note)
 
 
 def _write(changes: Writing, intake: Intake, join: Join) -> list[Record]:
-    """Write what stands for several records, and then that the others went into it.
+    """Write the record that stands for several, and then that the others went into it.
 
     An erasure that takes the one away brings the others back, since they have later versions.
 
     Raises:
-        Refused: one of them is not what the model saw any more, or this was done before and taken back.
+        ProposalRefused: one of them is not what the model saw any more, or this was done before and undone.
 
     """
     ids = [one.id for one in join.parts]
     wanted = RecordFilter(ids=ids, agents=intake.agents)
-    there = {one.id: one for one in records.read(changes.tx, intake.space, NOW.version, wanted)}
-    if not all(one.id in there and _shown(there[one.id]) == _shown(one) for one in join.parts):
-        raise Refused("changed since")
-    kept, parts = there[join.kept.id], [there[identity] for identity in ids]
+    current = {one.id: one for one in records.read(changes.tx, intake.space, NOW.version, wanted)}
+    if not all(one.id in current and _content(current[one.id]) == _content(one) for one in join.parts):
+        raise ProposalRefused("changed since")
+    kept, parts = current[join.kept.id], [current[identity] for identity in ids]
     former = records.versions_of(changes.tx, intake.space, kept.id)
     if any(one.meta.get(_OF) == ids and one.action in (MERGED, UPDATED) for one in former):
-        raise Refused("taken back before")
+        raise ProposalRefused("taken back before")
     after = replace(join.after, meta={**join.after.meta, _OF: ids})
     if join.action == MERGED:
         after = _gathered(after, kept, parts)
@@ -145,7 +158,7 @@ def _write(changes: Writing, intake: Intake, join: Join) -> list[Record]:
         try:
             intake.check_total(changes, kept, len(after.text), freed)
         except InvalidInput as error:
-            raise Refused("no room") from error
+            raise ProposalRefused("no room") from error
     written = [changes.put(after, kept, by=intake.by, action=join.action, why=join.why)]
     for one in parts:
         if one.id != kept.id:
@@ -154,21 +167,22 @@ def _write(changes: Writing, intake: Intake, join: Join) -> list[Record]:
     return written
 
 
-def _shown(record: Record) -> tuple[object, ...]:
-    """Give what a proposal about a record rests on."""
+def _content(record: Record) -> tuple[object, ...]:
+    """Return what a proposal about a record rests on."""
     plain = (record.kind, record.target, record.agent, record.text, record.by, record.trust)
     return (*plain, record.since, record.until)
 
 
-def _words(record: Record) -> Iterator[Wording]:
-    """Yield all words in which something was said: what another text stands for is still found by them."""
+def _wordings(record: Record) -> Iterator[Wording]:
+    """Yield all wordings of a record: another text that stands for it is still found by them."""
     yield Wording(record.text, by=record.by, chat=record.chat, messages=record.messages)
     yield from record.wordings
 
 
 def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
-    """Add to a record what others have beside their texts: evidence, sources, tags, priority."""
+    """Return a record with all that others have beside their texts: evidence, sources, tags, priority."""
     sources = dict.fromkeys(source for one in parts for source in (one.source, *one.sources))
+    wordings = (said for one in parts for said in _wordings(one) if said.text != after.text)
     return replace(
         after,
         category=kept.category or next((one.category for one in parts if one.category), ""),
@@ -176,8 +190,6 @@ def _gathered(after: Record, kept: Record, parts: Sequence[Record]) -> Record:
         priority=max(one.priority for one in parts),
         evidence=sum(one.evidence for one in parts),
         at=max((one.at for one in parts if one.at), default=after.at),
-        wordings=tuple(
-            dict.fromkeys(said for one in parts for said in _words(one) if said.text != after.text)
-        ),
+        wordings=tuple(dict.fromkeys(wordings)),
         sources=tuple(source for source in sources if source not in ("", kept.source)),
     )

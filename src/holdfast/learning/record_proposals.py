@@ -1,6 +1,6 @@
-"""What a model proposes about records: how they are shown to it, and how its answer is read.
+"""Proposals of a model about records: how records are shown to it, and how its answer is read.
 
-What it proposes may still be refused, each time for a reason that is counted.
+A proposal may still be refused, each time for a reason that is counted.
 """
 
 from __future__ import annotations
@@ -17,27 +17,25 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import Record
 
 OVERHEAD = 100  # tokens of an answer around each text
-OWN_WORDS, LOST, UNSAFE = "the user's own words", "lost a value", "unsafe"  # why something is refused
+# Why a proposal is refused.
+OWN_WORDS, LOST, UNSAFE = "the user's own words", "lost a value", "unsafe"
 _REASON = 200  # characters
 _ABOUT = {"user": "the user", "env": "the environment"}
 _TEXTS = {"text": {"type": "string"}, "why": {"type": "string"}}
 
 
-class Refused(Exception):
-    """What a model proposes must not be done. `str` of it says why, in a few words of ours."""
+class ProposalRefused(Exception):
+    """What a model proposes must not be done. `str` of it is the reason, in a few words of ours."""
 
 
 def schema(name: str, fields: Mapping[str, object], required: Sequence[str]) -> Mapping[str, object]:
-    """Write the schema of an object with a list of proposals, each of which may have a text and a reason."""
+    """Return the schema of an object with a list of proposals, each of which may have a text and a reason."""
     item = {"type": "object", "properties": {**fields, **_TEXTS}, "required": required}
     return {"type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name]}
 
 
-# What is shown
-
-
 def entry(record: Record) -> str:
-    """Write a record as one entry; only what we write begins a line, so that no text can pose as another entry."""
+    """Return a record as one entry. Its other lines are indented, so that it cannot pose as another entry."""
     who = "the user's own words" if record.by == "user" else f"from {record.by}"
     times = (("", record.at), ("true since ", record.since), ("true until ", record.until))
     notes = [*(f"{what}{at.astimezone(UTC):%Y-%m-%d}" for what, at in times if at), who]
@@ -46,15 +44,12 @@ def entry(record: Record) -> str:
 
 
 def about(target: str) -> str:
-    """Say in words what records are about."""
+    """Return the target of records in words."""
     return _ABOUT.get(target) or escape(" ".join(target.split()), quote=False)
 
 
-# What is answered
-
-
-def items(answer: str, name: str) -> list[object]:
-    """Read the list that was asked for.
+def proposals(answer: str, name: str) -> list[object]:
+    """Return the list of proposals in an answer.
 
     Raises:
         Unreadable: there is none.
@@ -69,21 +64,21 @@ def items(answer: str, name: str) -> list[object]:
     return listed(picked(given, name))
 
 
-def wording(given: Mapping[str, object]) -> str:
-    """Read the text that is proposed, "" if there is none.
+def proposed_text(proposal: Mapping[str, object]) -> str:
+    """Return the text that is proposed, "" if there is none.
 
     Raises:
-        Refused: what stands in its place is no text.
+        ProposalRefused: there is something else in its place.
 
     """
     try:
-        return text_of(picked(given, "text")).strip()
+        return text_of(picked(proposal, "text")).strip()
     except Unreadable as error:
-        raise Refused("no text") from error
+        raise ProposalRefused("no text") from error
 
 
-def reason(given: Mapping[str, object], plain: str) -> str:
-    """Give the reason of a model in one line, or a plain one where it gives none that may be kept."""
-    value = picked(given, "why")
+def proposed_reason(proposal: Mapping[str, object], default: str) -> str:
+    """Return the reason of a model in one line, or the default where it has none that may be stored."""
+    value = picked(proposal, "why")
     line = shorten_line(clean(value), _REASON) if isinstance(value, str) else ""
-    return plain if any(finding.severity == "high" for finding in guard.scan(line)) else line or plain
+    return default if any(finding.severity == "high" for finding in guard.scan(line)) else line or default

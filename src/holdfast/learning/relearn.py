@@ -1,87 +1,79 @@
-"""Relearning: what another prompt, or model, makes of the same words, beside what is stored; and the change to it."""
+"""Relearning: learn again from the same messages with another prompt or model, and exchange what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.events import Call
 from holdfast.kinds import FIL
 from holdfast.learning import extraction, extraction_prompt
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction import MOST_FACTS, Source
+from holdfast.learning.extraction import MOST_FACTS, ExtractionSource
 from holdfast.learning.extraction_prompt import FACT
-from holdfast.learning.job_context import Setting
+from holdfast.learning.job_context import JobContext
+from holdfast.learning.model_answers import FOR_ALL, ask_and_read
 from holdfast.learning.results import Relearning
-from holdfast.learning.worker import FOR_ALL
-from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.records.draft import policy, prepare, quarantine_reason
-from holdfast.records.intake import COMPARED
-from holdfast.store import erasure_receipts, log, record_changes, records, sessions
-from holdfast.store.record_changes import Writing
-from holdfast.store.records import NOW, RecordFilter
+from holdfast.records.intake import COMPARED, Intake
+from holdfast.store import erasure_receipts, record_changes, records
+from holdfast.store.records import RecordFilter
 from holdfast.types import MAX_COUNT, Record
 
-if TYPE_CHECKING:
-    from holdfast.records.intake import Intake
-
 KINDS = ("observations",)
-_FROM_SESSIONS = (
-    "observe",
-    "decisions",
-)  # how what is learned anew was learned: the first words of `meta["learned"]`
+# How records that are learned again were learned: the first word of `meta["learned"]`.
+_FROM_CHATS = ("observe", "decisions")
 
+# Asks a model about a chat.
 Ask = Callable[[LLMRequest, str], str]
-Read = Callable[[str], tuple[list[Record], Mapping[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What a session gives now, beside what it gave: what is new, what is no more, and how many say the same."""
+class RelearnedChat:
+    """What a chat gives now: the new records, those found no more, and how many say the same.
+
+    `erasures` counts those of the space before the chat was read.
+    """
 
     added: tuple[Record, ...]
     removed: tuple[Record, ...]
     kept: int
-    erasures: int  # in the space before the session was read
+    erasures: int
 
 
 def relearn(
-    setting: Setting, kind: str, version: str | None, ask: Ask, calls: list[Call], *, apply: bool
+    context: JobContext, kind: str, version: str | None, ask: Ask, calls: list[Call], *, apply: bool
 ) -> Relearning:
-    """Learn anew from all sessions that observations came from; see `Memory.relearn`."""
+    """Learn again from all chats that observations came from; see `Memory.relearn`."""
     if kind not in KINDS:
         raise InvalidInput(f"{shown(kind)} cannot be learned anew.", f"Use one of {', '.join(KINDS)}.")
     prompt = load(extraction.KIND, version)
-    added: list[Record] = []
-    removed: list[Record] = []
-    kept, chats, failed = 0, [], {}
+    done: dict[str, RelearnedChat] = {}
+    failed: dict[str, str] = {}
     kinds = (*FIL, FACT) if extraction_prompt.asks_for_facts(prompt) else FIL
-    for chat, stored in learned_from(setting, kinds).items():
-        own = setting.of(stored[0].agent)
+    for chat, stored in _learned_by_chat(context, kinds).items():
+        own = context.for_agent(stored[0].agent)
         try:
-            found = difference(own, chat, stored, prompt, ask)
+            found = _relearned(own, chat, stored, prompt, ask)
             if apply:
-                exchange(own, found, prompt)
+                _exchange(own, found, prompt)
         except (ModelFailed, Conflict, InvalidInput) as error:
             failed[chat] = str(error)
             if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
                 break
             continue
-        chats.append(chat)
-        added += found.added
-        removed += found.removed
-        kept += found.kept
+        done[chat] = found
     return Relearning(
         kind,
         prompt.label,
-        tuple(chats),
-        tuple(added),
-        tuple(removed),
-        kept,
+        tuple(done),
+        tuple(record for one in done.values() for record in one.added),
+        tuple(record for one in done.values() for record in one.removed),
+        sum(one.kept for one in done.values()),
         failed,
         apply,
         len(calls),
@@ -90,68 +82,49 @@ def relearn(
     )
 
 
-def learned_from(setting: Setting, kinds: Sequence[str]) -> dict[str, list[Record]]:
-    """Find the sessions that records of some kinds were learned from in the background, each with those that are current.
+def _learned_by_chat(context: JobContext, kinds: Sequence[str]) -> dict[str, list[Record]]:
+    """Return the current records of some kinds that were learned from chats in the background, by chat.
 
-    What the user wrote, changed or released is not among them: it is not to be learned anew.
+    Without what the user wrote, changed or released: it is not to be learned again.
     """
-    agents = (setting.scope.agent, "") if setting.scope.agent else None
-    wanted = RecordFilter(kinds=kinds, agents=agents, trust=("trusted", "quarantined"))
+    agents = (context.scope.agent, "") if context.scope.agent else None
     found: dict[str, list[Record]] = {}
-    for record in records.read(setting.database, setting.space, NOW.version, wanted):
+    for record in context.read_records(
+        RecordFilter(kinds=kinds, agents=agents, trust=("trusted", "quarantined"))
+    ):
         how = str(record.meta.get("learned", "")).split(" ")[0]
-        if record.chat and record.by == "reflect" and how in _FROM_SESSIONS:
+        if record.chat and record.by == "reflect" and how in _FROM_CHATS:
             found.setdefault(record.chat, []).append(record)
     return found
 
 
-def difference(
-    setting: Setting, chat: str, stored: Sequence[Record], prompt: PromptTemplate, ask: Ask
-) -> Difference:
-    """Ask about all of a session, and compare what comes with what is stored.
+def _relearned(
+    context: JobContext, chat: str, stored: Sequence[Record], prompt: PromptTemplate, ask: Ask
+) -> RelearnedChat:
+    """Ask about all of a chat, and compare the result with what is stored.
 
     Raises:
         ModelFailed: the model failed, or answered twice what cannot be read.
 
     """
-    erasures = erasure_receipts.count(setting.database, setting.space)
-    last = sessions.length(setting.database, setting.space, chat)
-    source = Source(chat, 1, last, "", "", "session", is_news=False, has_ended=True)
-    messages = log.read(setting.database, setting.space, chat)
-    outside = brought_in(messages, setting.learning.untrusted)
+    erasures = erasure_receipts.count(context.database, context.space)
+    source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
+    messages = context.read_messages(chat)
+    outside = brought_in(messages, context.settings.untrusted)
     drafts: list[Record] = []
-    for part, own in extraction.parts_of(setting, messages):
-        question = extraction_prompt.question(part, prompt, step="", type="session")
-        read = partial(extraction.understood, setting, source, part, own, prompt, beyond=outside)
-        drafts += _understood(question, chat, ask, read)
-    return _compared(setting, chat, setting.fitting(drafts)[0], stored, erasures)
-
-
-def _understood(question: LLMRequest, chat: str, ask: Ask, read: Read) -> list[Record]:
-    """Ask, and once more if the answer cannot be read."""
-    answer = ask(question, chat)
-    try:
-        return read(answer)[0]
-    except Unreadable as why:
-        answer = ask(question.again(answer, why), chat)
-    try:
-        return read(answer)[0]
-    except Unreadable as why:
-        raise ModelFailed(
-            f"The model answered twice what cannot be used: {why}",
-            "Try again, or use another model.",
-            reason="answer",
-        ) from why
+    for part, own in extraction.parts_of(context, messages):
+        request = extraction_prompt.request(part, prompt, step="", type="session")
+        read = partial(extraction.drafts_of, context, source, part, own, prompt, outside)
+        drafts += ask_and_read(lambda asked: ask(asked, chat), request, read, context.model)[0]
+    return _compared(context, chat, context.storable(drafts)[0], stored, erasures)
 
 
 def _compared(
-    setting: Setting, chat: str, drafts: Sequence[Record], stored: Sequence[Record], erasures: int
-) -> Difference:
-    intake = setting.intake(setting.scope)
-    overruled = _overruled(setting, chat)
-    left = list(stored)
-    added: list[Record] = []
-    kept = 0
+    context: JobContext, chat: str, drafts: Sequence[Record], stored: Sequence[Record], erasures: int
+) -> RelearnedChat:
+    intake = context.intake
+    overruled = _overruled(context, chat)
+    left, added, kept = list(stored), list[Record](), 0
     for draft in drafts:
         near = [one for one in left if (one.kind, one.target) == (draft.kind, draft.target)]
         verdict = intake.classify(draft.text, [one.text for one in near])
@@ -160,29 +133,20 @@ def _compared(
             kept += 1
         elif not (_is_about(intake, draft, overruled) or _is_known(intake, draft, [*stored, *added])):
             added.append(draft)
-    kept_facts = _facts(stored) - _facts(left)
-    return Difference(tuple(_at_most(MOST_FACTS - kept_facts, added)), tuple(left), kept, erasures)
+    room = MOST_FACTS - sum(one.kind == FACT for one in stored if one not in left)
+    beyond = [one for one in added if one.kind == FACT][max(0, room) :]
+    return RelearnedChat(tuple(one for one in added if one not in beyond), tuple(left), kept, erasures)
 
 
-def _facts(some: Sequence[Record]) -> int:
-    return sum(one.kind == FACT for one in some)
-
-
-def _at_most(facts: int, some: Sequence[Record]) -> list[Record]:
-    """Leave out the facts beyond a number."""
-    beyond = [one for one in some if one.kind == FACT][max(0, facts) :]
-    return [one for one in some if one not in beyond]
-
-
-def _overruled(setting: Setting, chat: str) -> list[Record]:
-    """Read what was learned in a session, of any kind, and was then changed or taken back by somebody: it stays so."""
+def _overruled(context: JobContext, chat: str) -> list[Record]:
+    """Return what was learned from a chat and then changed or retracted by somebody: it stays so."""
     overruled = []
     for kind in (*FIL, FACT):
         for former in records.former_versions(
-            setting.database, setting.space, Record("", kind, "", chat=chat)
+            context.database, context.space, Record("", kind, "", chat=chat)
         ):
-            changes = record_changes.read(setting.database, setting.space, MAX_COUNT, identity=former.id)
-            # The last one counts, so that what somebody took back and wrote again is not overruled.
+            changes = record_changes.read(context.database, context.space, MAX_COUNT, identity=former.id)
+            # The last one counts, so that what somebody retracted and wrote again is not overruled.
             last = next((change for change in changes if change.by != "reflect"), None)
             if last is not None and last.version >= former.version and last.after != former.text:
                 overruled.append(former)
@@ -190,7 +154,7 @@ def _overruled(setting: Setting, chat: str) -> list[Record]:
 
 
 def _is_about(intake: Intake, draft: Record, others: Sequence[Record]) -> bool:
-    """Say whether a draft is from the same messages as one of some others, and may say the same or another value of it."""
+    """Return whether a draft may say what one of the others from the same messages says, or another value."""
     near = [one.text for one in others if _overlap(one, draft)]
     return intake.classify(draft.text, near).relation != "new"
 
@@ -202,7 +166,7 @@ def _overlap(one: Record, other: Record) -> bool:
 
 
 def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
-    """Say whether something else that is known says so, whichever session it came from, or the same answer does."""
+    """Return whether another record says so, whichever chat it came from, or the same answer does."""
     gone = {one.id for one in beside if one.id}
     target = draft.target or policy(intake.kinds, draft.kind).targets[0]
     near = intake.similar(replace(draft, target=target), COMPARED)
@@ -211,28 +175,28 @@ def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
     return intake.classify(draft.text, [one.text for one in others]).relation == "duplicate"
 
 
-def exchange(setting: Setting, found: Difference, prompt: PromptTemplate) -> None:
-    """Take back what is no more and add what is new, in one transaction, which `undo` takes back as one.
+def _exchange(context: JobContext, found: RelearnedChat, prompt: PromptTemplate) -> None:
+    """Retract what is found no more and add what is new, in one transaction, which is one batch to `undo`.
+
+    What was compared already is written as it is: also what another prompt did not find, and therefore
+    retracted.
 
     Raises:
-        Conflict: something was erased since the session was read; nothing was stored.
+        Conflict: something was erased since the chat was read; nothing was stored.
 
     """
     if not found.added and not found.removed:
         return
-    intake = setting.intake(setting.scope)
-    with record_changes.writing(setting.database, setting.space, intake.now) as changes:
-        erasure_receipts.check_none_since(changes.tx, setting.space, found.erasures)
+    intake = context.intake
+    written = []
+    with context.transaction() as changes:
+        erasure_receipts.check_none_since(changes.tx, context.space, found.erasures)
         for record in found.removed:
-            if records.is_current(changes.tx, setting.space, record):
+            if records.is_current(changes.tx, context.space, record):
                 intake.take_back(changes, record, "retract", f"{prompt.label} does not find it")
-        written = [_add(intake, changes, draft) for draft in found.added]
-    setting.events.tell_of(setting.scope, written)
-
-
-def _add(intake: Intake, changes: Writing, draft: Record) -> Record:
-    """Write what was compared already: also what another prompt did not find, and therefore took back."""
-    ready = prepare(draft, intake.kinds, intake.by)
-    if ready.trust == "quarantined":
-        return intake.put(changes, ready, None, "quarantine", quarantine_reason(ready))
-    return intake.put(changes, ready, None, "add")
+        for draft in found.added:
+            ready = prepare(draft, intake.kinds, intake.by)
+            held = ready.trust == "quarantined"
+            action, why = ("quarantine", quarantine_reason(ready)) if held else ("add", "")
+            written.append(intake.put(changes, ready, None, action, why))
+    context.events.tell_of(context.scope, written)

@@ -1,4 +1,4 @@
-"""What learning gives back: accounts of what was done, what it cost, and what was left out, and why."""
+"""The results of learning: accounts of the work that was done, of its cost, and of what was dropped."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from holdfast.types import Job, Record
 
 @dataclass(frozen=True, slots=True)
 class WorkResult:
-    """Account for some work: the jobs that were done, are to be tried again, and failed for good; `why` it ended.
+    """The account of some work: the jobs done, to be tried again, and failed for good; `why` it ended.
 
-    `records` are what was learned, `dropped` says how many things were left out (reason → number), `notes` tell of
-    each job what it came to. `calls` and tokens are what models were asked for; of a dry run, what they would be. `waiting` jobs
-    are left: not due yet, or in need of a model.
+    `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` name
+    the result of each job. `calls` and tokens are those of models; of a dry run, what they would be.
+    `waiting` jobs are left: not due yet, or in need of a model.
     """
 
     done: tuple[Job, ...] = ()
@@ -35,17 +35,17 @@ class WorkResult:
 
     @property
     def count(self) -> int:
-        """Count the jobs that were run."""
+        """The number of jobs that were run."""
         return len(self.done) + len(self.postponed) + len(self.failed)
 
     @property
     def noop(self) -> bool:
-        """Say that there was nothing to do."""
+        """Whether there was nothing to do."""
         return not self.count
 
 
 def explained(done: WorkResult) -> WorkResult:
-    """Say first that all jobs failed, where they did."""
+    """Return a result whose `why` begins with the failure, where all jobs failed."""
     failed = [job for job in (*done.postponed, *done.failed) if job.reason]
     if not failed or len(failed) < done.count:
         return done
@@ -54,34 +54,33 @@ def explained(done: WorkResult) -> WorkResult:
 
 
 def together(results: Sequence[WorkResult]) -> WorkResult:
-    """Add up what was done for several users."""
+    """Return the sum of several results, with the `why` of the last one."""
     dropped: Counter[str] = Counter()
     for one in results:
         dropped.update(one.dropped)
     last = results[-1] if results else WorkResult(why="There are no sessions.")
-    return WorkResult(
+    return replace(
+        last,
         done=tuple(job for one in results for job in one.done),
         postponed=tuple(job for one in results for job in one.postponed),
         failed=tuple(job for one in results for job in one.failed),
         records=tuple(record for one in results for record in one.records),
-        dropped=dict(dropped),
+        dropped=dict(+dropped),
         notes=tuple(note for one in results for note in one.notes),
         calls=sum(one.calls for one in results),
         prompt_tokens=sum(one.prompt_tokens for one in results),
         answer_tokens=sum(one.answer_tokens for one in results),
         seconds=sum(one.seconds for one in results),
         waiting=sum(one.waiting for one in results),
-        why=last.why,
-        dry_run=last.dry_run,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Hold what was extracted from a text or a session: findings, insights and lessons, as the records they became.
+    """What was extracted from a text or a chat: findings, insights and lessons, as the records they became.
 
-    `why` says what kept it from giving anything, "" if nothing did; `job` is the id of the job that tries again later,
-    "" if none. `dropped` says how many things were left out (reason → number).
+    `why` is what kept it from giving anything, "" if nothing did; `job` is the id of the job that tries again
+    later, "" if none. `dropped` counts the proposals that were left out (reason → number).
     """
 
     records: tuple[Record, ...] = ()
@@ -93,28 +92,28 @@ class Extraction:
     answer_tokens: int = 0
 
     def of(self, kind: str) -> list[Record]:
-        """Give the records of a kind: "finding", "insight" or "lesson"."""
+        """Return the records of a kind: "finding", "insight" or "lesson"."""
         return [record for record in self.records if record.kind == kind]
 
     @property
     def findings(self) -> list[Record]:
-        """Give the findings."""
+        """The findings."""
         return self.of("finding")
 
     @property
     def insights(self) -> list[Record]:
-        """Give the insights."""
+        """The insights."""
         return self.of("insight")
 
     @property
     def lessons(self) -> list[Record]:
-        """Give the lessons."""
+        """The lessons."""
         return self.of("lesson")
 
 
 @dataclass(frozen=True, slots=True)
 class SpendLine:
-    """Sum up the calls of one purpose and model that ended in the same way."""
+    """The calls of one purpose and model that ended in the same way."""
 
     purpose: str
     model: str
@@ -128,43 +127,43 @@ class SpendLine:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Sum up what models were asked since a time. Of `calls`, `counted` have the tokens that the provider counted."""
+    """The calls of models since a time. Of `calls`, `counted` have the tokens that the provider counted."""
 
     since: datetime | None
     lines: tuple[SpendLine, ...] = ()
 
     @property
     def calls(self) -> int:
-        """Count the calls, those included that failed."""
+        """The number of calls, including those that failed."""
         return sum(line.calls for line in self.lines)
 
     @property
     def prompt_tokens(self) -> int:
-        """Count the tokens of prompts."""
+        """The tokens of all prompts."""
         return sum(line.prompt_tokens for line in self.lines)
 
     @property
     def answer_tokens(self) -> int:
-        """Count the tokens of answers."""
+        """The tokens of all answers."""
         return sum(line.answer_tokens for line in self.lines)
 
     @property
     def seconds(self) -> float:
-        """Sum up how long the calls took."""
+        """The time that all calls took, in seconds."""
         return sum(line.seconds for line in self.lines)
 
     @property
     def counted(self) -> int:
-        """Count the calls whose tokens the provider counted."""
+        """The number of calls whose tokens the provider counted."""
         return sum(line.counted for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Relearning:
-    """Compare what was learned with what another prompt, or model, learns of the same words.
+    """The difference between what was learned and what another prompt, or model, learns of the same messages.
 
-    `added` is what would be new, `removed` what nothing stands for any more, `kept` how many say the same. `applied`
-    says that the records are so now. `failed` names the sessions that could not be done, and why.
+    `added` would be new, `removed` is found no more, `kept` counts what says the same. `applied` is whether
+    the records were changed so. `failed` names the chats that could not be done, and why.
     """
 
     kind: str

@@ -1,29 +1,27 @@
-"""The agenda: what there is a reason to do, found in what was said and what is known; jobs are left for it."""
+"""The scheduler: finds jobs that are due in what is new in chats and records, and queues them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from holdfast.learning import consolidate, reflect
+from holdfast.learning.job_context import JobContext
 from holdfast.store import jobs, records, verdicts, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.types import Job
 
-if TYPE_CHECKING:
-    from holdfast.learning.job_context import Setting
-
 OF_A_CHAT = ("observe", "episode")
 OF_AN_AGENT = ("consolidate", "reflect")
 GUARD = "guard"
-_PAGE = 200  # jobs that are left in one transaction
+_PAGE = 200  # jobs that are queued in one transaction
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Wanted(NamedTuple):
-    """A job that there is a reason for."""
+class Opening(NamedTuple):
+    """A job that there is a reason for, whether it is queued or not."""
 
     kind: str
     agent: str
@@ -36,114 +34,135 @@ class Wanted(NamedTuple):
         return jobs.job_id(self.kind, self.chat or self.agent)
 
 
-def wanted(setting: Setting, kinds: Sequence[str]) -> list[Wanted]:
-    """Find what there is a reason to do: sessions that have ended with news, facts that changed, agents with news."""
-    now, idle = setting.now(), setting.learning.idle // _MICROSECOND
-    agent = setting.scope.agent or None
+def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
+    """Return the jobs there is a reason for: ended chats with news, changed facts, agents with news."""
+    now, idle = context.now(), context.settings.idle // _MICROSECOND
+    agent = context.scope.agent or None
     found = [
-        Wanted(kind, news.agent, news.chat, news.newest + idle)
+        Opening(kind, news.agent, news.chat, news.newest + idle)
         for kind in OF_A_CHAT
         if kind in kinds
         for news in watermarks.pending_chats(
-            setting.database, setting.space, setting.passes(kind)[0], agent=agent, quiet=now - idle, now=now
+            context.database,
+            context.space,
+            context.watermark_kinds(kind)[0],
+            agent=agent,
+            quiet=now - idle,
+            now=now,
         )
     ]
-    for kind in OF_AN_AGENT:
-        if kind in kinds:
-            found += [Wanted(kind, one, "", now) for one in agents(setting, kind)]
+    found += [
+        Opening(kind, one, "", now) for kind in OF_AN_AGENT if kind in kinds for one in agents(context, kind)
+    ]
     if GUARD in kinds:
-        found += _to_be_judged(setting, agent, now)
+        found += _unjudged(context, agent, now)
     return [one for one in found if agent in (None, one.agent)]
 
 
-def _to_be_judged(setting: Setting, agent: str | None, now: int) -> list[Wanted]:
-    """Find the sessions and the agents with texts that the guard of the caller was not asked about, however new."""
-    news = watermarks.pending_chats(setting.database, setting.space, GUARD, agent=agent)
-    owners = verdicts.agents_with_unjudged(setting.database, setting.space)
+def _unjudged(context: JobContext, agent: str | None, now: int) -> list[Opening]:
+    """Find the chats and the agents with texts that the caller's guard was not asked about, however new."""
+    news = watermarks.pending_chats(context.database, context.space, GUARD, agent=agent)
+    owners = verdicts.agents_with_unjudged(context.database, context.space)
     if agent is not None and not owners.isdisjoint((agent, "")):
         owners = {agent}
     return [
-        *(Wanted(GUARD, one.agent, one.chat, now) for one in news),
-        *(Wanted(GUARD, owner, "", now) for owner in sorted(owners)),
+        *(Opening(GUARD, one.agent, one.chat, now) for one in news),
+        *(Opening(GUARD, owner, "", now) for owner in sorted(owners)),
     ]
 
 
-def agents(setting: Setting, kind: str) -> list[str]:
-    """List the agents that there is a reason for to reflect, or to consolidate their facts; "" is no agent."""
+def agents(context: JobContext, kind: str) -> list[str]:
+    """Return the agents with a reason to reflect, or to consolidate their facts; "" is no agent."""
     if kind == "reflect":
-        return reflect.due(setting)
-    return [agent for agent in owners(setting) if consolidate.due(setting.of(agent))]
+        return reflect.due(context)
+    return [agent for agent in owners(context) if consolidate.due(context.for_agent(agent))]
 
 
-def owners(setting: Setting) -> list[str]:
-    """List the agents that have facts."""
-    return records.agents_with_records(setting.database, setting.space, "fact")
+def owners(context: JobContext) -> list[str]:
+    """Return the agents that have facts."""
+    return records.agents_with_records(context.database, context.space, "fact")
 
 
 @retry_transaction
-def leave(setting: Setting, found: Sequence[Wanted]) -> None:
-    """Leave jobs for what there is a reason to do; one that waits or runs is left as it is.
+def enqueue(context: JobContext, found: Sequence[Opening]) -> None:
+    """Queue jobs; one that waits or runs is left as it is.
 
-    One that failed for good is tried again when its session goes on; what is done every hour, in the next one.
+    One that failed for good is tried again when its chat goes on; what is done every hour, in the next one.
     """
-    left = jobs.read(setting.database, setting.space, ("open", "running", "failed"))
-    there = {job.id: job for job in left}
-    fresh = [one for one in found if one.id not in there or _is_tried_again(setting, one, there[one.id])]
-    pause = setting.learning.every // _MICROSECOND
-    for start in range(0, len(fresh), _PAGE):  # nobody who appends is to wait for all of them
-        with setting.database.writing() as tx:
-            tx.lock(setting.space)
+    left = jobs.read(context.database, context.space, ("open", "running", "failed"))
+    queued = {job.id: job for job in left}
+    fresh = [one for one in found if one.id not in queued or _is_retried(context, one, queued[one.id])]
+    pause = context.settings.every // _MICROSECOND
+    # In pages, so that no append waits for all of them.
+    for start in range(0, len(fresh), _PAGE):
+        with context.database.writing() as tx:
+            tx.lock(context.space)
             for one in fresh[start : start + _PAGE]:
                 jobs.add(
                     tx,
-                    setting.space,
+                    context.space,
                     one.kind,
-                    now=setting.now(),
+                    now=context.now(),
                     agent=one.agent,
                     chat=one.chat,
                     due=one.due,
                     pause=pause if one.kind in OF_AN_AGENT else 0,
-                    again=one.id in there or not one.chat,
+                    again=one.id in queued or not one.chat,
                 )
 
 
-def _is_tried_again(setting: Setting, wanted: Wanted, job: Job) -> bool:
-    """Say whether a job that failed for good is tried again: in another hour, or because its session went on since."""
+def _is_retried(context: JobContext, opening: Opening, job: Job) -> bool:
+    """Return whether a job that failed for good is tried again: in another hour, or if its chat went on."""
     if job.status != "failed":
         return False
-    if not wanted.chat:
-        return not _rests(setting, job)
-    newest = wanted.due - setting.learning.idle // _MICROSECOND
+    if not opening.chat:
+        return not _is_paused(context, job)
+    newest = opening.due - context.settings.idle // _MICROSECOND
     return job.ended is not None and newest > to_micros(job.ended)
 
 
-def _rests(setting: Setting, job: Job) -> bool:
-    """Say whether what is done every hour was done, or given up, in this one."""
-    pause = setting.learning.every // _MICROSECOND
-    return job.ended is not None and to_micros(job.ended) + pause > setting.now()
+def _is_paused(context: JobContext, job: Job) -> bool:
+    """Return whether what is done every hour was done, or given up, in this one."""
+    pause = context.settings.every // _MICROSECOND
+    return job.ended is not None and to_micros(job.ended) + pause > context.now()
 
 
-def due(setting: Setting, kinds: Sequence[str]) -> list[Job]:
-    """List the jobs that are due now, those included that there is only a reason for; writes nothing."""
-    now = setting.now()
-    every = jobs.read(setting.database, setting.space, ("open", "running", "failed", "done"))
-    there = {job.id: job for job in every}
-    fresh = []
-    for one in wanted(setting, kinds):
-        job = there.get(one.id)
-        again = job is not None and _is_tried_again(setting, one, job)
-        if (
-            job is None
-            or again
-            or (job.status == "done" and (one.kind not in OF_AN_AGENT or not _rests(setting, job)))
-        ):
-            fresh.append(Job(one.id, one.kind, (), from_micros(now), agent=one.agent, chat=one.chat))
-    agent = setting.scope.agent or None
+def due(context: JobContext, kinds: Sequence[str]) -> list[Job]:
+    """Return the jobs that are due now, including those that are not queued yet; writes nothing."""
+    now = from_micros(context.now())
+    every = jobs.read(context.database, context.space, ("open", "running", "failed", "done"))
+    queued = {job.id: job for job in every}
+    fresh = [
+        Job(one.id, one.kind, (), now, agent=one.agent, chat=one.chat)
+        for one in openings(context, kinds)
+        if _begins(context, one, queued.get(one.id))
+    ]
+    agent = context.scope.agent or None
     return fresh + [
         job
         for job in every
         if job.status == "open"
         and job.kind in kinds
         and agent in (None, job.agent)
-        and (job.due is None or job.due <= from_micros(now))
+        and (not job.due or job.due <= now)
     ]
+
+
+def _begins(context: JobContext, opening: Opening, job: Job | None) -> bool:
+    """Return whether a job would be queued anew, given the last one of its id."""
+    if job is None or _is_retried(context, opening, job):
+        return True
+    return job.status == "done" and (opening.kind not in OF_AN_AGENT or not _is_paused(context, job))
+
+
+def batches(due: Sequence[Job], pairs: int) -> Iterator[list[Job]]:
+    """Yield batches as `jobs.claim` does: pairs are judged together, all other jobs stand alone."""
+    judged: dict[str, list[Job]] = {}
+    for job in due:
+        if job.kind == "judge":
+            judged.setdefault(job.agent, []).append(job)
+        else:
+            yield [job]
+    for several in judged.values():
+        for start in range(0, len(several), pairs):
+            yield several[start : start + pairs]

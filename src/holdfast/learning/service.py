@@ -30,10 +30,10 @@ from holdfast.types import (
 
 if TYPE_CHECKING:
     from holdfast.events import Event
-    from holdfast.learning.job_context import Setting
+    from holdfast.learning.job_context import JobContext
     from holdfast.learning.ranking import Ranking, Strategy
     from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
-    from holdfast.learning.worker import Desk
+    from holdfast.learning.worker import Worker
     from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
@@ -124,16 +124,15 @@ class Learner(Standing):
         progress: Callable[[WorkResult], object] | None = None,
     ) -> WorkResult:
         # What learns is loaded by those who work.
-        from holdfast.learning import worker
         from holdfast.learning.throttle import giving_way
 
-        desk = self._desk(model, until, prompts)
+        worker = self._worker(model, until, prompts)
         if dry_run:
-            return worker.estimate(desk)
+            return worker.estimate()
         # What was appended before is no reason to wait: often it is this thread that did so.
         is_in_the_way = partial(self._open.is_appended_to, time.monotonic())
         with self._open.working(), giving_way(is_in_the_way):
-            return worker.work(desk, limit, ids, progress)
+            return worker.run(limit, ids, progress)
 
     def _everyone(self) -> Iterator[Scope]:
         """Give the users of this tenant that have sessions, and the tenant itself."""
@@ -151,10 +150,10 @@ class Learner(Standing):
             if scope.tenant == own.tenant:
                 yield Scope(scope.tenant, scope.user, own.agent)
 
-    def _desk(
+    def _worker(
         self, model: Model | None, until: datetime | None = None, prompts: Mapping[str, str] | None = None
-    ) -> Desk:
-        from holdfast.learning.worker import Desk
+    ) -> Worker:
+        from holdfast.learning.worker import Worker
 
         opened = self._open
 
@@ -163,10 +162,10 @@ class Learner(Standing):
                 return "The memory is being closed."
             return "The time is over." if until is not None and opened.clock() >= until else ""
 
-        return Desk(self._setting(prompts), model, self._meter(), stopped, opened.busy, opened.guard)
+        return Worker(self._setting(prompts), model, self._meter(), stopped, opened.busy, opened.guard)
 
-    def _setting(self, prompts: Mapping[str, str] | None = None) -> Setting:
-        from holdfast.learning.job_context import Setting
+    def _setting(self, prompts: Mapping[str, str] | None = None) -> JobContext:
+        from holdfast.learning.job_context import JobContext
         from holdfast.llm.prompt_files import load
 
         opened = self._open
@@ -189,7 +188,7 @@ class Learner(Standing):
             wanted = check(sources=("message",), until=time, limit=_EARLIER, valid_at=opened.clock())
             return [hit.text for hit in opened.search.recall(scope, text, wanted)]
 
-        return Setting(
+        return JobContext(
             opened.database,
             self.scope,
             opened.kinds,
@@ -403,7 +402,7 @@ class Learner(Standing):
 
         def ask(question: LLMRequest, chat: str) -> str:
             return meter.ask(
-                model, replace(question, purpose="relearn"), setting.learning.patience, chat=chat
+                model, replace(question, purpose="relearn"), setting.settings.patience, chat=chat
             )
 
         setting = replace(setting, model=model.name)

@@ -1,7 +1,8 @@
-"""The pace of a worker: full speed, until somebody appends through the same open memory; then it works a tenth of the time.
+"""The throttle of a worker: full speed, until the same process appends; then it works a tenth of the time.
 
-Only one thread of a process computes at once, and each statement of an append has to wait again behind one that does. So
-while there are appends the worker computes in slices of some milliseconds, and sleeps nine times as long after each.
+Only one thread of a process computes at once, and each statement of an append waits for one that does. While
+there are appends, the worker computes in slices of some milliseconds, and sleeps nine times as long after
+each.
 """
 
 from __future__ import annotations
@@ -13,34 +14,35 @@ from contextlib import contextmanager
 
 SLICE = 0.005  # seconds of computing after which others have their turn
 SHARE = 9  # times as long as it computed, a worker sleeps
-_NAP = 0.02  # seconds that it sleeps until it looks again whether it has to
+_NAP = 0.02  # seconds of sleep until it checks again for appends
 
 _local = threading.local()
 
 
 class _Pace:
-    """How long a thread has computed since it last let others go first, and whether it has to."""
+    """How long a thread has computed since it slept last, and whether it has to sleep."""
 
-    def __init__(self, is_in_the_way: Callable[[], bool]) -> None:
-        self._is_in_the_way = is_in_the_way
-        self._began = time.thread_time()  # waiting for a model or a lock is no computing
+    def __init__(self, is_appended_to: Callable[[], bool]) -> None:
+        self._is_appended_to = is_appended_to
+        # Waiting for a model or a lock is no computing.
+        self._began = time.thread_time()
 
     def rest(self) -> None:
         computed = time.thread_time() - self._began
         if computed < SLICE:
             return
         owed = SHARE * computed
-        while owed > 0 and self._is_in_the_way():
+        while owed > 0 and self._is_appended_to():
             time.sleep(min(owed, _NAP))
             owed -= _NAP
         self._began = time.thread_time()
 
 
 @contextmanager
-def giving_way(is_in_the_way: Callable[[], bool]) -> Iterator[None]:
-    """Let this thread rest within the block, as long as it is in the way of others."""
+def giving_way(is_appended_to: Callable[[], bool]) -> Iterator[None]:
+    """Let this thread rest within the block, as long as something is appended."""
     before: _Pace | None = getattr(_local, "pace", None)
-    _local.pace = _Pace(is_in_the_way)
+    _local.pace = _Pace(is_appended_to)
     try:
         yield
     finally:
@@ -50,7 +52,8 @@ def giving_way(is_in_the_way: Callable[[], bool]) -> Iterator[None]:
 def rest() -> None:
     """Sleep if it is time to, on the thread of a worker; elsewhere do nothing.
 
-    Call it between two pieces of work, and never within a transaction or with a lock held: others would wait for it.
+    Call it between two pieces of work, never within a transaction or with a lock held: others would wait for
+    it.
     """
     pace: _Pace | None = getattr(_local, "pace", None)
     if pace is not None:

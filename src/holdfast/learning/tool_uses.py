@@ -1,4 +1,4 @@
-"""Uses of tools in a session, as calls or as written into messages: what they were used on, and what a shell was told."""
+"""Tool uses in a chat, as calls or as written into messages: their files, and the commands of shells."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from holdfast.types import Message, ToolCall
 
 _HEAD = 600  # characters of rendered tool use that name what it was used on
 _PATH_KEYS = frozenset(
-    "path paths file files file_path filepath filename file_name notebook_path target_file relative_path".split()
+    "path paths file files file_path filepath filename file_name notebook_path "
+    "target_file relative_path".split()
 )
 _COMMAND_KEYS = frozenset("command cmd commands script args".split())
 _PATCH_KEYS = frozenset("patch diff input".split())
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S{1,300})", re.MULTILINE)
 _EDITING = re.compile(r"edit|write|create|patch|replace|insert", re.IGNORECASE)
 _RENDERED = re.compile(
-    r"\s{0,40}<tool[-_]use\b[^<>]{0,80}? data-tool-type=\"([^\"<>]{0,40})\" data-tool-name=\"([^\"<>]{1,80})\">"
+    r"\s{0,40}<tool[-_]use\b[^<>]{0,80}? data-tool-type=\"([^\"<>]{0,40})\""
+    r" data-tool-name=\"([^\"<>]{1,80})\">"
 )
 _WRITTEN = re.compile(r"(?:\bThe file|\bFile created successfully at:|\bPath:) `?([^\s`]{1,300})")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ToolUse:
     """One use of a tool.
 
-    `paths` are the files it names as such, `texts` what else may name some, `commands` what a shell was told to run.
+    `paths` are the files it names as such, `texts` what else may name some, `commands` what a shell was to
+    run.
     """
 
     name: str
@@ -36,16 +39,16 @@ class Use:
     commands: tuple[str, ...]
 
 
-def uses(messages: Iterable[Message]) -> Iterator[Use]:
-    """Read the uses of tools in messages, in their order."""
+def tool_uses(messages: Iterable[Message]) -> Iterator[ToolUse]:
+    """Yield the uses of tools in messages, in their order."""
     for message in messages:
         yield from map(_called, message.calls)
         if use := rendered(message):
             yield use
 
 
-def rendered(message: Message) -> Use | None:
-    """Read the use of a tool that is written into an assistant's message; what it was used on stands before its result."""
+def rendered(message: Message) -> ToolUse | None:
+    """Return the tool use that is written into an assistant's message, arguments before the result."""
     found = _RENDERED.match(message.content) if message.role == "assistant" else None
     if found is None:
         return None
@@ -53,22 +56,18 @@ def rendered(message: Message) -> Use | None:
     head = message.content[found.end() : found.end() + _HEAD].partition("\n```")[0]
     edits = kind == "write" or _EDITING.search(name) is not None
     paths = _WRITTEN.findall(message.content[-_HEAD:]) if edits else []
-    return Use(name, edits, tuple(paths), (head,), tuple(re.findall(r"`([^`]+)`", head)))
+    return ToolUse(name, edits, tuple(paths), (head,), tuple(re.findall(r"`([^`]+)`", head)))
 
 
-def _called(call: ToolCall) -> Use:
-    given = call.arguments if isinstance(call.arguments, Mapping) else {"input": call.arguments}
-    texts = {key.lower(): tuple(_strings(value)) for key, value in given.items()}
+def _called(call: ToolCall) -> ToolUse:
+    arguments = call.arguments if isinstance(call.arguments, Mapping) else {"input": call.arguments}
+    texts = {key.lower(): tuple(_strings(value)) for key, value in arguments.items()}
     paths = [text for key in sorted(_PATH_KEYS & texts.keys()) for text in texts[key]]
-    paths += [
-        path
-        for key in sorted(_PATCH_KEYS & texts.keys())
-        for text in texts[key]
-        for path in _PATCHED.findall(text)
-    ]
+    patches = [text for key in sorted(_PATCH_KEYS & texts.keys()) for text in texts[key]]
+    paths += [path for text in patches for path in _PATCHED.findall(text)]
     commands = tuple(" ".join(texts[key]) for key in sorted(_COMMAND_KEYS & texts.keys()))
     heads = tuple(command[:_HEAD] for command in commands)
-    return Use(call.name, _EDITING.search(call.name) is not None, tuple(paths), heads, commands)
+    return ToolUse(call.name, _EDITING.search(call.name) is not None, tuple(paths), heads, commands)
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -1,0 +1,117 @@
+"""Observations in the answer of a model: read, checked, and grounded in the transcript that it was shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from holdfast.learning.echo_match import recalled_seqs
+from holdfast.learning.extraction_prompt import FACT, KINDS, TranscriptPart, text_line, transcript_lines
+from holdfast.learning.grounding import (
+    LONGEST,
+    Observation,
+    ObservationKind,
+    TranscriptLine,
+    grounded,
+    plain,
+    says_too_little,
+)
+from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
+from holdfast.llm.llm_request import Unreadable
+from holdfast.types import Message, Range
+
+# A part may have so many observations, and one more for each so many characters of it.
+_FREE, _PER = 5, 100
+
+
+class ReadObservations(NamedTuple):
+    """The observations that were read, and how many items were dropped, by reason."""
+
+    observations: tuple[Observation, ...]
+    dropped: Counter[str]
+
+
+def read(
+    answer: str, part: TranscriptPart, messages: Sequence[Message], *, facts: bool = False
+) -> ReadObservations:
+    """Return the observations in an answer about a part of `messages`, and how many were dropped, by reason.
+
+    With `facts`, they were asked for as well; a text that is one is nothing else.
+
+    Each is one line. What is blank, too short or too long, repeated, or no text is dropped, and so is what
+    comes after as many as a part of that length may have: five, and one for each 100 characters.
+
+    Raises:
+        Unreadable: there are no lists of observations in it.
+
+    """
+    within = (one for one in messages if part.first <= one.seq <= part.last)
+    lines = transcript_lines(within, recalled_seqs(messages)) if part.last else [text_line(part)]
+    span = (part.first, part.last) if part.last else None
+    most = _FREE + len(part.transcript) // _PER
+    items = _items(parse(answer), (FACT, *KINDS) if facts else KINDS)
+    return collect(items, lines, span, most, "too many")
+
+
+def collect(
+    items: Iterable[tuple[str, object]],
+    lines: Sequence[TranscriptLine],
+    span: Range | None,
+    most: int,
+    too_many: str,
+    flaw_of: Callable[[str, str], str] = lambda _, __: "",
+) -> ReadObservations:
+    """Return at most so many observations among items with their kinds, and how many were dropped, by reason.
+
+    `flaw_of` returns what else is wrong with a kind and a text, "" if nothing is.
+    """
+    found: dict[str, Observation] = {}
+    dropped: Counter[str] = Counter()
+    for name, item in items:
+        try:
+            text = plain(text_of(item, name))
+        except Unreadable:
+            dropped["no text"] += 1
+            continue
+        flaw = flaw_of(name, text) or _flaw(text, found) or (too_many if len(found) >= most else "")
+        if flaw:
+            dropped[flaw] += 1
+            continue
+        kind = cast("ObservationKind", name)
+        one = grounded(kind, text, item, span, lines)
+        found[text.casefold()] = replace(one, target=_target(item)) if kind == FACT else one
+    return ReadObservations(tuple(found.values()), dropped)
+
+
+def _items(value: object, kinds: Sequence[ObservationKind]) -> Iterator[tuple[ObservationKind, object]]:
+    """Yield the items of an answer with their kinds; those of a bare list are findings."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _items(one, kinds) if _has_any(one, kinds) else (("finding", one),)
+        return
+    given = table(value, "the answer")
+    if given and not _has_any(given, kinds):
+        raise Unreadable("it has none of the lists findings, insights and lessons.")
+    for kind in kinds:
+        yield from ((kind, item) for item in listed(picked(given, kind)))
+
+
+def _has_any(value: object, kinds: Sequence[ObservationKind]) -> bool:
+    return isinstance(value, Mapping) and any(has(value, kind) for kind in kinds)
+
+
+def _flaw(text: str, found: Mapping[str, Observation]) -> str:
+    if not text:
+        return "blank"
+    if len(text) > LONGEST:
+        return "too long"
+    if says_too_little(text):
+        return "too short"
+    return "repeated" if text.casefold() in found else ""
+
+
+def _target(item: object) -> str:
+    target = picked(item, "target") if isinstance(item, Mapping) else None
+    return "user" if target is None else str(target).strip().casefold()

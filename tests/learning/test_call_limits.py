@@ -1,0 +1,159 @@
+"""Limits of calls and tokens hold for whatever learning asks."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import pytest
+
+from holdfast import Learning, Limit, Memory
+from holdfast.settings import KINDS
+from learning_faults import HOUR, WAIT, Opened, left, outcomes, raises, served
+from learning_models import (
+    good,
+    prepare,
+    state,
+)
+from learning_scripts import Clock, hold
+from llm_server import Server, completion
+
+pytest_plugins = ["learning_fixtures"]
+
+# CI runs it.
+pytestmark = pytest.mark.slow
+
+
+# Limits
+
+
+def asked(memory: Memory) -> int:
+    return memory.spend().calls
+
+
+def test_a_limit_stops_calls_before_they_are_made(opened: Opened, clock: Clock) -> None:
+    memory = opened("observe", limits={"": Limit(calls=2)})
+    for number in range(3):
+        hold(memory, f"chat {number}").end()
+    model = good()
+    result = memory.work(llm=model)
+    assert len(model.prompts) == asked(memory) == len(result.done) == 2
+    (left,) = result.postponed
+    assert (left.reason, left.attempts, left.due) == ("limit", 0, clock.now + HOUR)
+    assert "limit of 2 calls" in result.why
+    clock.move(minutes=59)
+    assert memory.work(llm=model).noop
+    clock.move(minutes=1)
+    assert [job.id for job in memory.work(llm=model).done] == [left.id]
+    assert outcomes(memory) == {"answered": 3}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limit", [Limit(calls=0), Limit(tokens=10)])
+@pytest.mark.parametrize("purpose", ["", "own"])
+def test_a_limit_that_allows_nothing_lets_nothing_be_asked(
+    opened: Opened, clock: Clock, kind: str, limit: Limit, purpose: str
+) -> None:
+    memory = opened(kind, attempts=2, limits={purpose and kind: limit})
+    prepare(memory, kind)
+    before, model = state(memory), good()
+    for _ in range(4):
+        result = memory.work(llm=model)
+        assert {(job.reason, job.attempts) for job in result.postponed} == {("limit", 0)}
+        clock.move(hours=1)
+    assert (model.prompts, asked(memory), memory.jobs(status="failed")) == ([], 0, [])
+    assert state(memory) == before
+
+
+def test_a_call_that_failed_counts_as_well(opened: Opened, clock: Clock) -> None:
+    memory = opened("observe", limits={"": Limit(calls=1)})
+    prepare(memory, "observe")
+    memory.work(llm=raises)
+    clock.move(minutes=1)
+    model = good()
+    assert [job.reason for job in memory.work(llm=model).postponed] == ["limit"]
+    assert model.prompts == []
+    clock.move(minutes=59)
+    assert memory.work(llm=model).done
+
+
+def test_tokens_are_counted_as_the_provider_counted_them(opened: Opened, clock: Clock) -> None:
+    memory = opened("observe", limits={"observe": Limit(tokens=100_000)})
+    for number in range(3):
+        hold(memory, f"chat {number}").end()
+    model = good()
+    with Server(lambda _: (200, completion('{"findings": []}', tokens=(90_000, 9_000)))) as server:
+        memory.work(llm=served(server))
+        assert len(server.requests) == 1
+    assert (memory.spend().prompt_tokens, memory.spend().answer_tokens, memory.spend().counted) == (
+        90_000,
+        9_000,
+        1,
+    )
+    clock.move(hours=1)
+    assert len(memory.work(llm=model).done) == 2
+
+
+def test_the_limit_of_one_kind_keeps_no_other_from_being_done(clock: Clock) -> None:
+    how = Learning(kinds=("observe", "episode"), limits={"observe": Limit(calls=1)})
+    with Memory(":memory:", user="ada", clock=clock, learning=how) as memory:
+        for number in range(3):
+            hold(memory, f"chat {number}").end()
+            clock.move(minutes=1)
+        result = memory.work(llm=good())
+        done = [job.kind for job in result.done]
+        assert (done.count("observe"), done.count("episode")) == (1, 3)
+        assert [job.reason for job in result.postponed] == ["limit"]
+        assert {job.kind for job in left(memory, "observe")} == {"observe"}
+
+
+def test_two_threads_do_not_pass_a_limit_together(location: str, clock: Clock) -> None:
+    how = Learning(kinds=("observe",), limits={"": Limit(calls=5)})
+    with Memory(location, user="ada", clock=clock, learning=how) as memory:
+        for number in range(12):
+            hold(memory, f"chat {number}").end()
+        model, together = good(), Barrier(2)
+
+        def work() -> int:
+            together.wait(WAIT)
+            return len(memory.work(llm=model).done)
+
+        with ThreadPoolExecutor(2) as pool:
+            done = [pool.submit(work) for _ in range(2)]
+            assert sum(one.result(WAIT) for one in done) == 5
+        assert len(model.prompts) == asked(memory) == 5
+        clock.move(hours=1)
+        assert len(memory.work(llm=model).done) == 5
+
+
+def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Clock) -> None:
+    how = Learning(kinds=("observe",), limits={"": Limit(calls=1)})
+    thinks, may_go_on = Event(), Event()
+
+    def thinking(prompt: str) -> str:
+        thinks.set()
+        assert may_go_on.wait(WAIT)
+        return good()(prompt)
+
+    with Memory(location, user="ada", clock=clock, learning=how) as memory:
+        for number in range(2):
+            hold(memory, f"chat {number}").end()
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(lambda: memory.work(llm=thinking, limit=1))
+            assert thinks.wait(WAIT)
+            model = good()
+            result = memory.work(llm=model)
+            may_go_on.set()
+            assert len(first.result(WAIT).done) == 1
+        assert model.prompts == []
+        assert [job.reason for job in result.postponed] == ["limit"]
+
+
+def test_a_limit_of_learning_holds_for_whatever_asks(opened: Opened, clock: Clock) -> None:
+    memory = opened("observe", limits={"": Limit(calls=0)})
+    prepare(memory, "observe")
+    extraction = memory.chat("shop").extract(llm=good())
+    assert "limit" in extraction.why
+    assert extraction.job
+    assert memory.relearn(llm=good()).calls == 0
+    assert asked(memory) == 0

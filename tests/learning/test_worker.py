@@ -1,0 +1,460 @@
+"""The worker, as its users see it: jobs, schedules, and what fails."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from holdfast import InvalidInput, Memory
+from holdfast.settings import KINDS
+from learning_scripts import (
+    SESSION,
+    START,
+    Clock,
+    Model,
+    failing,
+    finds,
+    framed,
+    hold,
+    learned,
+    offers,
+)
+from learning_worker import EXTRACTED, HOUR, MINUTE, extracting, kinds, opened
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+# What is written when something is said
+
+
+def test_to_append_leaves_nothing_but_the_messages(memory: Memory) -> None:
+    chat = hold(memory)
+    assert len(chat.history()) == len(SESSION)
+    assert (memory.jobs(), memory.jobs(status="done")) == ([], [])
+    assert (memory.records(), memory.changes(), memory.version()) == ([], [], 0)
+    assert memory.spend().lines == ()
+    assert (memory.work(dry_run=True).calls, memory.work().noop) == (0, True)
+
+
+def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> None:
+    chat = hold(memory)
+    left = chat.end()
+    assert sorted(kinds(left)) == ["episode", "observe"]
+    assert {(job.chat, job.status, job.due, job.attempts) for job in left} == {("shop", "open", START, 0)}
+    assert memory.jobs() == memory.jobs(status="open") == sorted(left, key=lambda job: job.id)
+    assert (memory.records(), memory.spend().calls) == ([], 0)
+
+
+def test_a_session_may_be_ended_twice(memory: Memory) -> None:
+    chat = hold(memory)
+    assert chat.end() == chat.end()
+    assert len(memory.jobs()) == 2
+
+
+def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="There is no chat"):
+        memory.chat("nothing").end()
+    assert memory.jobs() == []
+
+
+# Doing it
+
+
+def test_work_learns_from_what_has_ended(memory: Memory) -> None:
+    hold(memory).end()
+    model = extracting(EXTRACTED)
+    result = memory.work(llm=model)
+    assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
+    assert {job.status for job in result.done} == {"done"}
+    assert (result.postponed, result.failed, result.waiting) == ((), (), 0)
+    assert result.why == "Nothing more is due."
+    assert {record.text for record in result.records} == {record.text for record in memory.records()}
+    assert EXTRACTED in {record.text for record in memory.records(kind="finding")}
+    assert len(memory.records(kind="episode")) == 1
+    assert memory.jobs() == []
+    assert sorted(kinds(memory.jobs(status="done"))) == ["episode", "observe", "reflect"]
+
+
+def test_a_job_says_what_it_has_cost(memory: Memory) -> None:
+    hold(memory).end()
+    result = memory.work(llm=extracting(EXTRACTED))
+    jobs = memory.jobs(status="done")
+    assert all((job.calls, job.attempts, job.ended) == (1, 0, START) for job in jobs)
+    assert sum(job.prompt_tokens for job in jobs) == result.prompt_tokens == memory.spend().prompt_tokens > 0
+    assert sum(job.answer_tokens for job in jobs) == result.answer_tokens == memory.spend().answer_tokens > 0
+
+
+def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memory) -> None:
+    memory.remember("The shop opens at nine in the morning.", merge=False)
+    memory.remember("The shop opens at nine on weekdays.", merge=False)
+    hold(memory).end()
+    result = memory.work()
+    assert sorted(kinds(result.done)) == ["episode", "observe"]
+    assert result.calls == memory.spend().calls == 0
+    assert [record.text for record in memory.records(kind="insight")] == [SESSION[2], SESSION[5]]
+    model = Model({"reflect": offers()})
+    assert sorted(kinds(memory.work(llm=model).done)) == ["consolidate", "reflect"]
+
+
+def test_what_was_done_is_not_done_again(memory: Memory) -> None:
+    hold(memory).end()
+    memory.work(llm=extracting(EXTRACTED))
+    version, model = memory.version(), extracting(EXTRACTED)
+    assert memory.work(llm=model).noop
+    assert (memory.version(), model.prompts) == (version, [])
+
+
+@pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a")])
+def test_what_is_due_longest_is_done_first(quick: Memory, clock: Clock, order: tuple[str, ...]) -> None:
+    for chat in order:
+        hold(quick, chat).end()
+        clock.move(minutes=1)
+    result = quick.work()
+    assert list(dict.fromkeys(job.chat for job in result.done)) == list(order)
+
+
+def test_a_limit_leaves_the_rest_for_the_next_worker(memory: Memory) -> None:
+    for chat in ("one", "two"):
+        hold(memory, chat).end()
+    results = [memory.work(limit=1) for _ in range(4)]
+    assert [len(result.done) for result in results] == [1, 1, 1, 1]
+    assert [result.waiting for result in results] == [3, 2, 1, 0]
+    assert results[0].why == "The limit of 1 job is reached."
+    assert memory.work(limit=0).noop
+    assert memory.jobs() == []
+
+
+def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
+    def late(_: str) -> object:
+        clock.move(minutes=10)
+        return {"findings": [], "insights": [], "lessons": []}
+
+    for chat in ("one", "two", "three"):
+        hold(quick, chat).end()
+    model = Model({"observe": late})
+    result = quick.work(llm=model, until=START + 15 * MINUTE)
+    assert (len(model.asked("observe")), result.why) == (2, "The time is over.")
+    assert {(job.status, job.attempts, job.reason) for job in quick.jobs()} == {("open", 0, "")}
+    assert quick.work(llm=model, until=clock.now).noop
+    last = quick.work(llm=model, until=clock.now + HOUR)
+    assert (len(model.asked("observe")), last.postponed) == (3, ()), "what was asked is not asked again"
+    assert quick.jobs() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"limit": -1},
+        {"limit": 1.5},
+        {"until": "tomorrow"},
+        {"everyone": "yes"},
+        {"dry_run": 1},
+        {"llm": 5},
+        {"prompts": {"observe": "v99"}},
+        {"prompts": {"nothing": "v1"}},
+    ],
+)
+def test_work_refuses_what_it_cannot_use(quick: Memory, wrong: dict[str, Any]) -> None:
+    hold(quick).end()
+    with pytest.raises(InvalidInput):
+        quick.work(**wrong)
+    assert {job.status for job in quick.jobs()} == {"open"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str) -> None:
+    with opened(clock, kinds=(kind,)) as memory:
+        memory.remember("The shop opens at nine in the morning.", merge=False)
+        memory.remember("The shop opens at nine on weekdays.", merge=False)
+        hold(memory).end()
+        clock.move(hours=2)
+        result = memory.work(llm=extracting(EXTRACTED))
+        assert set(kinds(result.done)) == ({kind} if kind != "judge" else set())
+        assert memory.jobs() == []
+
+
+# Sessions that nobody ended
+
+
+def test_a_session_has_ended_when_it_was_idle_for_long_enough(memory: Memory, clock: Clock) -> None:
+    hold(memory)
+    clock.move(minutes=29, seconds=59)
+    assert memory.work().noop
+    clock.move(seconds=1)
+    assert sorted(kinds(memory.work().done)) == ["episode", "observe"]
+    clock.move(days=1)
+    assert memory.work().noop
+
+
+def test_how_long_that_is_can_be_said(clock: Clock) -> None:
+    with opened(clock, idle=timedelta(days=1)) as memory:
+        hold(memory)
+        clock.move(hours=23)
+        assert memory.work().noop
+        clock.move(hours=1)
+        assert len(memory.work().done) == 2
+
+
+def test_each_message_keeps_a_session_going(quick: Memory, clock: Clock) -> None:
+    chat = quick.chat("shop")
+    for text in SESSION:
+        chat.append(role="user", content=text)
+        clock.move(minutes=20)
+        assert quick.work().noop
+    clock.move(minutes=10)
+    assert len(quick.work().done) == 2
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
+    memory: Memory, clock: Clock, *, ended: bool
+) -> None:
+    def over() -> None:
+        if ended:
+            chat.end()
+        clock.move(hours=1)
+
+    chat = hold(memory)
+    over()
+    first, second = extracting(EXTRACTED), extracting("The TTL of a session of the shop is 45 minutes.")
+    memory.work(llm=first)
+    told = ("The TTL of a session is 45 minutes now, we agreed with the lawyers.", "I set it to 45 minutes.")
+    chat.append([{"role": "user", "content": told[0]}, {"role": "assistant", "content": told[1]}])
+    over()
+    memory.work(llm=second)
+    for purpose in ("observe", "reflect"):
+        (before,), (after,) = first.asked(purpose), second.asked(purpose)
+        assert all(text in before for text in SESSION)
+        assert not any(text in framed(after, "conversation") for text in SESSION)
+        assert all(text in framed(after, "conversation") for text in told)
+    assert EXTRACTED in framed(second.asked("observe")[0], "known")
+    assert all(text in second.asked("episode")[0] for text in (*SESSION, *told))
+    (episode,) = memory.records(kind="episode")
+    assert (episode.messages, episode.meta["turns"], episode.action) == ((1, 8), 4, "replace")
+
+
+def test_a_session_goes_on_while_its_jobs_wait(quick: Memory, clock: Clock) -> None:
+    chat = hold(quick)
+    chat.end()
+    chat.append(role="user", content="One thing more: the backups of the shop are kept for 30 days.")
+    model = extracting()
+    quick.work(llm=model)
+    assert "kept for 30 days" in model.asked("observe")[0]
+    clock.move(days=1)
+    assert quick.work(llm=extracting()).noop
+
+
+# What fails
+
+
+def test_a_job_that_fails_is_tried_again_after_a_while_that_doubles(memory: Memory, clock: Clock) -> None:
+    hold(memory)
+    memory.chat("shop").end()
+    waits = []
+    for attempt in range(1, 5):
+        result = memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+        (job,) = result.postponed
+        assert (job.kind, job.status, job.attempts, job.reason) == ("observe", "open", attempt, "error")
+        assert job.due is not None
+        waits.append(job.due - clock.now)
+        assert memory.work(llm=Model()).noop, "nothing is due"
+        clock.now = job.due
+    assert waits == [MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE]
+    result = memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+    (job,) = result.failed
+    assert memory.jobs() == memory.jobs(status="failed") == [job]
+    assert (job.status, job.attempts, job.ended, job.calls) == ("failed", 5, clock.now, 5)
+    assert "secret" not in job.error
+    assert job.error
+
+
+def test_one_that_failed_for_good_waits_for_a_retry(clock: Clock) -> None:
+    with opened(clock, attempts=1) as memory:
+        chat = hold(memory)
+        chat.end()
+        (failed,) = memory.work(llm=Model({"observe": failing, "reflect": offers()})).failed
+        clock.move(days=3)
+        assert memory.work(llm=Model()).noop
+        job = memory.retry(failed.id)
+        assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
+        assert kinds(memory.work(llm=extracting(EXTRACTED)).done) == ["observe"]
+        assert [record.text for record in learned(memory)] == [EXTRACTED]
+
+
+def test_a_retry_lets_one_that_waits_be_due_now(quick: Memory) -> None:
+    hold(quick).end()
+    (job,) = quick.work(llm=Model({"observe": failing, "reflect": offers()})).postponed
+    assert quick.work(llm=extracting(EXTRACTED)).noop
+    quick.retry(job.id)
+    assert kinds(quick.work(llm=extracting(EXTRACTED)).done) == ["observe"]
+
+
+@pytest.mark.parametrize("name", ["observe:nothing", "", "x" * 10_000])
+def test_a_job_that_is_not_there_cannot_be_retried(quick: Memory, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        quick.retry(name)
+
+
+def test_jobs_of_an_unknown_status_are_refused(quick: Memory) -> None:
+    with pytest.raises(InvalidInput, match="is no status"):
+        quick.jobs(status="lost")  # type: ignore[arg-type]  # the point
+
+
+def test_an_end_lets_a_job_that_failed_begin_anew(clock: Clock) -> None:
+    with opened(clock, attempts=1) as memory:
+        chat = hold(memory)
+        chat.end()
+        memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+        chat.end()
+        assert "observe" in kinds(memory.work(llm=extracting(EXTRACTED)).done)
+        assert memory.jobs() == []
+
+
+def test_one_session_that_fails_keeps_no_other_from_being_learned_from(memory: Memory) -> None:
+    def fails_at_the_shop(prompt: str) -> object:
+        return failing(prompt) if "Redis" in prompt else finds(EXTRACTED)(prompt)
+
+    hold(memory).end()
+    hold(memory, "other", ("We decided to open a second shop in Porto, in the old harbour.",)).end()
+    result = memory.work(llm=Model({"observe": fails_at_the_shop, "reflect": offers()}))
+    assert [(job.kind, job.chat) for job in result.postponed] == [("observe", "shop")]
+    assert ("observe", "other") in [(job.kind, job.chat) for job in result.done]
+    assert [record.chat for record in learned(memory)] == ["other"]
+
+
+# Schedules
+
+
+def test_there_is_a_reflection_at_once_and_then_every_hour(memory: Memory, clock: Clock) -> None:
+    chat = hold(memory)
+    reflected = []
+    for minutes in range(0, 150, 10):
+        chat.append(role="user", content=f"It is minute {minutes}, and the copy of the sessions still runs.")
+        model = extracting()
+        memory.work(llm=model)
+        reflected += [minutes] * len(model.asked("reflect"))
+        clock.move(minutes=10)
+    assert reflected == [0, 60, 120]
+
+
+def test_no_reflection_without_news(memory: Memory, clock: Clock) -> None:
+    hold(memory)
+    assert kinds(memory.work(llm=extracting()).done) == ["reflect"]
+    clock.move(hours=5)
+    assert "reflect" not in kinds(memory.work(llm=extracting()).done)
+
+
+def test_what_is_done_every_hour_is_tried_again_in_the_next_one(clock: Clock) -> None:
+    with opened(clock, attempts=1, kinds=("reflect",)) as memory:
+        hold(memory)
+        assert kinds(memory.work(llm=Model({"reflect": failing})).failed) == ["reflect"]
+        clock.move(hours=23)
+        assert memory.work(llm=extracting()).noop, "of a session that failed as often as allowed, after a day"
+        clock.move(hours=1)
+        assert kinds(memory.work(llm=extracting()).done) == ["reflect"]
+
+
+def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock: Clock) -> None:
+    def asked() -> int:
+        model = Model()
+        memory.work(llm=model)
+        clock.move(hours=1)
+        return len(model.asked("consolidate"))
+
+    memory.remember("The shop opens at nine in the morning.", merge=False)
+    assert asked() == 0, "one fact has no other to be joined with"
+    memory.remember("The till of the shop is made of oak.", merge=False)
+    assert [asked(), asked(), asked()] == [1, 0, 0]
+    memory.remember("The cat of the shop is called Momo.", merge=False)
+    assert [asked(), asked()] == [1, 0]
+
+
+def test_and_not_more_often_than_every_hour(quick: Memory, clock: Clock) -> None:
+    quick.remember("The shop opens at nine in the morning.", merge=False)
+    consolidated = []
+    for minutes in range(0, 130, 10):
+        quick.remember(f"The box number {minutes} of the shop holds green tea.", merge=False)
+        model = Model()
+        quick.work(llm=model)
+        consolidated += [minutes] * len(model.asked("consolidate"))
+        clock.move(minutes=10)
+    assert consolidated == [0, 60, 120]
+
+
+def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
+    chat = hold(quick)
+    quick.remember("The shop opens at nine in the morning.", merge=False)
+    quick.remember("The till of the shop is made of oak.", merge=False)
+    for number in range(2):
+        chat.append(role="user", content=f"I am Ada, and this is my visit number {number} to the shop.")
+        assert kinds(quick.reflect(llm=extracting()).done) == ["reflect"]
+        assert kinds(quick.consolidate(llm=Model()).done) == ["consolidate"]
+
+
+# Times
+
+
+def test_times_of_jobs_are_those_of_the_clock(location: str) -> None:
+    clock = Clock(datetime(1999, 12, 31, 23, 45, tzinfo=UTC))
+    with Memory(location, user="ada", clock=clock) as memory:
+        hold(memory)
+        clock.move(minutes=45)
+        memory.work()
+        assert {job.ended for job in memory.jobs(status="done")} == {datetime(2000, 1, 1, 0, 30, tzinfo=UTC)}
+
+
+# When a model fails
+
+
+def test_after_three_failures_in_a_row_no_more_jobs_are_begun(clock: Clock) -> None:
+    asked = 0
+
+    def broken(_: str) -> str:
+        nonlocal asked
+        asked += 1
+        raise ValueError("out of order")
+
+    with opened(clock, kinds=("observe",)) as memory:
+        for n in range(6):
+            hold(memory, f"chat{n}").end()
+        result = memory.work(llm=broken)
+        assert (asked, len(result.postponed), len(result.failed)) == (3, 3, 0)
+        assert "three times in a row" in result.why
+        assert result.waiting == 6
+        assert memory.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
+
+
+def test_nor_more_sessions_of_one_job(clock: Clock) -> None:
+    asked = 0
+
+    def broken(_: str) -> str:
+        nonlocal asked
+        asked += 1
+        raise ValueError("out of order")
+
+    with opened(clock, kinds=("reflect",)) as memory:
+        for n in range(5):
+            hold(memory, f"chat{n}")
+        result = memory.work(llm=broken)
+        assert (asked, len(result.postponed)) == (3, 1)
+        assert "three times in a row" in result.why
+
+
+def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
+    go_on = threading.Event()
+
+    def hang(_: str) -> str:
+        go_on.wait()
+        return ""
+
+    with opened(clock, kinds=("observe",), patience=0.05) as memory:
+        hold(memory).end()
+        result = memory.work(llm=hang)
+        assert "thread 'holdfast-model-" in result.postponed[0].error
+        (note,) = result.notes
+        assert note.startswith(result.postponed[0].id)
+        assert "thread 'holdfast-model-" in note
+        go_on.set()

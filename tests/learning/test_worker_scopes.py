@@ -1,0 +1,352 @@
+"""The cost of learning, dry runs, for whom a worker works, and erasure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from holdfast import InvalidInput, Learning, Limit, Memory
+from learning_scripts import (
+    SESSION,
+    START,
+    Clock,
+    Model,
+    everything,
+    failing,
+    finds,
+    hold,
+    learned,
+    offers,
+)
+from learning_worker import EXTRACTED, HOUR, MINUTE, TEXT, costs, extracting, kinds, opened
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+# The meter
+
+
+def test_every_call_is_recorded(memory: Memory) -> None:
+    hold(memory).end()
+    memory.work(llm=extracting(EXTRACTED))
+    spend = memory.spend()
+    assert [(line.purpose, line.outcome, line.calls) for line in spend.lines] == [
+        ("episode", "answered", 1),
+        ("observe", "answered", 1),
+        ("reflect", "answered", 1),
+    ]
+    assert {line.model for line in spend.lines} == {"Model"}
+    assert (spend.calls, spend.counted, spend.since) == (3, 0, None)
+    assert spend.seconds >= 0
+
+
+def test_what_failed_has_cost_as_well(memory: Memory) -> None:
+    hold(memory).end()
+    memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+    outcomes = {line.purpose: line.outcome for line in memory.spend().lines}
+    assert outcomes == {"observe": "error", "episode": "answered", "reflect": "answered"}
+
+
+def test_tokens_are_counted_as_the_application_counts_them(clock: Clock) -> None:
+    with Memory(":memory:", user="ada", clock=clock, count_tokens=len) as memory:
+        model = extracting(EXTRACTED)
+        memory.extract(TEXT, llm=model)
+        assert memory.spend().prompt_tokens == len(model.prompts[0][1])
+
+
+def test_spend_has_a_beginning(memory: Memory, clock: Clock) -> None:
+    for minutes in (0, 30, 30):
+        clock.move(minutes=minutes)
+        memory.extract(f"{TEXT} It is {clock.now:%H:%M} o'clock by now.", llm=extracting())
+    calls = {
+        since: memory.spend(since).calls
+        for since in (None, HOUR, 45 * MINUTE, timedelta(0), START, START + MINUTE, clock.now + MINUTE)
+    }
+    assert list(calls.values()) == [3, 3, 2, 1, 3, 2, 0]
+    assert memory.spend(HOUR).since == START
+    with pytest.raises(InvalidInput):
+        memory.spend("yesterday")
+
+
+def test_a_compaction_is_on_the_meter_too(quick: Memory) -> None:
+    chat = hold(quick, texts=SESSION * 30)
+    done = chat.compact("full", budget=500, llm=lambda _: "The sessions of the shop moved to PostgreSQL.")
+    assert not done.noop
+    (line,) = quick.spend().lines
+    assert (line.purpose, line.outcome) == ("compact", "answered")
+    assert line.calls > 0
+
+
+def test_the_ranking_of_episodes_is_on_the_meter_too(quick: Memory) -> None:
+    hold(quick).end()
+    quick.work()
+    quick.episodes("sessions", strategy="llm", llm=Model())
+    assert [line.purpose for line in quick.spend().lines] == ["rank"]
+
+
+def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -> None:
+    with Memory(
+        location, user="ada", clock=clock, learning=Learning(limits={"": Limit(calls=2)}, kinds=("observe",))
+    ) as memory:
+        for number in range(5):
+            hold(memory, f"shop {number}").end()
+        done = []
+        for hour in range(3):
+            model = extracting(EXTRACTED)
+            result = memory.work(llm=model)
+            done.append(len(model.prompts))
+            if hour < 2:
+                assert "Your limit of 2 calls an hour" in result.why
+                (postponed,) = result.postponed
+                assert (postponed.reason, postponed.attempts) == ("limit", 0)
+                clock.move(minutes=59)
+                assert memory.work(llm=extracting(EXTRACTED)).calls == 0
+                clock.move(minutes=1)
+        assert done == [2, 2, 1]
+        assert (memory.spend().calls, memory.jobs()) == (5, [])
+
+
+def test_a_limit_of_tokens_counts_what_an_answer_may_take(clock: Clock) -> None:
+    with opened(clock, limits={"": Limit(tokens=500)}, kinds=("observe",)) as memory:
+        hold(memory).end()
+        model = extracting(EXTRACTED)
+        result = memory.work(llm=model)
+        assert (model.prompts, memory.spend().calls) == ([], 0)
+        assert "500 tokens" in result.why
+
+
+def test_the_limit_of_a_kind_stops_no_other_kind(clock: Clock) -> None:
+    """What one kind of job may spend says nothing about the others: they are done by the same worker."""
+    with opened(clock, limits={"episode": Limit(calls=1)}) as memory:
+        for number in range(3):
+            hold(memory, f"shop {number}").end()
+        model = extracting(EXTRACTED)
+        result = memory.work(llm=model)
+        assert len(model.asked("episode")) == kinds(result.done).count("episode") == 1
+        assert kinds(result.done).count("observe") == 3
+        assert "reflect" in kinds(result.done)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"calls": -1}, {"tokens": -1}, {"calls": 1.5}, {"calls": True}, {"tokens": "many"}]
+)
+def test_a_limit_is_a_number(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Limit(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kinds": ("dream",)},
+        {"kinds": "observe"},
+        {"idle": 30},
+        {"every": timedelta(-1)},
+        {"turns": 0},
+        {"attempts": True},
+        {"patience": 0},
+        {"patience": float("nan")},
+        {"limits": {"": 5}},
+        {"episode_age": timedelta(-1)},
+    ],
+)
+def test_a_policy_of_learning_is_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Learning(**wrong)
+
+
+# Dry runs
+
+
+def test_a_dry_run_says_what_the_work_will_ask_and_writes_nothing(memory: Memory, clock: Clock) -> None:
+    hold(memory).end()
+    hold(memory, "idle", ("We decided to open a second shop in Porto, in the old harbour.",))
+    memory.remember("The shop opens at nine in the morning.", merge=False)
+    memory.remember("The till of the shop is made of oak.", merge=False)
+    clock.move(hours=1)
+    before, jobs = memory.version(), memory.jobs()
+    model = extracting(EXTRACTED)
+    estimate = memory.work(llm=model, dry_run=True)
+    assert estimate.dry_run
+    assert (model.prompts, memory.version(), memory.jobs(), memory.spend().calls) == ([], before, jobs, 0)
+    result = memory.work(llm=model)
+    assert costs(estimate) == costs(result)
+    assert sorted(job.id for job in estimate.done) == sorted(job.id for job in result.done)
+    assert estimate.answer_tokens >= result.answer_tokens
+    assert not result.dry_run
+
+
+def test_a_dry_run_without_a_model_asks_for_nothing(quick: Memory) -> None:
+    hold(quick).end()
+    estimate = quick.work(dry_run=True)
+    assert (sorted(kinds(estimate.done)), costs(estimate)) == (["episode", "observe"], (0, 0))
+    assert quick.records() == []
+
+
+def test_a_dry_run_keeps_to_the_schedule(quick: Memory, clock: Clock) -> None:
+    chat = hold(quick)
+    quick.work(llm=extracting())
+    clock.move(minutes=10)
+    chat.append(role="user", content="And one thing more about the sessions of the shop: they are large.")
+    assert quick.work(llm=extracting()).noop, "the next reflection is in 50 minutes"
+    assert quick.work(llm=extracting(), dry_run=True).noop
+    clock.move(minutes=15)
+    assert quick.work(llm=extracting(), dry_run=True).noop
+
+
+def test_a_dry_run_keeps_to_the_schedule_before_the_job_is_left(quick: Memory, clock: Clock) -> None:
+    chat = hold(quick)
+    quick.work(llm=extracting())
+    clock.move(minutes=10)
+    chat.append(role="user", content="And one thing more about the sessions of the shop: they are large.")
+    estimate = quick.work(llm=extracting(), dry_run=True)
+    assert costs(estimate) == costs(quick.work(llm=extracting()))
+
+
+def test_a_dry_run_is_for_the_agent_that_asks(quick: Memory) -> None:
+    hold(quick.scoped(agent="coach"), "a").end()
+    hold(quick.scoped(agent="clerk"), "b").end()
+    clerk = quick.scoped(agent="clerk")
+    estimate = clerk.work(llm=extracting(EXTRACTED), dry_run=True)
+    assert {job.chat or job.agent for job in estimate.done} == {"b", "clerk"}
+    assert costs(estimate) == costs(clerk.work(llm=extracting(EXTRACTED)))
+
+
+def test_a_dry_run_for_everyone_adds_up(quick: Memory) -> None:
+    for user in ("ada", "bob"):
+        hold(quick.scoped(user=user)).end()
+    estimate = quick.work(llm=extracting(EXTRACTED), everyone=True, dry_run=True)
+    assert quick.spend().calls == 0
+    assert costs(estimate) == costs(quick.work(llm=extracting(EXTRACTED), everyone=True))
+
+
+# Whom it works for
+
+
+def test_the_work_of_one_user_is_no_other_user_s(memory: Memory) -> None:
+    hold(memory).end()
+    others = [memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")]
+    for other in others:
+        assert other.jobs() == []
+        assert other.work(llm=extracting(EXTRACTED)).noop
+        with pytest.raises(InvalidInput):
+            other.retry("observe:shop")
+    memory.work(llm=extracting(EXTRACTED))
+    for other in others:
+        assert (other.jobs(status="done"), other.spend().calls, other.records()) == ([], 0, [])
+        assert len(other.episodes()) == len(other.episodes("sessions PostgreSQL")) == 0
+
+
+def test_everyone_is_all_users_of_the_tenant_and_of_no_other(memory: Memory) -> None:
+    users = {
+        user: memory.scoped(tenant=tenant, user=user)
+        for tenant, user in (("acme", "ada"), ("acme", "bob"), ("acme", ""), ("acme/x", "eve"), ("", "dan"))
+    }
+    for one in users.values():
+        hold(one).end()
+    result = users["ada"].work(llm=extracting(EXTRACTED), everyone=True)
+    assert {name for name, one in users.items() if not one.jobs()} == {"ada", "bob", ""}
+    assert all(len(users[name].records(kind="episode")) == 1 for name in ("ada", "bob"))
+    assert all(users[name].records() == [] for name in ("eve", "dan"))
+    assert len(result.done) == 9
+    assert result.calls == sum(users[name].spend().calls for name in ("ada", "bob", "")) == 9
+    assert users["ada"].work(everyone=True).noop
+
+
+def test_a_limit_is_for_everyone_together(memory: Memory) -> None:
+    for user in ("ada", "bob", "cem"):
+        hold(memory.scoped(user=user)).end()
+    assert [len(memory.work(everyone=True, limit=4).done) for _ in range(3)] == [4, 2, 0]
+
+
+def test_everyone_has_those_who_only_gave_a_text(memory: Memory) -> None:
+    """The extraction of a text that failed is tried again, also for a user without a session."""
+    bob = memory.scoped(user="bob")
+    assert bob.extract(TEXT, llm=Model({"observe": failing})).job
+    bob.retry(bob.jobs()[0].id)
+    memory.work(llm=extracting(TEXT), everyone=True)
+    assert bob.jobs() == []
+    assert [record.text for record in bob.records()] == [TEXT]
+
+
+def test_a_handle_with_an_agent_works_for_its_sessions_alone(memory: Memory) -> None:
+    coach, clerk = memory.scoped(agent="coach"), memory.scoped(agent="clerk")
+    for agent, chat in ((coach, "a"), (clerk, "b"), (memory, "c")):
+        hold(agent, chat).end()
+    assert {job.chat for job in coach.jobs()} == {"a"}
+    result = coach.work(llm=extracting(EXTRACTED))
+    assert {(job.agent, job.chat or "a") for job in result.done} == {("coach", "a")}
+    assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
+    assert {record.agent for record in memory.records()} == {"coach"}
+    assert {job.chat for job in memory.jobs()} == {"b", "c"}
+    assert {job.agent for job in memory.work(llm=extracting(EXTRACTED)).done} == {"clerk", ""}
+
+
+def test_what_is_learned_belongs_to_the_agent_of_the_chat(memory: Memory) -> None:
+    coach, clerk = memory.scoped(agent="coach"), memory.scoped(agent="clerk")
+    hold(coach, "a").end()
+    hold(clerk, "b", ("We decided to open a second shop in Porto, in the old harbour.",)).end()
+    memory.work(llm=Model({"observe": everything, "reflect": offers("Ada owns the shop.")}))
+    assert {(record.chat, record.agent) for record in memory.records()} == {("a", "coach"), ("b", "clerk")}
+    assert {record.agent for record in coach.records()} == {"coach"}
+    assert coach.get("profile") != clerk.get("profile")
+    assert [record.chat for record in coach.episodes()] == ["a"]
+
+
+def test_whoever_ends_a_session_it_stays_its_agent_s(quick: Memory) -> None:
+    hold(quick.scoped(agent="coach"), "a")
+    assert {job.agent for job in quick.scoped(agent="clerk").chat("a").end()} == {"coach"}
+
+
+def test_two_agents_may_extract_from_the_same_text(memory: Memory) -> None:
+    for agent in ("coach", "clerk"):
+        result = memory.scoped(agent=agent).extract(TEXT, llm=extracting(TEXT))
+        assert (result.why, [record.agent for record in result.records]) == ("", [agent])
+    assert memory.jobs() == []
+
+
+# Erasure
+
+
+def test_an_erased_chat_takes_its_jobs_and_all_that_was_learned_of_it(memory: Memory) -> None:
+    hold(memory).end()
+    hold(memory, "other").end()
+    memory.work(llm=Model({"observe": finds("The TTL is 45 minutes.", EXTRACTED), "reflect": offers()}))
+    memory.chat("shop").append(role="user", content="One thing more: the backups are kept for 30 days.")
+    memory.chat("shop").end()
+    memory.chat("shop").extract(messages=(1, 2), llm=Model({"observe": failing}))
+    assert {job.chat for job in memory.jobs()} == {"shop"}
+    spent = memory.spend().calls
+    memory.erase(chat="shop")
+    assert (memory.jobs(), memory.chat("shop").history()) == ([], [])
+    assert {job.chat for job in memory.jobs(status="done")} <= {"other", ""}
+    assert {record.chat for record in memory.records()} == {"other"}
+    assert memory.spend().calls == spent, "what was spent was spent"
+    assert memory.verify().problems == ()
+    assert "shop" not in {job.chat for job in memory.work(llm=extracting()).done}
+
+
+def test_a_chat_that_is_told_again_is_learned_from_again(quick: Memory) -> None:
+    hold(quick).end()
+    quick.work(llm=extracting(EXTRACTED))
+    quick.erase(chat="shop")
+    hold(quick).end()
+    quick.work(llm=extracting(EXTRACTED))
+    assert [record.text for record in learned(quick)] == [EXTRACTED]
+    assert len(quick.records(kind="episode")) == 1
+
+
+def test_an_erased_user_leaves_nothing_to_do_and_no_spend(memory: Memory) -> None:
+    bob = memory.scoped(user="bob")
+    for one in (memory, bob):
+        hold(one).end()
+        one.work(llm=extracting(EXTRACTED))
+        one.extract(TEXT, llm=Model({"observe": failing}))
+    memory.erase(user="bob")
+    assert (bob.jobs(), bob.jobs(status="done"), bob.records(), bob.spend().lines) == ([], [], [], ())
+    assert bob.work(llm=extracting()).noop
+    assert len(memory.jobs()) == 1
+    assert memory.spend().calls > 0
+    assert memory.records()
