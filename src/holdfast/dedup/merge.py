@@ -7,18 +7,16 @@ likely each relation is (`scripts/fit_merge.py`). A wrong update destroys, so do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 
 from holdfast.dedup.contrast import contrast
 from holdfast.dedup.features import features
 from holdfast.dedup.parsed_text import Reading, read
+from holdfast.dedup.relation import Relation
 from holdfast.text.boosted_trees import Forest
 
-Relation = Literal["new", "duplicate", "update", "unsure"]
 CLASSES = ("duplicate", "new", "update")
 # From here on it is believed. Over authors of whom nothing was fitted, 0.9 % of all pairs are then wrongly duplicates, and
 # 0.7 % wrongly updates, since those take a text out of use.
@@ -28,29 +26,16 @@ _COMPARED = 4  # texts at most that are laid beside a new one
 _TIE = 0.93  # of the likelihood of the likeliest update; as likely a second one leaves a doubt
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a text relates to another one: which, and why; `why` never quotes a text."""
-
-    relation: Relation
-    place: int | None
-    why: str
+_NEW = Relation("new", None, "nothing like it is stored")
 
 
-_NEW = Verdict("new", None, "nothing like it is stored")
-
-
-def classify(text: str, existing: Sequence[str]) -> Verdict:
-    """Say how a text relates to those that exist; the most relevant of them decides.
-
-    >>> classify("The user has moved to Lisbon.", ["The user has a dog.", "The user lives in Berlin."]).relation
-    'update'
-    """
+def relate(text: str, known: Sequence[str]) -> Relation:
+    """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
     new = read(text)
-    olds = [read(other) for other in existing]
+    olds = [read(other) for other in known]
     for place, old in enumerate(olds):
         if old.says_literally(new):
-            return Verdict("duplicate", place, "the same words")
+            return Relation("duplicate", place, "the same words")
     near = _nearest(olds, new)
     if not near:
         return _NEW
@@ -61,26 +46,21 @@ def classify(text: str, existing: Sequence[str]) -> Verdict:
     return _decided(likely, near)
 
 
-def compare(old: str, new: str) -> Verdict:
-    """Say how a new text relates to one old text; the place is 0, or None for new."""
-    return classify(new, [old])
-
-
-def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Verdict:
+def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Relation:
     """Take the surest duplicate, else the surest update, else the greatest doubt."""
     same, new, changed = likely.T
     first = int(same.argmax())
     if same[first] > _DUPLICATE:
-        return Verdict("duplicate", places[first], f"it says the same: {same[first]:.0%} sure")
+        return Relation("duplicate", places[first], f"it says the same: {same[first]:.0%} sure")
     first = int(changed.argmax())
     if changed[first] > _UPDATE:
         if np.sum(changed > max(_UPDATE, _TIE * changed[first])) > 1:
-            return Verdict("unsure", places[first], "it may update one of several")
-        return Verdict("update", places[first], f"another value of the same: {changed[first]:.0%} sure")
+            return Relation("unsure", places[first], "it may update one of several")
+        return Relation("update", places[first], f"another value of the same: {changed[first]:.0%} sure")
     first = int(new.argmin())
     if 1 - new[first] > _DOUBT:
         what = "say the same" if same[first] > changed[first] else "replace it"
-        return Verdict("unsure", places[first], f"it may {what}")
+        return Relation("unsure", places[first], f"it may {what}")
     return _NEW
 
 

@@ -12,18 +12,18 @@ from datetime import UTC, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Conflict
 from holdfast.learning import episode_text
 from holdfast.learning.external_sources import untrusted
 from holdfast.learning.job_context import Mark, Outcome, Setting, Unit
 from holdfast.learning.ranking import KIND, closeness, ended, recency
 from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, review
-from holdfast.records.draft import prepare, quarantine_reason, says
+from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
+from holdfast.records.intake import write_compared
 from holdfast.safety import guard
 from holdfast.store import log, records, sessions, summaries
 from holdfast.store.message_rows import to_micros
-from holdfast.store.records import NOW, Wanted
+from holdfast.store.records import NOW, Seen, Wanted
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
@@ -40,7 +40,6 @@ _WITHOUT_A_MODEL = "rules"  # how an episode was learned that no model wrote
 _UNTRUSTED = "untrusted"  # the flag, and what names the sources
 _TRUSTS = ("quarantined", "trusted", "released")  # each more than the one before
 _TOLD = ("files", "decisions", "outcome", _UNTRUSTED)  # of the metadata, what an episode says
-_ATTEMPTS = 1_000  # of two that write at once one always succeeds, so that many others must have
 
 _REPEATED = "a newer session says the same"
 _TOO_OLD = "it is older than episodes are kept"
@@ -113,18 +112,20 @@ def _store(setting: Setting, session: _Session, how: str, shown: str, answer: st
     """Write an episode, retract those that it makes superfluous, and move the mark, in one transaction."""
     episode = session.episode if answer is None else episode_text.read(answer, session.episode, shown)
     draft = prepare(_draft(setting, session, episode, how), setting.kinds, _BY)
-    for _ in range(_ATTEMPTS):
-        seen = records.seen(setting.database, setting.space)
-        step = _step(setting, session, draft, seen.version + 1)
-        with records.writing(setting.database, setting.space, setting.now()) as changes:
-            if changes.seen != seen:
-                continue  # somebody wrote or erased in between: what was compared may be no more
-            setting.settle(changes, session.mark)
-            written, gone = _write(changes, step)
-        setting.events.tell_of(setting.scope, written)
-        setting.events.tell_of(setting.scope, gone, "evicted")
+
+    def compare(seen: Seen) -> _Step:
+        return _step(setting, session, draft, seen.version + 1)
+
+    def write(changes: Writing, step: _Step) -> Outcome:
+        setting.settle(changes, session.mark)
+        written, gone = _write(changes, step)
         return Outcome((*written, *gone), note=step.note)
-    raise Conflict("Others keep changing what is known.", "Try again.")
+
+    outcome = write_compared(setting.database, setting.space, setting.now(), compare, write)
+    gone = [one for one in outcome.records if one.retracted]
+    setting.events.tell_of(setting.scope, [one for one in outcome.records if not one.retracted])
+    setting.events.tell_of(setting.scope, gone, "evicted")
+    return outcome
 
 
 def _write(changes: Writing, step: _Step) -> tuple[list[Record], list[Record]]:
@@ -149,7 +150,7 @@ def _why(record: Record) -> str:
     return quarantine_reason(record) if record.trust == "quarantined" else ""
 
 
-def _draft(setting: Setting, session: _Session, episode: Episode, how: str) -> Record:
+def _draft(setting: Setting, session: _Session, episode: Episode, how: str) -> RecordDraft:
     """Make a record of an episode. Credentials are cut out of its metadata as well: those of drafts must have none."""
     messages = session.messages
     told: dict[str, object] = {
@@ -161,10 +162,9 @@ def _draft(setting: Setting, session: _Session, episode: Episode, how: str) -> R
     }
     if times := [message.at for message in messages if message.at]:
         told["ended"] = max(times).astimezone(UTC).isoformat()
-    return Record(
-        "",
-        KIND,
+    return RecordDraft(
         cut(_redacted(episode.text), episode_text.LONGEST),
+        KIND,
         agent=setting.scope.agent,
         chat=session.chat,
         messages=(messages[0].seq, messages[-1].seq),
@@ -286,7 +286,7 @@ def _is_news(record: Record, before: Record) -> bool:
 
 def _told(record: Record) -> tuple[object, ...]:
     meta = {name: record.meta.get(name) for name in _TOLD}
-    return says(replace(record, meta=meta, retracted=False))
+    return content_of(replace(record, meta=meta, retracted=False))
 
 
 def _superfluous(

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.dedup import relate
 from holdfast.kinds import FIL
 from holdfast.learning import echo_match, extraction_prompt
 from holdfast.learning.decision_sentences import decisions
@@ -18,12 +19,12 @@ from holdfast.learning.echo_filter import Told
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.job_context import Mark, Outcome, Setting, Unit
 from holdfast.llm.prompt_files import load
-from holdfast.records.draft import UNTRUSTED
+from holdfast.records.draft import UNTRUSTED, RecordDraft
 from holdfast.safety import guard
 from holdfast.store import log, records, sessions, watermarks
 from holdfast.store.records import NOW, Wanted
 from holdfast.text.shorten import shorten_line
-from holdfast.types import Message, Record
+from holdfast.types import Message
 
 if TYPE_CHECKING:
     from holdfast.learning.decision_sentences import Decision
@@ -191,8 +192,8 @@ def _learn(
 
 
 def _with_room(
-    setting: Setting, source: Source, drafts: Sequence[Record]
-) -> tuple[list[Record], Counter[str]]:
+    setting: Setting, source: Source, drafts: Sequence[RecordDraft]
+) -> tuple[list[RecordDraft], Counter[str]]:
     """Leave out the facts for which there is no room beside those that were learned in the session before.
 
     What is known already takes none.
@@ -218,7 +219,7 @@ def understood(
     prompt: Prompt,
     answer: str,
     beyond: Collection[int] | None = None,
-) -> tuple[list[Record], Mapping[str, int]]:
+) -> tuple[list[RecordDraft], Mapping[str, int]]:
     """Make drafts of what a model found in a part, but for what the agent was told by its own memory.
 
     What it quotes no words of the part for is to wait in quarantine, unless the prompt asks for no quotes.
@@ -235,7 +236,7 @@ def understood(
     said = [one.text for one in found if one.speaker == _USER]
     said += _known_from_user(setting, source.chat)
     outside = brought_in(messages, setting.learning.untrusted) if beyond is None else beyond
-    settled = [one for one in found if one.speaker != "assistant" or not _restates(setting, one.text, said)]
+    settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
     dropped["said by the user already"] += len(found) - len(settled)
     told, asked = Told(setting, messages), extraction_prompt.asks_for_quotes(prompt)
     fresh = [one for one in settled if not told.says(one.text, one.messages, one.speaker)]
@@ -264,12 +265,12 @@ def _known_from_user(setting: Setting, chat: str) -> list[str]:
     return [record.text for record in known if record.meta.get("speaker") == _USER]
 
 
-def _restates(setting: Setting, text: str, said: Sequence[str]) -> bool:
+def _restates(text: str, said: Sequence[str]) -> bool:
     """Say whether a text says what the user said, or another value of it; of what is doubtful, if it is in the same words."""
-    verdict = setting.intake(setting.scope).classify(text, said)
-    if verdict.place is None or verdict.relation != "unsure":
-        return verdict.place is not None
-    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[verdict.place]))
+    relation = relate(text, said)
+    if relation.index is None or relation.kind != "unsure":
+        return relation.index is not None
+    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[relation.index]))
     return len(words & others) >= _ALIKE * len(words)
 
 
@@ -284,13 +285,12 @@ def _draft(
     outside: Collection[int] = (),
     *,
     is_bare: bool = False,
-) -> Record:
+) -> RecordDraft:
     """Make a draft. What came from `outside`, and the user did not say, is to wait in quarantine, as is what rests on nothing."""
     meta = setting.signed(how) | (extraction_prompt.grounds(found) if found else {})
-    return Record(
-        "",
-        kind,
+    return RecordDraft(
         text,
+        kind,
         agent=setting.scope.agent,
         target=found.target if found else "",
         source=source.name,

@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.records.draft import prepare
+from holdfast.records.draft import RecordDraft, prepare
 from holdfast.store import watermarks
-from holdfast.store.records import UNSAID
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -93,7 +92,7 @@ class Setting:
         scope = replace(self.scope, agent=agent)
         return self if scope == self.scope else replace(self, scope=scope)
 
-    def fitting(self, drafts: Sequence[Record]) -> tuple[list[Record], Counter[str]]:
+    def fitting(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
         """Take the drafts that can be stored, and count why the others cannot: one of them must not keep the rest out."""
         taken, dropped = [], Counter[str]()
         for draft in drafts:
@@ -109,7 +108,7 @@ class Setting:
 
     def commit(
         self,
-        drafts: Sequence[Record],
+        drafts: Sequence[RecordDraft],
         *marks: Mark,
         merge: bool | None = True,
         check: Callable[[Writing], None] | None = None,
@@ -132,8 +131,7 @@ class Setting:
             if check is not None:
                 check(changes)
 
-        unsaid = [replace(draft, priority=UNSAID) for draft in drafts]
-        stored = self.intake(self.scope).remember(unsaid, merge=merge, also=also)
+        stored = self.intake(self.scope).remember(drafts, merge=merge, also=also)
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written

@@ -23,7 +23,7 @@ from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import Question, Unreadable, exactly
 from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, Review, review
-from holdfast.records.draft import UNTRUSTED
+from holdfast.records.draft import UNTRUSTED, RecordDraft
 from holdfast.store import log, records, summaries, watermarks
 from holdfast.store.records import NOW, Wanted
 from holdfast.text.sentences import one_line
@@ -346,14 +346,14 @@ def _check_profile(setting: Setting, shown: Record | None, changes: Writing) -> 
         )
 
 
-def _observed(setting: Setting, asked: _Asked, one: Observation) -> Record:
+def _observed(setting: Setting, asked: _Asked, one: Observation) -> RecordDraft:
     is_bare = extraction_prompt.asks_for_quotes(asked.prompt) and not one.quote
     return _draft(
         setting, asked, one.kind, one.text, one.messages, extraction_prompt.grounds(one), is_bare=is_bare
     )
 
 
-def _rewritten(setting: Setting, asked: _Asked, text: str, offer: _Offer) -> Record:
+def _rewritten(setting: Setting, asked: _Asked, text: str, offer: _Offer) -> RecordDraft:
     """Make a draft of a profile. It is written anew and quotes nothing itself; what changes it has to rest on the user's words."""
     meta: dict[str, object] = {"why": offer.why} if offer.why else {}
     if offer.quotes:
@@ -373,12 +373,11 @@ def _draft(
     meta: Mapping[str, object],
     *,
     is_bare: bool,
-) -> Record:
+) -> RecordDraft:
     """Make a draft; one that rests on no words is to wait in quarantine."""
-    return Record(
-        "",
-        kind,
+    return RecordDraft(
         text,
+        kind,
         agent=setting.scope.agent,
         source=f"session:{asked.news.chat}",
         chat=asked.news.chat,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed
 from holdfast.events import Call
 from holdfast.kinds import FIL
@@ -19,7 +20,7 @@ from holdfast.learning.results import Relearning
 from holdfast.learning.worker import FOR_ALL
 from holdfast.llm.llm_request import Question, Unreadable
 from holdfast.llm.prompt_files import Prompt, load
-from holdfast.records.draft import policy, prepare, quarantine_reason
+from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED
 from holdfast.store import erasure_receipts, log, records, sessions
 from holdfast.store.records import NOW, Wanted, Writing
@@ -36,14 +37,14 @@ _FROM_SESSIONS = (
 )  # how what is learned anew was learned: the first words of `meta["learned"]`
 
 Ask = Callable[[Question, str], str]
-Read = Callable[[str], tuple[list[Record], Mapping[str, int]]]
+Read = Callable[[str], tuple[list[RecordDraft], Mapping[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What a session gives now, beside what it gave: what is new, what is no more, and how many say the same."""
 
-    added: tuple[Record, ...]
+    added: tuple[RecordDraft, ...]
     removed: tuple[Record, ...]
     kept: int
     erasures: int  # in the space before the session was read
@@ -72,7 +73,7 @@ def relearn(
                 break
             continue
         chats.append(chat)
-        added += found.added
+        added += [as_record(replace(draft, priority=5)) for draft in found.added]
         removed += found.removed
         kept += found.kept
     return Relearning(
@@ -117,7 +118,7 @@ def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Pr
     source = Source(chat, 1, last, "", "", "session", is_news=False, has_ended=True)
     messages = log.read(setting.database, setting.space, chat)
     outside = brought_in(messages, setting.learning.untrusted)
-    drafts: list[Record] = []
+    drafts: list[RecordDraft] = []
     for part, own in extraction.parts_of(setting, messages):
         question = extraction_prompt.question(part, prompt, step="", type="session")
         read = partial(extraction.understood, setting, source, part, own, prompt, beyond=outside)
@@ -125,7 +126,7 @@ def difference(setting: Setting, chat: str, stored: Sequence[Record], prompt: Pr
     return _compared(setting, chat, setting.fitting(drafts)[0], stored, erasures)
 
 
-def _understood(question: Question, chat: str, ask: Ask, read: Read) -> list[Record]:
+def _understood(question: Question, chat: str, ask: Ask, read: Read) -> list[RecordDraft]:
     """Ask, and once more if the answer cannot be read."""
     answer = ask(question, chat)
     try:
@@ -143,20 +144,21 @@ def _understood(question: Question, chat: str, ask: Ask, read: Read) -> list[Rec
 
 
 def _compared(
-    setting: Setting, chat: str, drafts: Sequence[Record], stored: Sequence[Record], erasures: int
+    setting: Setting, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record], erasures: int
 ) -> Difference:
     intake = setting.intake(setting.scope)
     overruled = _overruled(setting, chat)
     left = list(stored)
-    added: list[Record] = []
+    added: list[RecordDraft] = []
     kept = 0
     for draft in drafts:
         near = [one for one in left if (one.kind, one.target) == (draft.kind, draft.target)]
-        verdict = intake.classify(draft.text, [one.text for one in near])
-        if verdict.relation == "duplicate" and verdict.place is not None:
-            left.remove(near[verdict.place])
+        relation = relate(draft.text, [one.text for one in near])
+        known = relation.choose(near)
+        if relation.kind == "duplicate" and known is not None:
+            left.remove(known)
             kept += 1
-        elif not (_is_about(intake, draft, overruled) or _is_known(intake, draft, [*stored, *added])):
+        elif not (_is_about(draft, overruled) or _is_known(intake, draft, stored, added)):
             added.append(draft)
     kept_facts = _facts(stored) - _facts(left)
     return Difference(tuple(_at_most(MOST_FACTS - kept_facts, added)), tuple(left), kept, erasures)
@@ -166,7 +168,7 @@ def _facts(some: Sequence[Record]) -> int:
     return sum(one.kind == FACT for one in some)
 
 
-def _at_most(facts: int, some: Sequence[Record]) -> list[Record]:
+def _at_most(facts: int, some: Sequence[RecordDraft]) -> list[RecordDraft]:
     """Leave out the facts beyond a number."""
     beyond = [one for one in some if one.kind == FACT][max(0, facts) :]
     return [one for one in some if one not in beyond]
@@ -185,10 +187,10 @@ def _overruled(setting: Setting, chat: str) -> list[Record]:
     return overruled
 
 
-def _is_about(intake: Intake, draft: Record, others: Sequence[Record]) -> bool:
+def _is_about(draft: RecordDraft, others: Sequence[Record]) -> bool:
     """Say whether a draft is from the same messages as one of some others, and may say the same or another value of it."""
-    near = [one.text for one in others if _overlap(one, draft)]
-    return intake.classify(draft.text, near).relation != "new"
+    near = [one.text for one in others if _overlap(one, as_record(draft))]
+    return relate(draft.text, near).kind != "new"
 
 
 def _overlap(one: Record, other: Record) -> bool:
@@ -197,14 +199,17 @@ def _overlap(one: Record, other: Record) -> bool:
     return one.messages[0] <= other.messages[1] and other.messages[0] <= one.messages[1]
 
 
-def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
+def _is_known(
+    intake: Intake, draft: RecordDraft, stored: Sequence[Record], added: Sequence[RecordDraft]
+) -> bool:
     """Say whether something else that is known says so, whichever session it came from, or the same answer does."""
-    gone = {one.id for one in beside if one.id}
+    gone = {one.id for one in stored}
     target = draft.target or policy(intake.kinds, draft.kind).targets[0]
-    near = intake.similar(replace(draft, target=target), COMPARED)
-    others = [one for one in near if one.id not in gone]
-    others += [one for one in beside if one.kind == draft.kind]
-    return intake.classify(draft.text, [one.text for one in others]).relation == "duplicate"
+    near = intake.similar(as_record(replace(draft, target=target)), COMPARED)
+    others = [one.text for one in near if one.id not in gone]
+    others += [one.text for one in stored if one.kind == draft.kind]
+    others += [one.text for one in added if one.kind == draft.kind]
+    return relate(draft.text, others).kind == "duplicate"
 
 
 def exchange(setting: Setting, found: Difference, prompt: Prompt) -> None:
@@ -226,7 +231,7 @@ def exchange(setting: Setting, found: Difference, prompt: Prompt) -> None:
     setting.events.tell_of(setting.scope, written)
 
 
-def _add(intake: Intake, changes: Writing, draft: Record) -> Record:
+def _add(intake: Intake, changes: Writing, draft: RecordDraft) -> Record:
     """Write what was compared already: also what another prompt did not find, and therefore took back."""
     ready = prepare(draft, intake.kinds, intake.by)
     if ready.trust == "quarantined":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.logs import logged
-from holdfast.records.draft import check_tags, no_version, policy
+from holdfast.records.draft import check_tags, policy, unknown_version
 from holdfast.safety.masking import Secrets, is_masked, masked_hit
 from holdfast.store import erasure_receipts, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
@@ -331,7 +331,7 @@ def place(opened: Opened, scope: Scope, point: int | Time) -> At:
         elif is_whole(point) and 0 <= point <= newest:
             own, written = records.moment(db, space, point)
         else:
-            raise no_version(point, newest)
+            raise unknown_version(point, newest)
         beside = Moment(records.version_at(db, shared, written), until=written + 1)
     if own == Moment(0, 0):
         beside = own
