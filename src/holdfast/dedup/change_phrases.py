@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
+from itertools import chain
 
+from holdfast.dedup import lexicon
 from holdfast.dedup.lexicon import stem, stems
-from holdfast.dedup.statement_parser import Statement
 
 _Phrase = tuple[str, ...]
 _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
@@ -37,39 +37,32 @@ class Cue:
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
-    """The wordings of change in a text, and where they stand."""
+class Cues:
+    """The wordings of change in a text, and how many of its words they cover."""
 
-    cues: tuple[Cue, ...] = ()
-    covered: frozenset[int] = frozenset()
-
-    def of(self, kind: str) -> list[Cue]:
-        """Give those of one kind that are not denied."""
-        return [cue for cue in self.cues if cue.kind == kind and not cue.denied]
+    all: tuple[Cue, ...]
+    covered: int
 
 
 @cache
 def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, frozenset[str]]]:
     phrases: dict[str, list[tuple[_Phrase, str, str]]] = defaultdict(list)
     flags: dict[str, frozenset[str]] = {}
-    for line in (resources.files("holdfast.dedup") / "changes.txt").read_text("utf-8").splitlines():
-        head, colon, body = line.partition(":")
-        if not colon or line.startswith(("#", *_LISTS)):
+    for (name, *marks), body in lexicon.table("changes.txt"):
+        if name in _LISTS:
             continue
-        name, *marks = head.split()
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
         flags[kind] = flags.get(kind, frozenset()) | (_FLAGS & set(marks))
-        for written in body.split(","):
-            phrase = tuple(
-                part for word in written.split() for part in ([word] if word[0] in "_=" else stems(word))
-            )
+        for written in body:
+            words = ([word] if word[0] in "_=" else stems(word) for word in written.split())
+            phrase = tuple(chain.from_iterable(words))
             if phrase:
                 phrases[phrase[0].lstrip("=")].append((phrase, kind, side))
     return dict(phrases), flags
 
 
 def flags_of_kinds() -> dict[str, frozenset[str]]:
-    """Give the flags of each kind of wording."""
+    """Return the flags of each kind of wording."""
     return _table()[1]
 
 
@@ -90,13 +83,9 @@ def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place
     return end
 
 
-def signals(statement: Statement) -> Signals:
-    """Give the wordings of change in a statement."""
-    return _signals(statement.words)
-
-
 @lru_cache(maxsize=8192)
-def _signals(words: tuple[str, ...]) -> Signals:
+def find_cues(words: tuple[str, ...]) -> Cues:
+    """Return the wordings of change among the words of a statement."""
     table, _ = _table()
     stemmed = tuple(map(stem, words))
     cues: dict[Cue, None] = {}
@@ -109,7 +98,7 @@ def _signals(words: tuple[str, ...]) -> Signals:
                 cues[Cue(kind, side, place, end, _is_denied(words, place))] = None
                 if kind not in ("leave", "away") and side != "<":  # these are told of what both speak of
                     covered.update(range(place, end))
-    return Signals(tuple(cues), frozenset(covered))
+    return Cues(tuple(cues), len(covered))
 
 
 def _is_denied(words: tuple[str, ...], place: int) -> bool:
@@ -138,10 +127,7 @@ def _phrases(kind: str) -> frozenset[_Phrase]:
 
 
 def _listed(kind: str) -> list[str]:
-    lines = (resources.files("holdfast.dedup") / "changes.txt").read_text("utf-8").splitlines()
-    return [
-        part for line in lines if line.startswith(f"{kind}:") for part in line.partition(":")[2].split(",")
-    ]
+    return [part for head, body in lexicon.table("changes.txt") if head == [kind] for part in body]
 
 
 def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:

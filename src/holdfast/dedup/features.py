@@ -9,17 +9,25 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, Pairing, is_relation, is_weak
+from holdfast.dedup.aligned_pair import (
+    PERSONAL,
+    STATES,
+    TIMED,
+    has_one_value,
+    is_relation,
+    is_reordered,
+    is_turned_round,
+    is_weak,
+)
 from holdfast.dedup.alignment import Difference, alike, difference
 from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, Reading
-from holdfast.dedup.statement import Item
+from holdfast.dedup.statement import Item, Statement
 
 Features = dict[str, float]
 
 _NAMES = frozenset({"name", "first", "id"})
 _VALUES = TIMED | {"number", "version"}
-_TOLD = ("change", "plan", "past", "indefinite", "keyed", "event")
 _WORDS = frozenset(
     "now no longer anymore instead switched moved changed replaced used was became stopped quit started upgraded renamed "
     "since new again left not never isn doesn t won from to recently just already both also another too".split()
@@ -53,10 +61,9 @@ _GAP = -0.5  # the place of what is not there
 def features(old: Reading, new: Reading) -> Features:
     """Compare two texts that were read. Features that are 0 may be missing."""
     parts = difference(old.statement, new.statement)
-    solid = [pair for pair in parts.both if not pair[0].light]
     found: Features = defaultdict(float)
     _tell(found, old, new)
-    _share(found, Pairing(old.statement, new.statement, parts, solid))
+    _share(found, old.statement, new.statement, parts)
     _leave(found, "old", parts.old)
     _leave(found, "new", parts.new)
     _oppose(found, parts)
@@ -75,9 +82,8 @@ def _tell(found: Features, old: Reading, new: Reading) -> None:
         found[f"{side} exact"] = len(text.exact)
         found[f"{side} exact alone"] = text.exact_alone(other)
         found[f"{side} unknown"] = len(text.unknown) / max(1, len(text.content))
-        for name in _TOLD:
-            if getattr(statement, name):
-                found[f"{side} {name}"] = 1
+        for name in statement.traits:
+            found[f"{side} {name}"] = 1
         for item in statement.items:
             found[f"{side} items"] += not item.light
             if item.negated:
@@ -90,10 +96,11 @@ def _tell(found: Features, old: Reading, new: Reading) -> None:
                 found[f"{side} user"] = 1
 
 
-def _share(found: Features, pair: Pairing) -> None:
-    """Say what both have, and in what order and sense."""
-    found["shared"] = len(pair.solid)
-    for a, b in pair.solid:
+def _share(found: Features, old: Statement, new: Statement, parts: Difference) -> None:
+    """Add what both have, and in what order and sense."""
+    solid = [pair for pair in parts.both if not pair[0].light]
+    found["shared"] = len(solid)
+    for a, b in solid:
         relation, weak = is_relation(a), is_weak(a)
         found["shared relations"] += relation
         found["shared weak"] += weak
@@ -108,14 +115,13 @@ def _share(found: Features, pair: Pairing) -> None:
         found["shared personal"] += not a.keys.isdisjoint(PERSONAL)
         for flag in a.flags:
             found[f"shared {flag}"] += 1
-    total = len(pair.old.items) + len(pair.new.items)
-    found["share"] = 2 * len(pair.parts.both) / total if total else 0.0
-    keys = pair.old.keys, pair.new.keys
-    found["share of keys"] = len(keys[0] & keys[1]) / max(1, len(keys[0] | keys[1]))
-    found["one value"] = pair.has_one_value()
-    found["many values"] = pair.has_many_values()
-    found["turned round"] = pair.is_turned_round()
-    found["reordered"] = pair.is_reordered()
+    total = len(old.items) + len(new.items)
+    found["share"] = 2 * len(parts.both) / total if total else 0.0
+    found["share of keys"] = len(old.keys & new.keys) / max(1, len(old.keys | new.keys))
+    found["one value"] = has_one_value(solid)
+    found["many values"] = found["shared many"] > 0
+    found["turned round"] = is_turned_round(parts)
+    found["reordered"] = is_reordered(parts.both)
 
 
 def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
@@ -180,8 +186,8 @@ def _type(label: str) -> str:
 def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None:
     """Say how a change is told, and whether what it is told of is in the old text."""
     flags = flags_of_kinds()
-    before = {(cue.kind, cue.side) for cue in old.cues.cues if not cue.denied}
-    for cue in new.cues.cues:
+    before = {(cue.kind, cue.side) for cue in old.cues.all if not cue.denied}
+    for cue in new.cues.all:
         state = "denied" if cue.denied else "told"
         if not cue.side:
             found[f"{cue.kind} {state}"] = 1
@@ -195,11 +201,11 @@ def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None
             found[f"alternates {state}"] += "sym" in flags[cue.kind]
         if (cue.kind, cue.side) in before:
             found["same cue"] = 1
-    for cue in old.cues.cues:
+    for cue in old.cues.all:
         if not cue.side:
             found[f"{cue.kind} before"] = 1
-    found["old told words"] = len(old.cues.covered)
-    found["new told words"] = len(new.cues.covered)
+    found["old told words"] = old.cues.covered
+    found["new told words"] = new.cues.covered
 
 
 def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
@@ -330,7 +336,7 @@ def _slot(
 
 def _is_told(text: Reading, start: int) -> bool:
     """Say whether what starts here is said to be something's value: the owner is Ana, owner: Ana."""
-    return text.words[start - 1] in _BE or (text.statement.keyed and start <= _KEY)
+    return text.words[start - 1] in _BE or ("keyed" in text.statement.traits and start <= _KEY)
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:

@@ -27,9 +27,8 @@ class Entry:
     classes: frozenset[str] = _NONE
 
 
-Wordings = dict[str, list[tuple[tuple[str, ...], Entry]]]
-
-
+Phrases = dict[str, list[tuple[tuple[str, ...], Entry]]]
+_FLAGS = frozenset({"one", "many", "verb", "change", "light", "condition", "plan"})
 # Words that the stemmer takes for one another: a product is not production, nor an intern internal.
 _OWN = {
     form: word
@@ -56,7 +55,8 @@ def stems(phrase: str) -> tuple[str, ...]:
     return tuple(stem(token.key) for token in value_tokens.tokenize(phrase) if token.kind != "mark")
 
 
-def _lines(name: str) -> list[tuple[list[str], list[str]]]:
+def table(name: str) -> list[tuple[list[str], list[str]]]:
+    """Return the lines of a table beside this file: the words before the colon, and what is listed after it."""
     found = []
     for line in (resources.files("holdfast.dedup") / name).read_text("utf-8").splitlines():
         head, colon, body = line.partition(":")
@@ -65,29 +65,26 @@ def _lines(name: str) -> list[tuple[list[str], list[str]]]:
     return found
 
 
-_FLAGS = frozenset({"one", "many", "verb", "change", "light", "condition", "plan"})
-
-
-def _head(words: list[str]) -> tuple[str, set[str]]:
-    name = " ".join(word for word in words if word not in _FLAGS)
-    flags = {word for word in words if word in _FLAGS}
-    return name.lstrip("~"), flags | ({"not"} if name.startswith("~") else set())
+def _label(head: list[str]) -> tuple[str, set[str]]:
+    """Return the name and the flags before the colon; `~` stands for the flag "not"."""
+    name = " ".join(word for word in head if word not in _FLAGS)
+    return name.lstrip("~"), {*head} & _FLAGS | ({"not"} if name.startswith("~") else set())
 
 
 @cache
-def wordings() -> Wordings:
-    """Give what each wording means, by its first stem, the longest first."""
+def openings() -> dict[str, tuple[Entry | None, Phrases]]:
+    """Return, by a first stem, what it means alone, and the longer wordings by their second stem, longest first."""
     keys: dict[tuple[str, ...], set[str]] = defaultdict(set)
     flags: dict[tuple[str, ...], set[str]] = defaultdict(set)
     classes: dict[str, set[str]] = defaultdict(set)
-    for head, phrases in _lines("paraphrases.txt"):
-        name, marks = _head(head)
+    for head, phrases in table("paraphrases.txt"):
+        name, marks = _label(head)
         for phrase in map(stems, phrases):
             if phrase:
                 keys[phrase].add(f"={name}")
                 flags[phrase] |= marks
-    for head, members in _lines("classes.txt"):
-        name, marks = _head(head)
+    for head, members in table("classes.txt"):
+        name, marks = _label(head)
         label = name + ("!" if "one" in marks else "?" if "condition" in marks else "")
         for written in members:
             member = stems(written)
@@ -95,52 +92,35 @@ def wordings() -> Wordings:
                 keys[member].add(" ".join(member))
             for key in keys[member] | {f"={written}"}:
                 classes[key].add(label)
-    table: Wordings = defaultdict(list)
-    for phrase, names in keys.items():
-        of = frozenset(label for key in names for label in classes.get(key, ()))
-        table[phrase[0]].append((phrase, Entry(frozenset(names), frozenset(flags[phrase]), of)))
-    for entries in table.values():
-        entries.sort(key=lambda entry: -len(entry[0]))
-    return dict(table)
-
-
-Followed = dict[str, list[tuple[tuple[str, ...], Entry]]]
-
-
-@cache
-def openings() -> dict[str, tuple[Entry | None, Followed]]:
-    """Give by a first stem what it means alone, and the longer wordings by their second stem, the longest first."""
-    table: dict[str, tuple[Entry | None, Followed]] = {}
-    for first, entries in wordings().items():
-        alone: Entry | None = None
-        followed: Followed = {}
-        for phrase, entry in entries:
-            if len(phrase) == 1:
-                alone = entry
-            else:
-                followed.setdefault(phrase[1], []).append((phrase, entry))
-        table[first] = (alone, followed)
-    return table
+    found: dict[str, tuple[Entry | None, Phrases]] = {}
+    for phrase in sorted(keys, key=len, reverse=True):
+        labels = frozenset(label for key in keys[phrase] for label in classes.get(key, ()))
+        entry = Entry(frozenset(keys[phrase]), frozenset(flags[phrase]), labels)
+        _, longer = found.setdefault(phrase[0], (None, {}))
+        if len(phrase) == 1:
+            found[phrase[0]] = (entry, longer)
+        else:
+            longer.setdefault(phrase[1], []).append((phrase, entry))
+    return found
 
 
 @cache
 def fillers() -> dict[str, frozenset[str]]:
-    """Give the words without content, by language and kind."""
-    found: dict[str, frozenset[str]] = {}
-    for head, body in _lines("fillers.txt"):
-        words = " ".join(body).split()
-        found[head[0]] = frozenset(analyze.fold(word) for word in words)
-    return found
+    """Return the words without content, by language and kind."""
+    return {
+        kind: frozenset(map(analyze.fold, " ".join(body).split()))
+        for (kind, *_), body in table("fillers.txt")
+    }
 
 
 def foreign(words: Sequence[str]) -> frozenset[str]:
     """Give the words without content of the language that a text is in; none for English."""
-    table = fillers()
-    counts = {language: sum(map(table[language].__contains__, words)) for language in _LANGUAGES}
+    found = fillers()
+    counts = {language: sum(map(found[language].__contains__, words)) for language in _LANGUAGES}
     best = max(counts.values())
-    if not best or best <= sum(map(table["empty"].__contains__, words)):
+    if not best or best <= sum(map(found["empty"].__contains__, words)):
         return _NONE
-    return frozenset().union(*(table[language] for language, count in counts.items() if count == best))
+    return frozenset().union(*(found[language] for language, count in counts.items() if count == best))
 
 
 @cache

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.dedup import lexicon
-from holdfast.dedup.change_phrases import Signals, signals
+from holdfast.dedup.change_phrases import Cues, find_cues
 from holdfast.dedup.statement_parser import Item, Statement
 from holdfast.dedup.statement_parser import read as read_statement
 from holdfast.dedup.value_tokens import UNSPACED
@@ -41,7 +41,7 @@ class Reading:
     """What a text says, in the three ways it is compared."""
 
     statement: Statement
-    cues: Signals
+    cues: Cues
     words: tuple[str, ...]  # all, in lower case, numbers as well
     capital: tuple[bool, ...]  # of each word, unless it begins the text
     places: tuple[int, ...]  # of the words of content among all
@@ -103,7 +103,7 @@ def read(text: str) -> Reading:
     )
     return Reading(
         statement,
-        signals(statement),
+        find_cues(statement.words),
         words,
         tuple(place > 0 and word[0].isupper() for place, word in enumerate(found)),
         tuple(places),

@@ -1,4 +1,4 @@
-"""What a text that was read is made of: its items of content, and the statement they make."""
+"""A parsed text: its items of content, and the statement they make."""
 
 from __future__ import annotations
 
@@ -41,13 +41,8 @@ class Statement:
 
     plain: tuple[str, ...]
     items: tuple[Item, ...] = ()
-    change: bool = False
-    plan: bool = False
-    past: bool = False
-    long: bool = False
-    indefinite: bool = False
-    keyed: bool = False
-    event: bool = False  # tells what happened once
+    traits: frozenset[str] = _NONE  # change, plan, past, indefinite, keyed, event (it happened once)
+    long: bool = False  # too long to be parsed
     keys: frozenset[str] = _NONE
     words: tuple[str, ...] = ()  # the keys of all tokens, as the places of the items count them
 

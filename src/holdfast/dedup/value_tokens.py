@@ -74,15 +74,10 @@ def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Give what writes both days of a range out: `3-17 July` and `July 3-17` have two dates."""
     months = "|".join(sorted((month for month in MONTHS if len(month) > 2), key=len, reverse=True))
     joint = r"\s?(?:[-–—]|\b(?:to|until|through|and|bis|al|au)\b)\s?"
+    day = r"(\d{1,2})"
     return (
-        (
-            re.compile(rf"(?<![\w.:/-])(\d{{1,2}}){joint}(\d{{1,2}})\.?\s+({months})\b", re.IGNORECASE),
-            r"\1 \3 to \2 \3",
-        ),
-        (
-            re.compile(rf"\b({months})\s+(\d{{1,2}}){joint}(\d{{1,2}})(?![\w:/%-])", re.IGNORECASE),
-            r"\1 \2 to \1 \3",
-        ),
+        (re.compile(rf"(?i)(?<![\w.:/-]){day}{joint}{day}\.?\s+({months})\b"), r"\1 \3 to \2 \3"),
+        (re.compile(rf"(?i)\b({months})\s+{day}{joint}{day}(?![\w:/%-])"), r"\1 \2 to \1 \3"),
     )
 
 
@@ -94,12 +89,7 @@ def _raw(text: str) -> list[Token]:
         place = match.end()
         kind, written = str(match.lastgroup), match.group(str(match.lastgroup))
         made = _read_token(kind, written)
-        if start and made:
-            first = made[0]
-            found.append(Token(first.text, first.key, first.kind, first.unit, start=True))
-            found.extend(made[1:])
-        else:
-            found.extend(made)
+        found.extend((made[0]._replace(start=True), *made[1:]) if start and made else made)
         start = kind == "mark" and written in '.!?;:"“。'
     return found
 
@@ -117,19 +107,15 @@ def _read_word(token: str) -> list[Token]:
     if "'" in key:
         head, _, tail = key.rpartition("'")
         if tail == "t" and head.endswith("n"):
-            return [
-                Token(token, {"wo": "will", "ca": "can"}.get(head[:-1], head[:-1]), "word"),
-                Token(token, "not", "word"),
-            ]
+            verb = {"won": "will", "can": "can"}.get(head, head[:-1])
+            return [Token(token, verb, "word"), Token(token, "not", "word")]
         if tail == "s":
             return [*_read_word(token[: len(head)]), Token("'s", "'s", "word")]
         if tail in ("m", "re", "ve", "ll", "d"):
             return [Token(token[: len(head)], head, "word")]
         if len(head) <= 2:  # l'ordinateur, d'accord, n'aime
-            return [
-                Token(head, "ne" if head == "n" else head, "word"),
-                Token(token[len(head) + 1 :], tail, "word"),
-            ]
+            article = "ne" if head == "n" else head
+            return [Token(head, article, "word"), Token(token[len(head) + 1 :], tail, "word")]
     if key in WEEKDAYS and len(key) > 3:
         return [Token(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
     if key.endswith("s") and key[:-1] in WEEKDAYS and len(key) > 5:
@@ -170,10 +156,6 @@ def _read_date(token: str) -> list[Token]:
     return [Token(token, f"date:{year}-{month}-{day}", "date")]
 
 
-def _read_version(token: str) -> list[Token]:
-    return [Token(token, "#" + analyze.fold(token).removeprefix("v"), "version")]
-
-
 def _read_path(token: str) -> list[Token]:
     parts = token.split("/")
     if len(parts) == 2 and all(part.isalpha() for part in parts):
@@ -185,14 +167,6 @@ def _read_id(token: str) -> list[Token]:
     return [Token(token, analyze.fold(token.rstrip(".")), "id")]
 
 
-def _read_mark(token: str) -> list[Token]:
-    return [Token(token, unicodedata.normalize("NFKC", token), "mark")]
-
-
-def _read_character(token: str) -> list[Token]:
-    return [Token(token, token, "cjk")]
-
-
 _READERS: dict[str, Callable[[str], list[Token]]] = {
     "url": _read_id,
     "email": _read_id,
@@ -201,23 +175,20 @@ _READERS: dict[str, Callable[[str], list[Token]]] = {
     "number": _read_number,
     "clock": _read_clock,
     "date": _read_date,
-    "version": _read_version,
-    "mark": _read_mark,
-    "cjk": _read_character,
+    "version": lambda token: [Token(token, "#" + analyze.fold(token).removeprefix("v"), "version")],
+    "mark": lambda token: [Token(token, unicodedata.normalize("NFKC", token), "mark")],
+    "cjk": lambda token: [Token(token, token, "cjk")],
 }
 
 
 # The words with which a value may begin.
 _OPENING = frozenset({*MONTHS, *NUMBER_WORDS, *ORDINALS, "half", "a", "an", "per"})
-_TIMES = {
-    "noon": 720,
-    "midday": 720,
-    "mediodia": 720,
-    "mittag": 720,
-    "midi": 720,
-    "midnight": 0,
-    "mitternacht": 0,
-}
+_TIMES = dict.fromkeys("noon midday mediodia mittag midi".split(), 720) | {"midnight": 0, "mitternacht": 0}
+# Months that are other words as well, and the words after which they are months.
+_AMBIGUOUS_MONTHS = frozenset("may jan april june august mar march sun mars mai mei marco".split())
+_BEFORE_MONTHS = frozenset(
+    "in of early late mid since by until last next this for im is on en to from".split()
+)
 SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
 """The words that may be read as something else than words."""
 
@@ -233,14 +204,14 @@ def _join(raw: list[Token]) -> list[Token]:
             continue
         value, length = _date_at(raw, place) or _number_at(raw, place) or (raw[place], 1)
         if value.start != raw[place].start:
-            value = Token(value.text, value.key, value.kind, value.unit, raw[place].start)
+            value = value._replace(start=raw[place].start)
         found.append(value)
         place += length
     return found
 
 
 def _word(raw: list[Token], place: int) -> str:
-    return raw[place].key if place < len(raw) else ""
+    return raw[place].key if 0 <= place < len(raw) else ""
 
 
 def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
@@ -271,35 +242,8 @@ def _date_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
     year = _word(raw, place + length + gap)
     if year.startswith("year:"):
         length += gap + 1
-    if (
-        not day
-        and not year.startswith("year:")
-        and raw[place].key
-        in ("may", "jan", "april", "june", "august", "mar", "march", "sun", "mars", "mai", "mei", "marco")
-    ):
-        before = _word(raw, place - 1) if place else ""
-        if before not in (
-            "in",
-            "of",
-            "early",
-            "late",
-            "mid",
-            "since",
-            "by",
-            "until",
-            "last",
-            "next",
-            "this",
-            "for",
-            "im",
-            "is",
-            "on",
-            "until",
-            "en",
-            "to",
-            "from",
-        ):
-            return None
+    elif not day and raw[place].key in _AMBIGUOUS_MONTHS and _word(raw, place - 1) not in _BEFORE_MONTHS:
+        return None
     key = f"date:{year[5:] if year.startswith('year:') else ''}-{month}-{day or ''}"
     return Token(raw[place].text, key, "date"), length
 
@@ -310,29 +254,22 @@ def _month(raw: list[Token], place: int) -> int:
 
 def _number_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
     token = raw[place]
-    length = 1
-    unit, factor = "", 1.0
-    if (
-        token.kind == "mark"
-        and token.key in "$€£"
-        and place + 1 < len(raw)
-        and raw[place + 1].key.startswith(("#", "year:"))
-    ):
+    unit, factor, length = "", 1.0, 1
+    if token.kind == "mark" and token.key in "$€£" and _word(raw, place + 1).startswith(("#", "year:")):
         unit, factor = UNITS[token.key]
         token, length = raw[place + 1], 2
     value = _value(token)
     if value is None:
-        return (_half_hour(raw, place)) or _ordinal(token)
+        return _half_hour(raw, place) or _ordinal(token)
     while _word(raw, place + length) in AMOUNTS or (_word(raw, place + length) == "m" and unit):
         value *= AMOUNTS.get(_word(raw, place + length), 1e6)
         length += 1
     if (
-        20 <= value < 100
-        and value % 10 == 0
-        and token.kind == "word"
-        and 0 < (_value_at(raw, place + length) or 0) < 10
+        token.kind == "word"
+        and value in range(20, 100, 10)
+        and 0 < (ones := _ones_at(raw, place + length)) < 10
     ):
-        value += _value_at(raw, place + length) or 0
+        value += ones
         length += 1
     if _word(raw, place + length) in ("st", "nd", "rd", "th"):
         return Token(token.text, f"nth:{value:g}", "number", "nth"), length + 1
@@ -341,20 +278,15 @@ def _number_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
     after = _word(raw, place + length)
     if after in ("year", "years") and _word(raw, place + length + 1) in ("old", "of"):
         return Token(token.text, _number_key(value, ""), "number"), length + 1
-    if (
-        after in UNITS
-        and (not unit)
-        and not (token.kind == "word" and token.key == "one" and len(after) == 1)
-    ):
-        unit, factor = UNITS[after]
-        length += 1
-    elif unit and after in UNITS and UNITS[after][0] == unit:
+    is_pronoun = token.kind == "word" and token.key == "one" and len(after) == 1
+    if after in UNITS and (UNITS[after][0] == unit if unit else not is_pronoun):
+        unit, factor = (unit, factor) if unit else UNITS[after]
         length += 1
     return Token(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
 
 
-def _value_at(raw: list[Token], place: int) -> float | None:
-    return _value(raw[place]) if place < len(raw) and raw[place].kind == "word" else None
+def _ones_at(raw: list[Token], place: int) -> float:
+    return (_value(raw[place]) or 0) if place < len(raw) and raw[place].kind == "word" else 0
 
 
 def _value(token: Token) -> float | None:
@@ -371,8 +303,8 @@ def _half_hour(raw: list[Token], place: int) -> tuple[Token, int] | None:
     words = [_word(raw, place + ahead) for ahead in range(3)]
     if words == ["half", "an", "hour"]:
         return Token("half", _number_key(1800, "s"), "number", "s"), 3
-    if words[0] in ("a", "an", "per") and words[1] in ("hour", "dozen"):
-        return None if words[1] == "hour" else (Token("dozen", _number_key(12, ""), "number"), 2)
+    if words[0] in ("a", "an", "per") and words[1] == "dozen":
+        return Token("dozen", _number_key(12, ""), "number"), 2
     return None
 
 
@@ -388,10 +320,7 @@ def same_value(one: str, other: str) -> bool:
     >>> same_value("date:-5-3", "date:2024-5-3"), same_value("date:2023-5-3", "date:2024-5-3")
     (True, False)
     """
-    if one == other:
-        return True
     if not (one.startswith("date:") and other.startswith("date:")):
-        return False
-    return all(
-        a == b or not a or not b for a, b in zip(one[5:].split("-"), other[5:].split("-"), strict=True)
-    )
+        return one == other
+    parts = zip(one.split("-"), other.split("-"), strict=True)
+    return all(a == b or "" in (a, b) or "date:" in (a, b) for a, b in parts)
