@@ -1,6 +1,7 @@
-"""How a new text relates to known ones. Other rooms import only this module.
+"""The relation of a new text to known ones: `relate`. Nothing else of this room decides for other rooms.
 
-Both texts are parsed and compared, and boosted trees that were fitted to labelled pairs decide. No model and no network.
+Both texts are parsed and compared, and boosted trees fitted to labelled pairs decide: no model, no network.
+Learning also uses `value_preservation`, which checks joined texts, and the tokens of `value_tokens`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ __all__ = ["Relation", "relate"]
 
 
 def relate(text: str, known: Sequence[str]) -> Relation:
-    """Return how a text relates to the known ones: to the most relevant of them.
+    """Return how a text relates to the most relevant of the known ones.
 
     >>> relate("The user has moved to Lisbon.", ["The user has a dog.", "The user lives in Berlin."]).kind
     'update'

@@ -12,23 +12,25 @@ from holdfast.dedup.statement import Item
 _ORDERED = ("number", "version", "id")
 
 _SOFT = frozenset(
-    "=favourite =prefer =default =set =use =status =take =like =have =size =count =people =place =expire =interval".split()
+    "=favourite =prefer =default =set =use =status =take =like =have =size =count =people =place =expire "
+    "=interval".split()
 )
 TIMED = frozenset({"time", "date", "weekday"})
 STATES = frozenset(
-    "=enabled =opened =works =available =done =merged =approved =required =allowed =supported =cancelled =confirmed "
-    "=married =paid =retire =over =born =end =begin =sold".split()
+    "=enabled =opened =works =available =done =merged =approved =required =allowed =supported =cancelled "
+    "=confirmed =married =paid =retire =over =born =end =begin =sold".split()
 )
-# Relations that say little beside the things they relate: kept in, found in, shown.
+# Relations that say little beside the things they relate: stored in, found in, shown.
 _WEAK = frozenset(
-    "=create =send =show =take =keep =located =location =place =reside =host =scheduled =price =pay =paid =have =use =name "
-    "=job =type =prefer =favourite =want =contains =receive =put =supply =say =release =answer =origin =work =be "
-    "=cause =because =find =interval =request =count =set =config =file =acquired =require =required =must =people".split()
+    "=create =send =show =take =keep =located =location =place =reside =host =scheduled =price =pay "
+    "=paid =have =use =name =job =type =prefer =favourite =want =contains =receive =put =supply =say "
+    "=release =answer =origin =work =be =cause =because =find =interval =request =count =set =config "
+    "=file =acquired =require =required =must =people".split()
 ) | {"=store data", "=find under"}
 _PLACES = frozenset(
     {"=ci", "=remote", "=on site", "=full time", "=part time", "=office", "=room", "=student", "=online"}
 )
-# Of a person, these are relations of their own.
+# Relations of a person.
 PERSONAL = frozenset({"=reside", "=job", "=work", "=origin"})
 
 

@@ -52,7 +52,7 @@ def difference(old: Statement, new: Statement) -> Difference:
 
 
 def alike(one: Item, other: Item) -> str:
-    """Return the type that two differing items share: a kind of value, a class, name, id; "" for two words."""
+    """Return the type that two differing items share: a kind of value, a class, name, id; "" for words."""
     if one.kind in _VALUES or other.kind in _VALUES:
         return _alike_values(one, other)
     shared = one.classes & other.classes

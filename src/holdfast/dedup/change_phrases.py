@@ -1,4 +1,4 @@
-"""How a change is told: the wordings of `changes.txt` in a text, and other words that tell of which thing it speaks."""
+"""Wordings of change, and words that exclude or accompany each other: the tables of `changes.txt`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from holdfast.dedup.lexicon import stem, stems
 _Phrase = tuple[str, ...]
 _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
-_LISTS = ("facet", "frame", "attr", "many", "contrary")  # not wordings of change
+# The lists of the table that are not wordings of change.
+_LISTS = ("facet", "frame", "attr", "many", "contrary")
 _GAP = 3  # words that `_` may stand for
 _DENIALS = frozenset(
-    "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped cease ceased".split()
+    "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped "
+    "cease ceased".split()
 )
 _UNSURE = frozenset(
-    "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes often usually when".split()
+    "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes "
+    "often usually when".split()
 )
 _MARKS = frozenset(",.;!?:()、。，；")
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A wording of a change: its kind, `<` for before and `>` for after, where it stands, whether it is denied."""
+    """A wording of a change: its kind, `<` for before or `>` for after, its span, whether it is denied."""
 
     kind: str
     side: str
@@ -67,7 +70,7 @@ def flags_of_kinds() -> dict[str, frozenset[str]]:
 
 
 def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place: int) -> int:
-    """Say where a wording that begins here ends; 0 when it does not fit."""
+    """Return the end of the wording that begins at a place; 0 where it does not fit."""
     if phrase[0].startswith("=") and phrase[0][1:] != exact[place]:
         return 0
     end, gap = place + 1, 0
@@ -91,12 +94,14 @@ def find_cues(words: tuple[str, ...]) -> Cues:
     cues: dict[Cue, None] = {}
     covered: set[int] = set()
     for place, word in enumerate(stemmed):
-        starts = dict.fromkeys((word, words[place]))  # a set would have another order in every process
+        # A set would have another order in every process.
+        starts = dict.fromkeys((word, words[place]))
         for phrase, kind, side in (found for start in starts for found in table.get(start, ())):
             end = _fits(phrase, stemmed, words, place)
             if end:
                 cues[Cue(kind, side, place, end, _is_denied(words, place))] = None
-                if kind not in ("leave", "away") and side != "<":  # these are told of what both speak of
+                # "leave" and "away" stand beside what both texts name.
+                if kind not in ("leave", "away") and side != "<":
                     covered.update(range(place, end))
     return Cues(tuple(cues), len(covered))
 
@@ -112,7 +117,7 @@ def _is_denied(words: tuple[str, ...], place: int) -> bool:
 
 @cache
 def _partners(kind: str) -> dict[str, frozenset[str]]:
-    """Read pairs of words: `contrary`, of which one holds, or `facet`, which stand side by side."""
+    """Return the partners of each word: `contrary` excludes it, `facet` holds beside it."""
     found: dict[str, set[str]] = defaultdict(set)
     for pair in _listed(kind):
         one, other = map(stem, pair.split())
@@ -141,7 +146,7 @@ def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:
 
 
 def count_facets(some: AbstractSet[str], others: AbstractSet[str]) -> int:
-    """Count the words beside whose other side others speak of: upload, download."""
+    """Count the words whose counterpart is among others: upload, download."""
     return _count_partners("facet", some, others)
 
 
@@ -152,5 +157,5 @@ def _count_partners(kind: str, some: AbstractSet[str], others: AbstractSet[str])
 
 
 def ends_in(stemmed: tuple[str, ...], kind: str) -> bool:
-    """Say whether words, stemmed, end in one that is listed: a `frame` that a value follows, an `attr`, one of `many`."""
+    """Return whether stemmed words end in a phrase of a list: `frame` (before a value), `attr` or `many`."""
     return any(stemmed[start:] in _phrases(kind) for start in range(max(0, len(stemmed) - 4), len(stemmed)))

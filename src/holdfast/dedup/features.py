@@ -1,4 +1,4 @@
-"""What can be seen of two texts side by side, as named numbers: what they share, what is left of each, how they are told."""
+"""Features of two texts, as named numbers: what they share, what is left of each, and how they are worded."""
 
 from __future__ import annotations
 
@@ -29,21 +29,23 @@ Features = dict[str, float]
 _NAMES = frozenset({"name", "first", "id"})
 _VALUES = TIMED | {"number", "version"}
 _WORDS = frozenset(
-    "now no longer anymore instead switched moved changed replaced used was became stopped quit started upgraded renamed "
-    "since new again left not never isn doesn t won from to recently just already both also another too".split()
+    "now no longer anymore instead switched moved changed replaced used was became stopped quit started "
+    "upgraded renamed since new again left not never isn doesn t won from to recently just already both "
+    "also another too".split()
 )
 _SHARED_WORDS = frozenset(
-    "is has likes and but his her the a every for when if in on lived worked studied played went visited".split()
+    "is has likes and but his her the a every for when if in on "
+    "lived worked studied played went visited".split()
 )
 _DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
-_KIN = 0.85  # how close two words of one family are: commuter, commute
+_KIN = 0.85  # closeness of two words of one family: commuter, commute
 _NEAR, _LIKE, _SAME = 0.5, 0.7, 0.999
 _SLOT = 3  # words at most in the one place where two texts differ
 _LINKING = frozenset("is are am be the a an now current to at on in of".split())
 _KEY = 3  # words at most of a key
 _BE = frozenset("is are am".split())
 _SOME = frozenset("a an some one another any many most several".split())
-# What makes another value in the same frame another thing: a friend lives in Rome, a friend lives in Milan.
+# Features under which another value in the same frame is another thing: a friend lives in Rome, in Milan.
 _UNFRAMED = (
     "slot beside many",
     "slot of some",
@@ -55,11 +57,11 @@ _UNFRAMED = (
     "new plan",
     "old event",
 )
-_GAP = -0.5  # the place of what is not there
+_GAP = -0.5  # the place of something missing
 
 
 def features(old: Reading, new: Reading) -> Features:
-    """Compare two texts that were read. Features that are 0 may be missing."""
+    """Return the features of two parsed texts. Those that are 0 may be missing."""
     parts = difference(old.statement, new.statement)
     found: Features = defaultdict(float)
     _tell(found, old, new)
@@ -76,7 +78,7 @@ def features(old: Reading, new: Reading) -> Features:
 
 
 def _tell(found: Features, old: Reading, new: Reading) -> None:
-    """Say how each statement is meant."""
+    """Add the traits of each statement."""
     for side, text, other in (("old", old, new), ("new", new, old)):
         statement = text.statement
         found[f"{side} exact"] = len(text.exact)
@@ -125,7 +127,7 @@ def _share(found: Features, old: Statement, new: Statement, parts: Difference) -
 
 
 def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
-    """Say what one has alone."""
+    """Add what one text has alone."""
     for item in left:
         if item.light:
             continue
@@ -150,7 +152,7 @@ def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
 
 
 def _oppose(found: Features, parts: Difference) -> None:
-    """Say which of what is left are values of one type, or opposites."""
+    """Add which of the remaining items are values of one type."""
     for a in parts.old:
         for b in parts.new:
             label = alike(a, b)
@@ -166,7 +168,7 @@ def _oppose(found: Features, parts: Difference) -> None:
 
 
 def _exchange(found: Features, old: Item, new: Item) -> None:
-    """Say whether the one thing that each has alone may stand for the other one."""
+    """Add whether the one item that each text has alone may stand for the other one."""
     label = alike(old, new)
     found["exchanged"] = 1
     found["exchanged of a type"] = bool(label) and label[-1] != "?"
@@ -184,7 +186,7 @@ def _type(label: str) -> str:
 
 
 def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None:
-    """Say how a change is told, and whether what it is told of is in the old text."""
+    """Add the wordings of change, and whether the old text has what they speak of."""
     flags = flags_of_kinds()
     before = {(cue.kind, cue.side) for cue in old.cues.all if not cue.denied}
     for cue in new.cues.all:
@@ -209,7 +211,7 @@ def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None
 
 
 def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
-    """Say whether what is left or replaced is what the old text names, and whether something else is named after it."""
+    """Add whether the old text names what was left or replaced, and whether another thing is named."""
     if cue.kind in ("leave", "away") and not cue.denied:
         near = [a for a, b in parts.both if cue.start <= b.place <= cue.end + 1]
         if any(not is_weak(a) for a in near):
@@ -219,7 +221,7 @@ def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
 
 
 def _mean(found: Features, old: Reading, new: Reading) -> None:
-    """Say how near the words of one come to those of the other."""
+    """Add how close the words of the two texts are."""
     close = _closeness(old, new)
     best = close.max(axis=1, initial=0.0), close.max(axis=0, initial=0.0)
     _cover(found, "old", old, best[0].tolist())
@@ -232,7 +234,7 @@ def _mean(found: Features, old: Reading, new: Reading) -> None:
 
 
 def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
-    """Give how close each word of content of the old text is to each of the new one."""
+    """Return the closeness of words of content, 0 to 1, shape (old, new)."""
     close: NDArray[np.float32] = np.maximum(old.vectors @ new.vectors.T, 0)
     for row in old.unknown:
         for column in new.unknown:
@@ -251,7 +253,7 @@ def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
 
 
 def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) -> None:
-    """Say how far the words of one text are covered by the other text, and what is not."""
+    """Add how far the other text covers the words of one text, and what it does not cover."""
     weights = text.weights.tolist()
     total = sum(weights)
     found[f"{side} covered"] = sum(map(mul, weights, nearest)) / total if total else 1.0
@@ -274,7 +276,7 @@ def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) 
 
 
 def _word(found: Features, old: Reading, new: Reading) -> None:
-    """Say where the two differ as sequences of words, and by which words of grammar."""
+    """Add where the two differ as sequences of words, and by which function words."""
     one, other = old.words, new.words
     start = _same(one, other)
     end = _same(one[start:][::-1], other[start:][::-1])
@@ -313,7 +315,7 @@ def _slot(
     start: int,
     slots: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    """Say what stands in the one place where two texts differ, and after which words."""
+    """Add what stands in the one place where two texts differ, and after which words."""
     spans = [slice(start, start + len(slot)) for slot in slots]
     before = old.stems_of(slice(0, start))
     bare = tuple(word for word in before if word not in _LINKING)
@@ -335,12 +337,12 @@ def _slot(
 
 
 def _is_told(text: Reading, start: int) -> bool:
-    """Say whether what starts here is said to be something's value: the owner is Ana, owner: Ana."""
+    """Return whether the value of something starts here: the owner is Ana, owner: Ana."""
     return text.words[start - 1] in _BE or ("keyed" in text.statement.traits and start <= _KEY)
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count what two sequences begin with alike."""
+    """Return the length of the common beginning of two sequences."""
     count = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

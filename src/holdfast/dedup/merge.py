@@ -1,7 +1,8 @@
-"""How a new text relates to those that are stored: a duplicate, an update, unsure, or new. No model is asked, no network.
+"""The decision how a new text relates to known ones: a duplicate, an update, unsure, or new.
 
-Both texts are read (`reading.py`) and laid side by side (`features.py`); trees that were fitted to labelled pairs say how
-likely each relation is (`scripts/fit_merge.py`). A wrong update destroys, so doubt is said to be doubt.
+Both texts are parsed (`parsed_text.py`) and compared (`features.py`). Boosted trees fitted to labelled pairs
+(`scripts/fit_merge.py`) give the likelihood of each relation. A wrong update destroys a fact, so doubt stays
+"unsure".
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from holdfast.dedup.relation import Relation
 from holdfast.text.boosted_trees import Forest
 
 CLASSES = ("duplicate", "new", "update")
-# From here on it is believed. Over authors of whom nothing was fitted, 0.9 % of all pairs are then wrongly duplicates, and
-# 0.7 % wrongly updates, since those take a text out of use.
+# Likelihoods above which a relation is accepted. On authors whose pairs were not fitted, 0.9 % of pairs are
+# then wrongly duplicates, and 0.7 % wrongly updates: fewer, as they take a text out of use.
 _DUPLICATE, _UPDATE = 0.773, 0.765
-_DOUBT = 0.4  # that it is not new
-_COMPARED = 4  # texts at most that are laid beside a new one
-_TIE = 0.93  # of the likelihood of the likeliest update; as likely a second one leaves a doubt
+_DOUBT = 0.4  # likelihood of "not new" above which it is unsure
+_COMPARED = 4  # known texts at most whose features are computed
+_TIE = 0.93  # share of the highest likelihood of an update; a second one above it leaves a doubt
 
 
 _NEW = Relation("new", None, "nothing like it is stored")
@@ -47,7 +48,7 @@ def relate(text: str, known: Sequence[str]) -> Relation:
 
 
 def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Relation:
-    """Take the surest duplicate, else the surest update, else the greatest doubt."""
+    """Return the likeliest duplicate, else the likeliest update, else the greatest doubt."""
     same, new, changed = likely.T
     first = int(same.argmax())
     if same[first] > _DUPLICATE:
@@ -65,7 +66,7 @@ def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Re
 
 
 def _nearest(olds: Sequence[Reading], new: Reading) -> list[int]:
-    """Choose the texts that are worth a closer look: those whose words are most like the new ones."""
+    """Return the indexes of the texts whose words are most like the new ones."""
     if not _is_comparable(new):
         return []
     short = [place for place, old in enumerate(olds) if _is_comparable(old)]
@@ -78,7 +79,7 @@ def _nearest(olds: Sequence[Reading], new: Reading) -> list[int]:
 
 
 def _is_comparable(text: Reading) -> bool:
-    """Say whether a text is short enough to be a fact, and says something."""
+    """Return whether a text is short enough to be a fact, and has words of content."""
     return bool(text.content) and not text.statement.long
 
 

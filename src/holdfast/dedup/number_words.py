@@ -1,6 +1,6 @@
-"""Values that are written in words or in an unusual way, brought to the way that `values.py` reads.
+"""Values in words or in unusual notations, rewritten for `value_tokens.py`.
 
-Half past five, quarter to nine, halb zehn; the third quarter; UTC+02:00; 3e-4; 21.1 km, which is a half marathon.
+Half past five, quarter to nine, halb zehn; the third quarter; UTC+02:00; 3e-4; 21.1 km for a half marathon.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _HOURS = {
 }
 _HOUR = rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})"
 _QUARTERS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+_COUNTED = "kitten|cat|dog|pupp|kid|child|friend|day|week|month|year|hour"
 _OFFSETS = {"half past": 30, "quarter past": 15, "quarter to": -15, "quarter after": 15}
 
 
@@ -71,20 +72,17 @@ _REWRITES: tuple[_Rewrite, ...] = tuple(
         (r"\b21[.,]1\d?\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "half marathon"),
         (r"\b42[.,](?:2|195)\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "marathon"),
         (r"\b(?P<far>5|10)k(?=\s(?:run|race|jog)\b)", lambda match: f"{match['far']} km"),
-        (
-            r"\ba (?:pair|couple) of (?=(?:\w+ )?(?:kitten|cat|dog|pupp|kid|child|friend|day|week|month|year|hour)s?)",
-            lambda _: "two ",
-        ),
+        (rf"\ba (?:pair|couple) of (?=(?:\w+ )?(?:{_COUNTED}))", lambda _: "two "),
     )
 )
 _HINT = re.compile(
-    r"half\s|halb\s|quarter|\bheures?|\dh\b|\d\sh\b|UTC|GMT|\de-?\d|\d\s?k|a pair|a couple|net\s\d|percentile",
+    r"half\s|halb\s|quarter|\bheures?|\d\s?h\b|UTC|GMT|\de-?\d|\d\s?k|a pair|a couple|net\s\d|percentile",
     re.IGNORECASE,
 )
 
 
 def rewrite(text: str) -> str:
-    """Write the values of a text as `values.py` reads them.
+    """Return a text with its values in the notations that `value_tokens.py` reads.
 
     >>> rewrite("up at half past five, UTC+02:00")
     'up at 5:30, UTC_plus_2'

@@ -12,7 +12,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation, the index of the known text, None for "new", and the reason, which never quotes a text."""
+    """The relation of a new text to a known one.
+
+    `index` is that of the known text, None for "new". `why` is the reason, which never quotes a text.
+    """
 
     kind: RelationKind
     index: int | None

@@ -31,13 +31,13 @@ class Item:
 
     @property
     def light(self) -> bool:
-        """Whether a statement says the same without it."""
+        """Whether the statement means the same without it."""
         return "light" in self.flags
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a text says."""
+    """The content of a text."""
 
     plain: tuple[str, ...]
     items: tuple[Item, ...] = ()

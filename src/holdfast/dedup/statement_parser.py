@@ -1,7 +1,7 @@
-"""A text as a statement: its items of content, each with what it may mean, and how the whole is meant.
+"""The parser of statements: from tokens to items of content with their possible meanings.
 
-Words without content are dropped, wordings become concepts, values become typed keys. An item knows whether it stands
-before the verb, whether it is negated, is named only as what was (*from* Berlin), or is part of a condition.
+Words without content are dropped, wordings become concepts, values typed keys. An item knows whether it
+stands before the verb, is negated, names only a former state (*from* Berlin), or is part of a condition.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from holdfast.text import analyze
 
 __all__ = ["Item", "Statement", "read"]
 
-LONGEST, MOST_WORDS = 2_000, 300  # characters and words; what is longer is compared for equality only
+# Characters and tokens of a text; longer ones are compared for equality only.
+LONGEST, _MAX_TOKENS = 2_000, 300
 _BE = frozenset(
-    "is are was were be been am has have had will can does do should must may ist sind war hat es est sont son è é são heeft".split()
+    "is are was were be been am has have had will can does do should must may ist sind war hat es est "
+    "sont son è é são heeft".split()
 )
 _ADVERBS = frozenset("now also currently been just recently still already his her my their".split())
-# After the ones stands what was, after the others what is.
+# Words before a former state, and words before a current one.
 _GOING = frozenset(
-    "from instead over rather von de previously replacing replaced replace swapped swap formerly statt anstatt was used "
-    "unlike vs".split()
+    "from instead over rather von de previously replacing replaced replace swapped swap formerly statt "
+    "anstatt was used unlike vs".split()
 )
 _COMING = frozenset("to with by for and but auf zu nach a hacia vers is now ist".split())
 _NONE: frozenset[str] = frozenset()
@@ -34,12 +36,12 @@ _BEFORE_PARTICIPLES = _BE | {"the", "a", "an"}
 
 
 def read(text: str) -> Statement:
-    """Read a text as a statement."""
+    """Return the statement of a text."""
     if len(text) > LONGEST:
         return Statement(tuple(analyze.fold(text).split()), long=True)
     tokens = value_tokens.tokenize(text)
     plain = tuple(token.key for token in tokens if token.kind != "mark" or token.key in "$€£%°≥≤<>&")
-    if len(tokens) > MOST_WORDS:
+    if len(tokens) > _MAX_TOKENS:
         return Statement(tuple(analyze.fold(text).split()), long=True)
     reader = _Reader(tokens)
     items = tuple(_merged(reader.run()))
@@ -54,7 +56,7 @@ def read(text: str) -> Statement:
 
 
 def _merged(items: list[Item]) -> list[Item]:
-    """Drop what is said twice, and join the characters of an unknown word of an unspaced script."""
+    """Return items without repetitions, the characters of an unknown word of an unspaced script joined."""
     found: list[Item] = []
     for item in items:
         last = found[-1] if found else None
@@ -119,7 +121,7 @@ class _Reader:
         ]
 
     def _is_quoted(self, place: int) -> bool:
-        """Say whether one word alone stands in quotes: the table "users" is not about the user."""
+        """Return whether one word alone stands in quotes: the table "users" is not about the user."""
         beside = (*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2])
         return len(beside) == 2 and all(token.key in '"“”„«»' for token in beside)
 
@@ -146,7 +148,7 @@ class _Reader:
         return found[2], found[1]
 
     def _fits(self, phrase: tuple[str, ...], place: int) -> int:
-        """Say how many tokens a wording takes here, with adverbs between its words; 0 when it does not fit."""
+        """Return how many tokens a wording takes here, adverbs included; 0 where it does not fit."""
         end = place + 1
         for word in phrase[1:]:
             while (
@@ -254,7 +256,7 @@ class _Reader:
         return key in fillers["now"] or key in self._empty
 
     def _deny(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
-        """Take a word that denies: not X, without X, free of X, stop X."""
+        """Handle a word that denies: not X, without X, free of X, stop X. Return whether it is one."""
         if key == "without" and self._undo_denial():
             return True
         if key == "free" and self._next(place) in ("of", "from"):
@@ -272,7 +274,7 @@ class _Reader:
         self._negate = False
 
     def _undo_denial(self) -> bool:
-        """No X without Y: it is not X that is denied, Y is required."""
+        """Undo the denial of X in "no X without Y", which requires Y. Return whether there was one."""
         for n, item in enumerate(self._items):
             if item.negated and item.clause == self._clause and "not" not in item.flags:
                 self._items[n] = replace(item, negated=False)
@@ -316,7 +318,7 @@ def _word_kind(token: value_tokens.Token) -> str:
 
 
 def _is_past(word: str, before: str) -> bool:
-    """Return whether a word is a verb in the past that no `is` or `has` goes before: it tells what happened once."""
+    """Return whether a word is a verb in the past without `is` or `has` before it: it happened once."""
     if word in ("was", "were"):
         return True
     return word.endswith("ed") and before not in _BEFORE_PARTICIPLES and lexicon.stem(word) != word

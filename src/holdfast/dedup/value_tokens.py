@@ -27,11 +27,14 @@ _TOKEN = re.compile(
     | (?P<clock>\b\d\d?[:.]\d\d\s?(?:[ap]\.?m\b\.?|uhr\b) | \b\d\d?:\d\d\b(?!:) | \b\d\d?\s?[ap]\.?m\b\.?
         | \b\d\d?\s?uhr\b | \b\d\d?\s?o['’]clock\b | \b\d\d?h\d\d\b)
     | (?P<path>[~.]{{0,2}}(?:/[\w.-]*\w)+/? | [\w.-]*\w(?:/[\w.-]*\w)+/?)
-    | (?P<number>(?<![\w.])[-+]?\d{{1,3}}(?:[,\u202f'’]\d{{3}})+(?:\.\d+)?(?![\d.]) | (?<![\w.])\d+(?:\.\d+)?(?![\w.-]*[\w])
-        | (?<![\w.])\d+(?:\.\d+)?(?=-?(?:[kKmM]|bn|[kmgt]i?b|ms|s|sec|secs|min|mins|h|hrs?|km|cm|mm|m|kg|g|mg|ml|l|lbs?|[kKmM]?[€$£]|px|x|st|nd|rd|th|hz|ghz|mhz|w|kw|kwh|mph|rpm|qps|rps|eur|usd|gb|mb|°[cf]|%)\b)
+    | (?P<number>(?<![\w.])[-+]?\d{{1,3}}(?:[,\u202f'’]\d{{3}})+(?:\.\d+)?(?![\d.])
+        | (?<![\w.])\d+(?:\.\d+)?(?![\w.-]*[\w])
+        | (?<![\w.])\d+(?:\.\d+)?(?=-?(?:[kKmM]|bn|[kmgt]i?b|ms|s|sec|secs|min|mins|h|hrs?|km|cm|mm|m|kg|g|mg
+            |ml|l|lbs?|[kKmM]?[€$£]|px|x|st|nd|rd|th|hz|ghz|mhz|w|kw|kwh|mph|rpm|qps|rps|eur|usd|gb|mb|°[cf]|%)\b)
         | (?<![\w.])\d+(?=-[a-zA-Z]))
     | (?P<version>\bv?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?\b | \bv\d+\b)
-    | (?P<id>\b[a-z]+-[a-z]+-\d+[a-z]?\b | \bno-[a-z]+\b | --[a-z][\w-]* | @[\w-]+ | \#\d+ | \w*{_WORD}_\w+ | \w+(?:\.\w+)+(?:\(\))? | \w+\(\))
+    | (?P<id>\b[a-z]+-[a-z]+-\d+[a-z]?\b | \bno-[a-z]+\b | --[a-z][\w-]* | @[\w-]+ | \#\d+ | \w*{_WORD}_\w+
+        | \w+(?:\.\w+)+(?:\(\))? | \w+\(\))
     | (?P<cjk>[{UNSPACED}])
     | (?P<word>{_WORD}[^\W_{UNSPACED}\u0300-\u036f]*(?:['’]{_WORD}+)*(?:\+\+|\#(?!\w))?)
     | (?P<mark>[$€£¥%°→=:;,.!?()&≥≤<>"“”„«»、。，；：—–])
@@ -40,15 +43,15 @@ _TOKEN = re.compile(
 )
 
 
-# No value is as long; a run without spaces is cut there, because what is tried on it takes the square of its length.
+# Longer runs without spaces are cut, as no value is as long and patterns take the square of the length.
 _LONG_RUN = re.compile(r"(\S{200})(?=\S)")
 
-# Most words stand alone, and are found without trying all of the above.
+# Most words stand alone; they need not be matched against all of the above.
 _PLAIN = re.compile(r"\s*(?<!\S)(?P<word>[A-Za-z]+)(?=[,.;:!?]?(?:\s|$))")
 
 
 class Token(NamedTuple):
-    """One token: as it stands, as it is compared, and of what kind it is.
+    """A token: its text, the key by which it is compared, and its kind.
 
     Kinds: word, mark, cjk, id, number, version, time, date, weekday. `unit` is the dimension of a number.
     """
@@ -71,7 +74,7 @@ def tokenize(text: str) -> list[Token]:
 
 @cache
 def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Give what writes both days of a range out: `3-17 July` and `July 3-17` have two dates."""
+    """Return rewrites that write out both days of a range: `3-17 July` and `July 3-17` have two dates."""
     months = "|".join(sorted((month for month in MONTHS if len(month) > 2), key=len, reverse=True))
     joint = r"\s?(?:[-–—]|\b(?:to|until|through|and|bis|al|au)\b)\s?"
     day = r"(\d{1,2})"
@@ -189,12 +192,12 @@ _AMBIGUOUS_MONTHS = frozenset("may jan april june august mar march sun mars mai 
 _BEFORE_MONTHS = frozenset(
     "in of early late mid since by until last next this for im is on en to from".split()
 )
+# Words that may be part of a value.
 SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
-"""The words that may be read as something else than words."""
 
 
 def _join(raw: list[Token]) -> list[Token]:
-    """Join what makes one value: a number and its unit, a day, a month and a year, five o'clock."""
+    """Join the tokens of one value: a number and its unit; a day, a month and a year; five o'clock."""
     found: list[Token] = []
     place = 0
     while place < len(raw):
@@ -215,7 +218,7 @@ def _word(raw: list[Token], place: int) -> str:
 
 
 def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
-    """Read a day of a month: its number, 0 for none, and how many tokens it takes."""
+    """Return the day of a month at a place, 0 for none, and how many tokens it takes."""
     word = _word(raw, place)
     if not (word.startswith("#") and word[1:].isdigit() and 1 <= int(word[1:]) <= 31):
         return 0, 0
@@ -315,7 +318,7 @@ def _ordinal(token: Token) -> tuple[Token, int] | None:
 
 
 def same_value(one: str, other: str) -> bool:
-    """Say whether two keys name one value; of dates, what both of them say must agree.
+    """Return whether two keys name one value; of dates, the parts that both have must agree.
 
     >>> same_value("date:-5-3", "date:2024-5-3"), same_value("date:2023-5-3", "date:2024-5-3")
     (True, False)

@@ -18,7 +18,7 @@ from holdfast.types import Range, Record, Time, Trust, Writer, as_time, check_na
 TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose texts need no quarantine
 # The flag of a draft that came from outside the conversation, or that rests on none of its messages.
 UNTRUSTED = "untrusted"
-# Metadata in our own words about how a record was learned: "speaker: assistant" beside a quote could pass for an order.
+# Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
 _OWN_META = ("learned", "model", "speaker")
 _INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # Unicode categories: joiners, direction marks, spaces
 _MAX_TAGS = 100
@@ -30,8 +30,8 @@ _WRITER_NAMES = {"user": "the user", "agent": "the agent", "tool": "a tool", "im
 class RecordDraft:
     """A record that is to be written, as its writer describes it; `as_record` and `prepare` check it.
 
-    A field that is left out has the default of its kind or, where the draft replaces the text of a record, the value
-    of that record.
+    A field that is left out has the default of its kind or, where a draft replaces the text of a record, the
+    value of that record.
     """
 
     text: str
@@ -52,7 +52,7 @@ class RecordDraft:
     flags: tuple[str, ...] = ()
 
 
-def as_record(draft: RecordDraft) -> Record:
+def as_record(draft: RecordDraft, default_target: str = "") -> Record:
     """Return the record that a draft describes, not yet stored and without an id.
 
     Raises:
@@ -78,7 +78,8 @@ def as_record(draft: RecordDraft) -> Record:
         "",
         draft.kind,
         draft.text,
-        target="" if draft.target is None else check_name(draft.target, "target", empty=True),
+        target=("" if draft.target is None else check_name(draft.target, "target", empty=True))
+        or default_target,
         category=check_name(draft.category, "The category", empty=True, longest=_MAX_LABEL),
         tags=check_tags(draft.tags),
         meta=dict(draft.meta or {}),
@@ -103,9 +104,9 @@ def prepare(draft: RecordDraft, kinds: Mapping[str, Kind], by: Writer) -> Record
 
     """
     kind = policy(kinds, draft.kind)
-    record = as_record(draft)
+    record = as_record(draft, kind.targets[0])
     allow(kind, by, "add")
-    target = record.target or kind.targets[0]
+    target = record.target
     if target not in kind.targets:
         raise InvalidInput(
             f"A {kind.name} has no target {target!r}.",
@@ -120,11 +121,11 @@ def prepare(draft: RecordDraft, kinds: Mapping[str, Kind], by: Writer) -> Record
             "A run note belongs to a run.", "Use run.remember within `with chat.run() as run`."
         )
     check_length(check_text(record.text), kind)
-    return scan(replace(record, target=target), by)
+    return scan(record, by)
 
 
 def scan(record: Record, by: Writer) -> Record:
-    """Return a record signed by its writer, without credentials in its text, and quarantined where it has to be.
+    """Return a record signed by its writer, its text without credentials, quarantined where it has to be.
 
     Raises:
         InvalidInput: it has no text, or another field than the text holds a credential.
@@ -208,7 +209,7 @@ def check_length(text: str, kind: Kind) -> None:
 
 
 def check_room(kind: Kind, target: str, cap: int, used: int, size: int, freed: int = 0) -> None:
-    """Raise InvalidInput if a text of `size` characters, in place of one of `freed`, exceeds the cap of a target."""
+    """Raise InvalidInput if `size` more characters, in place of `freed`, exceed the cap of a target."""
     if used - freed + size > cap:
         name = f"{target} {kind.name}s".strip()
         new = f"; this one has {size:,}" if size else ""

@@ -1,7 +1,7 @@
 """From drafts to records: check them against the policy of their kind, scan, compare and store them.
 
-Whoever writes a new text does it here. The whole call is one transaction. What a comparison needs is read before it, and
-compared again if somebody else wrote in between, so no lock is held while texts are compared.
+All new texts are written here, each call in one transaction. What a comparison needs is read before it, and
+compared again if another writer was faster, so no lock is held while texts are compared.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class _Candidate(NamedTuple):
 class Intake:
     """The way into the records of a scope, for one writer.
 
-    `similar` finds the records of the same kind and target that share most with a text. The prompts of `chat`, if it is
-    named, show what is written from the same transaction on. `throttle` is called before each comparison.
+    `similar` finds the records of the same kind and target that share most with a text. The prompts of `chat`
+    show at once what is written. `throttle` is called before each comparison.
     """
 
     database: Database
@@ -100,7 +100,7 @@ class Intake:
 
     @property
     def agents(self) -> tuple[str, ...] | None:
-        """The agents whose records may be changed: the own one and "", or None for all if the scope has no agent."""
+        """The agents whose records may be changed: its own and ""; None for all if the scope has no agent."""
         return (self.scope.agent, "") if self.scope.agent else None
 
     @repeated
@@ -114,8 +114,8 @@ class Intake:
     ) -> list[Record]:
         """Store new texts in one transaction, and return what they became.
 
-        `also` is called within the transaction, before anything is written: what it does is stored with the texts, and
-        what it raises stores nothing.
+        `also` is called within the transaction, before anything is written: what it writes is stored with the
+        texts, and if it raises, nothing is stored.
 
         Raises:
             InvalidInput, Denied: one cannot be accepted; nothing was stored.
@@ -161,7 +161,7 @@ class Intake:
     # Comparing
 
     def _candidate(self, record: Record, *, merge: bool) -> _Candidate:
-        """Compare a text with what was learned from the same words before, then with what it may repeat or replace."""
+        """Compare a text with what was learned from the same words, then with what it may replace."""
         if self._is_learned(record) and (earlier := self._learned_before(record)) is not None:
             return _Candidate(record, earlier)
         if not merge or record.trust == "quarantined" or self.kinds[record.kind].one_per:
@@ -200,7 +200,7 @@ class Intake:
 
     @staticmethod
     def _among(candidate: _Candidate, written: Sequence[Record]) -> _Candidate:
-        """Compare a text with those of the same call as well, which count more than what was stored before."""
+        """Compare a text with those of the same call as well, which count more than stored ones."""
         record, _, relation, other = candidate
         if relation is None:
             return candidate
@@ -241,7 +241,7 @@ class Intake:
             return self._put_single(changes, record, before)
         if relation is None or other is None:
             return self.put(changes, record, None, "add")
-        if _is_heard_again(record, other, relation, self.by):
+        if _is_same_source(record, other, relation, self.by):
             return other
         if relation.kind == "duplicate":
             confirmed = _confirmed(other, record, changes.said(record))
@@ -253,7 +253,7 @@ class Intake:
         return added
 
     def set_aside(self, changes: Writing, record: Record, before: Record | None) -> Record:
-        """Put a text into quarantine; `before` is the record whose text it is to replace once it is released."""
+        """Put a text into quarantine; once released, it replaces that of `before`."""
         if before is not None:
             record = replace(record, replaces=before.id, priority=record.priority or before.priority)
         why = quarantine_reason(record)
@@ -275,7 +275,7 @@ class Intake:
         action: str,
         why: str = "",
     ) -> Record:
-        """Write a version that has to fit the cap of its kind; one that is no longer than before always does."""
+        """Write a version that has to fit the cap of its kind; one that is not longer always does."""
         counted = before is not None and not before.retracted and before.trust != "quarantined"
         freed = records.size(before) if before is not None and counted else 0
         size = records.size(record)
@@ -284,7 +284,7 @@ class Intake:
         return changes.put(record, before, by=self.by, action=action, why=why)
 
     def check_total(self, changes: Writing, record: Record, size: int = 0, freed: int = 0) -> None:
-        """Raise InvalidInput if a text of `size` characters, in place of one of `freed`, exceeds the cap of its kind."""
+        """Raise InvalidInput if `size` more characters, in place of `freed`, exceed the cap of a kind."""
         rules = self.kinds.get(record.kind)
         cap = rules.cap.get(record.target) if rules else None
         if rules is None or cap is None:
@@ -360,10 +360,10 @@ def _confirmed(before: Record, draft: Record, at: datetime) -> Record:
     )
 
 
-def _is_heard_again(draft: Record, other: Record, relation: Relation, by: Writer) -> bool:
-    """Return whether a text comes from words that were learned from before: that is no evidence, and no news.
+def _is_same_source(draft: Record, other: Record, relation: Relation, by: Writer) -> bool:
+    """Return whether a text comes from words that were learned from before: neither evidence nor an update.
 
-    Nor does what a chat says in one place update what it says in a later one.
+    Nor does an earlier part of a chat update what a later one says.
     """
     if relation.kind == "duplicate":
         if draft.messages is not None:
