@@ -9,16 +9,8 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup.aligned_pair import (
-    PERSONAL,
-    STATES,
-    TIMED,
-    has_one_value,
-    is_relation,
-    is_reordered,
-    is_turned_round,
-    is_weak,
-)
+from holdfast.dedup import aligned_pair
+from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, is_relation, is_weak
 from holdfast.dedup.alignment import Difference, alike, difference
 from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, Reading
@@ -28,15 +20,8 @@ Features = dict[str, float]
 
 _NAMES = frozenset({"name", "first", "id"})
 _VALUES = TIMED | {"number", "version"}
-_WORDS = frozenset(
-    "now no longer anymore instead switched moved changed replaced used was became stopped quit started "
-    "upgraded renamed since new again left not never isn doesn t won from to recently just already both "
-    "also another too".split()
-)
-_SHARED_WORDS = frozenset(
-    "is has likes and but his her the a every for when if in on "
-    "lived worked studied played went visited".split()
-)
+_WORDS = frozenset("again longer never new no not now since t to too was".split())
+_SHARED_WORDS = frozenset("and for has in is likes on the".split())
 _DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
 _KIN = 0.85  # closeness of two words of one family: commuter, commute
 _NEAR, _LIKE, _SAME = 0.5, 0.7, 0.999
@@ -120,10 +105,10 @@ def _share(found: Features, old: Statement, new: Statement, parts: Difference) -
     total = len(old.items) + len(new.items)
     found["share"] = 2 * len(parts.both) / total if total else 0.0
     found["share of keys"] = len(old.keys & new.keys) / max(1, len(old.keys | new.keys))
-    found["one value"] = has_one_value(solid)
+    found["one value"] = aligned_pair.has_one_value(solid)
     found["many values"] = found["shared many"] > 0
-    found["turned round"] = is_turned_round(parts)
-    found["reordered"] = is_reordered(parts.both)
+    found["turned round"] = aligned_pair.is_turned_round(parts)
+    found["reordered"] = aligned_pair.is_reordered(parts.both)
 
 
 def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
@@ -139,8 +124,6 @@ def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
         seen += ["heavy"] if not (weak or relation) else []
         seen += ["heavy subject"] if item.subject and not weak else []
         seen += ["negated"] if item.negated else []
-        seen += ["gone"] if item.gone else []
-        seen += ["conditional"] if item.conditional else []
         if item.classes:
             seen.append("classed")
             seen += ["kin"] if "kin" in item.classes else []

@@ -19,7 +19,6 @@ from holdfast.learning.ranking import KIND, closeness, ended, recency
 from holdfast.llm.prompt_files import load
 from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
-from holdfast.records.intake import write_compared
 from holdfast.safety import guard
 from holdfast.store import log, records, sessions, summaries
 from holdfast.store.message_rows import to_micros
@@ -121,7 +120,7 @@ def _store(setting: Setting, session: _Session, how: str, shown: str, answer: st
         written, gone = _write(changes, step)
         return Outcome((*written, *gone), note=step.note)
 
-    outcome = write_compared(setting.database, setting.space, setting.now(), compare, write)
+    outcome = setting.intake(setting.scope).write_compared(compare, write)
     gone = [one for one in outcome.records if one.retracted]
     setting.events.tell_of(setting.scope, [one for one in outcome.records if not one.retracted])
     setting.events.tell_of(setting.scope, gone, "evicted")

@@ -42,28 +42,6 @@ Compared = TypeVar("Compared")
 Written = TypeVar("Written")
 
 
-def write_compared(
-    database: Database,
-    space: str,
-    now: int,
-    compare: Callable[[Seen], Compared],
-    write: Callable[[Writing, Compared], Written],
-) -> Written:
-    """Compare without a lock, then write in one transaction; start again if the space changed in between.
-
-    Raises:
-        Conflict: the space changed in each of the attempts.
-
-    """
-    for _ in range(_MAX_ATTEMPTS):
-        seen = records.seen(database, space)
-        compared = compare(seen)
-        with records.writing(database, space, now) as changes:
-            if changes.seen == seen:
-                return write(changes, compared)
-    raise Conflict("Other writers keep changing this memory.", "Try again.")
-
-
 class _Candidate(NamedTuple):
     """A text that is to be stored, and the record that it relates to.
 
@@ -134,12 +112,11 @@ class Intake:
             written: list[Record] = []
             for candidate in candidates:
                 written.append(self._store(changes, candidate, written, expected))
-            self._show(changes)
             return written
 
         if any(merged) or any(map(self._is_learned, ready)):
-            return write_compared(self.database, self.space, self.now, compare, write)
-        with records.writing(self.database, self.space, self.now) as changes:
+            return self.write_compared(compare, write)
+        with self.writing() as changes:
             return write(changes, list(map(_Candidate, ready)))
 
     def is_new(self, draft: RecordDraft) -> bool:
@@ -155,8 +132,28 @@ class Intake:
             self._show(changes)
 
     def _show(self, changes: Writing) -> None:
+        """Advance the snapshot of the chat to what was written."""
         if self.chat:
             snapshots.follow(changes.tx, self.scope, self.chat, changes.version, self.now)
+
+    def write_compared(
+        self, compare: Callable[[Seen], Compared], write: Callable[[Writing, Compared], Written]
+    ) -> Written:
+        """Compare without a lock, then write in one transaction; start again if the space changed in between.
+
+        Raises:
+            Conflict: the space changed in each of the attempts.
+
+        """
+        for _ in range(_MAX_ATTEMPTS):
+            seen = records.seen(self.database, self.space)
+            compared = compare(seen)
+            with records.writing(self.database, self.space, self.now) as changes:
+                if changes.seen == seen:
+                    written = write(changes, compared)
+                    self._show(changes)
+                    return written
+        raise Conflict("Other writers keep changing this memory.", "Try again.")
 
     # Comparing
 
