@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from holdfast.dedup import relate
 from holdfast.dedup.change_phrases import find_cues
-from holdfast.dedup.statement_parser import read
+from holdfast.dedup.statement_parser import parse_statement
 
 ANNOUNCED = [
     ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
@@ -99,7 +99,7 @@ def test_states_of_the_user_need_no_common_word() -> None:
 
 def test_a_denied_wording_tells_of_no_change() -> None:
     assert relate("Alto has not signed the contract", ["The contract with Alto is unsigned"]).kind != "update"
-    cues = find_cues(read("He will not sell the boat").words).all
+    cues = find_cues(parse_statement("He will not sell the boat").words).all
     assert [cue for cue in cues if cue.kind == "leave" and not cue.denied] == []
 
 

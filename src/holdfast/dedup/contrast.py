@@ -12,7 +12,7 @@ from importlib import resources
 from typing import NamedTuple
 
 from holdfast.dedup import lexicon
-from holdfast.dedup.parsed_text import FUNCTION, Reading
+from holdfast.dedup.parsed_text import FUNCTION, ParsedText
 
 _DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen "
@@ -35,11 +35,11 @@ class _Word(NamedTuple):
     after: tuple[str, ...]
 
 
-def contrast(old: Reading, new: Reading) -> bool:
+def contrast(old: ParsedText, new: ParsedText) -> bool:
     """Return whether two texts contrast.
 
-    >>> from holdfast.dedup.parsed_text import read
-    >>> contrast(read("It is due before Christmas"), read("It is due after Christmas"))
+    >>> from holdfast.dedup.parsed_text import parse_text
+    >>> contrast(parse_text("It is due before Christmas"), parse_text("It is due after Christmas"))
     True
     """
     names = _names(old), _names(new)
@@ -53,12 +53,12 @@ def contrast(old: Reading, new: Reading) -> bool:
     return _is_bare(old, new) if odd else _excludes(old, new)
 
 
-def _names(text: Reading) -> frozenset[str]:
+def _names(text: ParsedText) -> frozenset[str]:
     """Return the addresses, paths and identifiers in a text."""
     return frozenset(key for item in text.statement.items if item.kind == "id" for key in item.keys)
 
 
-def _is_bare(old: Reading, new: Reading) -> bool:
+def _is_bare(old: ParsedText, new: ParsedText) -> bool:
     """Return whether two texts have the same words, except those of a denial."""
     one, other = (
         {stem for word, stem in zip(text.content, text.stems, strict=True) if word not in _DENIALS | _BESIDE}
@@ -67,7 +67,7 @@ def _is_bare(old: Reading, new: Reading) -> bool:
     return one == other
 
 
-def _excludes(old: Reading, new: Reading) -> bool:
+def _excludes(old: ParsedText, new: ParsedText) -> bool:
     """Return whether each has a word that excludes one of the other, beside the same word of content.
 
     False where the two sides are exchanged as well: Omar is older than Ida, Ida is younger than Omar.
@@ -80,7 +80,7 @@ def _excludes(old: Reading, new: Reading) -> bool:
     )
 
 
-def _words(text: Reading, alone: frozenset[str]) -> Iterator[_Word]:
+def _words(text: ParsedText, alone: frozenset[str]) -> Iterator[_Word]:
     table = _table()
     for place, word in enumerate(text.words):
         for group, side in table.get(word, ()) if word in alone else ():

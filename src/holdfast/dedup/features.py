@@ -13,7 +13,7 @@ from holdfast.dedup import aligned_pair
 from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, is_relation, is_weak
 from holdfast.dedup.alignment import Difference, alike, difference
 from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
-from holdfast.dedup.parsed_text import FAMILY, FUNCTION, Reading
+from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
 from holdfast.dedup.statement import Item, Statement
 
 Features = dict[str, float]
@@ -45,24 +45,24 @@ _UNFRAMED = (
 _GAP = -0.5  # the place of something missing
 
 
-def features(old: Reading, new: Reading) -> Features:
+def features(old: ParsedText, new: ParsedText) -> Features:
     """Return the features of two parsed texts. Those that are 0 may be missing."""
     parts = difference(old.statement, new.statement)
     found: Features = defaultdict(float)
-    _tell(found, old, new)
-    _share(found, old.statement, new.statement, parts)
-    _leave(found, "old", parts.old)
-    _leave(found, "new", parts.new)
-    _oppose(found, parts)
-    _cue(found, old, new, parts)
-    _mean(found, old, new)
-    _word(found, old, new)
+    _add_traits(found, old, new)
+    _add_shared(found, old.statement, new.statement, parts)
+    _add_remaining(found, "old", parts.old)
+    _add_remaining(found, "new", parts.new)
+    _add_opposed(found, parts)
+    _add_cues(found, old, new, parts)
+    _add_similarity(found, old, new)
+    _add_word_differences(found, old, new)
     if found["slot after frame"] or found["slot of attribute"]:
         found["framed"] = not any(found[name] for name in _UNFRAMED)
     return found
 
 
-def _tell(found: Features, old: Reading, new: Reading) -> None:
+def _add_traits(found: Features, old: ParsedText, new: ParsedText) -> None:
     """Add the traits of each statement."""
     for side, text, other in (("old", old, new), ("new", new, old)):
         statement = text.statement
@@ -83,7 +83,7 @@ def _tell(found: Features, old: Reading, new: Reading) -> None:
                 found[f"{side} user"] = 1
 
 
-def _share(found: Features, old: Statement, new: Statement, parts: Difference) -> None:
+def _add_shared(found: Features, old: Statement, new: Statement, parts: Difference) -> None:
     """Add what both have, and in what order and sense."""
     solid = [pair for pair in parts.both if not pair[0].light]
     found["shared"] = len(solid)
@@ -111,7 +111,7 @@ def _share(found: Features, old: Statement, new: Statement, parts: Difference) -
     found["reordered"] = aligned_pair.is_reordered(parts.both)
 
 
-def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
+def _add_remaining(found: Features, side: str, left: Iterable[Item]) -> None:
     """Add what one text has alone."""
     for item in left:
         if item.light:
@@ -134,7 +134,7 @@ def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
             found[f"{side} left {name}"] += 1
 
 
-def _oppose(found: Features, parts: Difference) -> None:
+def _add_opposed(found: Features, parts: Difference) -> None:
     """Add which of the remaining items are values of one type."""
     for a in parts.old:
         for b in parts.new:
@@ -147,10 +147,10 @@ def _oppose(found: Features, parts: Difference) -> None:
                 found[f"alike: {label}"] = 1
     olds, news = ([item for item in left if not item.light] for left in (parts.old, parts.new))
     if len(olds) == len(news) == 1:
-        _exchange(found, olds[0], news[0])
+        _add_exchanged(found, olds[0], news[0])
 
 
-def _exchange(found: Features, old: Item, new: Item) -> None:
+def _add_exchanged(found: Features, old: Item, new: Item) -> None:
     """Add whether the one item that each text has alone may stand for the other one."""
     label = alike(old, new)
     found["exchanged"] = 1
@@ -168,7 +168,7 @@ def _type(label: str) -> str:
     return label if label in ("number", "time", "name", "amount", "id") else "class"
 
 
-def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None:
+def _add_cues(found: Features, old: ParsedText, new: ParsedText, parts: Difference) -> None:
     """Add the wordings of change, and whether the old text has what they speak of."""
     flags = flags_of_kinds()
     before = {(cue.kind, cue.side) for cue in old.cues.all if not cue.denied}
@@ -176,7 +176,7 @@ def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None
         state = "denied" if cue.denied else "told"
         if not cue.side:
             found[f"{cue.kind} {state}"] = 1
-            _cue_shared(found, cue, parts)
+            _add_cue_context(found, cue, parts)
         elif cue.side == ">" and (cue.kind, "<") in before:
             found[f"follows {state}"] = 1
             for flag in flags[cue.kind]:
@@ -193,7 +193,7 @@ def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None
     found["new told words"] = new.cues.covered
 
 
-def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
+def _add_cue_context(found: Features, cue: Cue, parts: Difference) -> None:
     """Add whether the old text names what was left or replaced, and whether another thing is named."""
     if cue.kind in ("leave", "away") and not cue.denied:
         near = [a for a, b in parts.both if cue.start <= b.place <= cue.end + 1]
@@ -203,12 +203,12 @@ def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
             found[f"{cue.kind} other"] = 1
 
 
-def _mean(found: Features, old: Reading, new: Reading) -> None:
+def _add_similarity(found: Features, old: ParsedText, new: ParsedText) -> None:
     """Add how close the words of the two texts are."""
     close = _closeness(old, new)
     best = close.max(axis=1, initial=0.0), close.max(axis=0, initial=0.0)
-    _cover(found, "old", old, best[0].tolist())
-    _cover(found, "new", new, best[1].tolist())
+    _add_coverage(found, "old", old, best[0].tolist())
+    _add_coverage(found, "new", new, best[1].tolist())
     found["cosine"] = float(old.direction @ new.direction)
     for name, level in (("far", _LIKE), ("differing", _SAME)):
         chosen = [nearest < level for nearest in best]
@@ -216,13 +216,13 @@ def _mean(found: Features, old: Reading, new: Reading) -> None:
         found[f"cosine of {name}"] = float(old.mean(chosen[0]) @ new.mean(chosen[1])) if both else -1.0
 
 
-def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
+def _closeness(old: ParsedText, new: ParsedText) -> NDArray[np.float32]:
     """Return the closeness of words of content, 0 to 1, shape (old, new)."""
     close: NDArray[np.float32] = np.maximum(old.vectors @ new.vectors.T, 0)
     for row in old.unknown:
         for column in new.unknown:
             one, other = old.content[row], new.content[column]
-            shared = _same(one, other)
+            shared = _common_length(one, other)
             close[row, column] = shared / max(len(one), len(other)) if shared < FAMILY else 0.0
     for start, rows in old.by_start.items():
         for row in rows:
@@ -235,7 +235,7 @@ def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
     return close
 
 
-def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) -> None:
+def _add_coverage(found: Features, side: str, text: ParsedText, nearest: Sequence[float]) -> None:
     """Add how far the other text covers the words of one text, and what it does not cover."""
     weights = text.weights.tolist()
     total = sum(weights)
@@ -258,11 +258,11 @@ def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) 
         found[f"{side} {name} last"] = places[1] / last
 
 
-def _word(found: Features, old: Reading, new: Reading) -> None:
+def _add_word_differences(found: Features, old: ParsedText, new: ParsedText) -> None:
     """Add where the two differ as sequences of words, and by which function words."""
     one, other = old.words, new.words
-    start = _same(one, other)
-    end = _same(one[start:][::-1], other[start:][::-1])
+    start = _common_length(one, other)
+    end = _common_length(one[start:][::-1], other[start:][::-1])
     slots = one[start : len(one) - end], other[start : len(other) - end]
     gone, come = old.known - new.known, new.known - old.known
     found["same start"] = start
@@ -288,13 +288,13 @@ def _word(found: Features, old: Reading, new: Reading) -> None:
     found["opposite words"] = count_opposites(gone, come)
     found["facets"] = count_facets(gone, come)
     if 0 < len(slots[0]) <= _SLOT and 0 < len(slots[1]) <= _SLOT:
-        _slot(found, old, new, start, slots)
+        _add_slot(found, old, new, start, slots)
 
 
-def _slot(
+def _add_slot(
     found: Features,
-    old: Reading,
-    new: Reading,
+    old: ParsedText,
+    new: ParsedText,
     start: int,
     slots: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
@@ -305,7 +305,7 @@ def _slot(
     found["slot"] = 1
     found["slot after function word"] = bool(start) and old.words[start - 1] in FUNCTION
     found["slot after frame"] = ends_in(before, "frame")
-    found["slot of attribute"] = _is_told(old, start) and (
+    found["slot of attribute"] = _is_value_of(old, start) and (
         ends_in(bare, "attr") or (old.words[1:2] == ("of",) and ends_in(bare[:1], "attr"))
     )
     found["slot of many"] = ends_in(bare, "many")
@@ -319,12 +319,12 @@ def _slot(
     found["slot cosine"] = float(old.mean(chosen[0]) @ new.mean(chosen[1]))
 
 
-def _is_told(text: Reading, start: int) -> bool:
+def _is_value_of(text: ParsedText, start: int) -> bool:
     """Return whether the value of something starts here: the owner is Ana, owner: Ana."""
     return text.words[start - 1] in _BE or ("keyed" in text.statement.traits and start <= _KEY)
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_length(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the length of the common beginning of two sequences."""
     count = 0
     for a, b in zip(one, other, strict=False):

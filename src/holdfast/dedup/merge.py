@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.dedup.contrast import contrast
 from holdfast.dedup.features import features
-from holdfast.dedup.parsed_text import Reading, read
+from holdfast.dedup.parsed_text import ParsedText, parse_text
 from holdfast.dedup.relation import Relation
 from holdfast.text.boosted_trees import Forest
 
@@ -32,8 +32,8 @@ _NEW = Relation("new", None, "nothing like it is stored")
 
 def relate(text: str, known: Sequence[str]) -> Relation:
     """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
-    new = read(text)
-    olds = [read(other) for other in known]
+    new = parse_text(text)
+    olds = [parse_text(other) for other in known]
     for place, old in enumerate(olds):
         if old.says_literally(new):
             return Relation("duplicate", place, "the same words")
@@ -65,7 +65,7 @@ def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Re
     return _NEW
 
 
-def _nearest(olds: Sequence[Reading], new: Reading) -> list[int]:
+def _nearest(olds: Sequence[ParsedText], new: ParsedText) -> list[int]:
     """Return the indexes of the texts whose words are most like the new ones."""
     if not _is_comparable(new):
         return []
@@ -78,7 +78,7 @@ def _nearest(olds: Sequence[Reading], new: Reading) -> list[int]:
     return [short[place] for place in sorted(best.tolist())]
 
 
-def _is_comparable(text: Reading) -> bool:
+def _is_comparable(text: ParsedText) -> bool:
     """Return whether a text is short enough to be a fact, and has words of content."""
     return bool(text.content) and not text.statement.long
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.dedup import lexicon
 from holdfast.dedup.change_phrases import Cues, find_cues
-from holdfast.dedup.statement_parser import Item, Statement
-from holdfast.dedup.statement_parser import read as read_statement
+from holdfast.dedup.statement_parser import Item, Statement, parse_statement
 from holdfast.dedup.value_tokens import UNSPACED
 from holdfast.text import vectors
 
@@ -37,7 +36,7 @@ _NUMBER = 1.2  # the weight of a number: more than that of any word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class ParsedText:
     """A text as a statement, as words with vectors, and as wordings of change."""
 
     statement: Statement
@@ -58,7 +57,7 @@ class Reading:
     exact: tuple[frozenset[str], ...]  # all keys of each number and time
     below: tuple[str, ...]  # the numbers below zero
 
-    def exact_alone(self, other: Reading) -> int:
+    def exact_alone(self, other: ParsedText) -> int:
         """Count the numbers and times that another text does not have."""
         known = frozenset().union(*other.exact)
         return sum(keys.isdisjoint(known) for keys in self.exact)
@@ -67,7 +66,7 @@ class Reading:
         """Return the stems of some of the words."""
         return tuple(map(lexicon.stem, self.words[span]))
 
-    def says_literally(self, other: Reading) -> bool:
+    def says_literally(self, other: ParsedText) -> bool:
         """Return whether two texts have the same words, whatever their case and punctuation."""
         one, two = self.statement, other.statement
         return one.plain == two.plain and one.long == two.long and self.below == other.below
@@ -78,9 +77,9 @@ class Reading:
 
 
 @lru_cache(maxsize=4096)
-def read(text: str) -> Reading:
+def parse_text(text: str) -> ParsedText:
     """Return a text parsed for comparison."""
-    statement = read_statement(text)
+    statement = parse_statement(text)
     found = _WORD.findall(text)
     words = tuple(word.lower() for word in found)
     empty = FUNCTION | lexicon.foreign(words)
@@ -101,7 +100,7 @@ def read(text: str) -> Reading:
     weights = np.array(
         [_NUMBER if word[0].isdigit() else vectors.weight(word) for word in content], np.float32
     )
-    return Reading(
+    return ParsedText(
         statement,
         find_cues(statement.words),
         words,

@@ -14,7 +14,7 @@ from holdfast.dedup.lexicon import Entry
 from holdfast.dedup.statement import Item, Statement
 from holdfast.text import analyze
 
-__all__ = ["Item", "Statement", "read"]
+__all__ = ["Item", "Statement", "parse_statement"]
 
 # Characters and tokens of a text; longer ones are compared for equality only.
 LONGEST, _MAX_TOKENS = 2_000, 300
@@ -35,7 +35,7 @@ _BEFORE_NOUNS = frozenset("the a 's of my their and in for with".split())
 _BEFORE_PARTICIPLES = _BE | {"the", "a", "an"}
 
 
-def read(text: str) -> Statement:
+def parse_statement(text: str) -> Statement:
     """Return the statement of a text."""
     if len(text) > LONGEST:
         return Statement(tuple(analyze.fold(text).split()), long=True)

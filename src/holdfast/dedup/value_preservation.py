@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.dedup.statement_parser import Item, Statement, read
+from holdfast.dedup.statement_parser import Item, Statement, parse_statement
 
 _VALUES = frozenset({"name", "first", "id", "cjk", "number", "version", "time", "date", "weekday"})
 
@@ -14,7 +14,7 @@ def loses(text: str, texts: Sequence[str]) -> bool:
 
     True for a text that is too long to be parsed.
     """
-    said, others = read(text), [read(other) for other in texts]
+    said, others = parse_statement(text), [parse_statement(other) for other in texts]
     if said.long or any(other.long for other in others):
         return True
     return any(not _is_stated(value, [said]) for other in others for value in _values(other))
@@ -25,8 +25,8 @@ def adds(text: str, texts: Sequence[str]) -> bool:
 
     The word that begins a sentence does not count, as it may be no name.
     """
-    others = [read(other) for other in texts]
-    values = (value for value in _values(read(text)) if value.kind != "first")
+    others = [parse_statement(other) for other in texts]
+    values = (value for value in _values(parse_statement(text)) if value.kind != "first")
     return any(not _is_stated(value, others) for value in values)
 
 
