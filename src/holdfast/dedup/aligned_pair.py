@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from holdfast.dedup.alignment import Difference, Pair
+from holdfast.dedup.alignment import Alignment, Pair
 from holdfast.dedup.lexicon import weak_words
-from holdfast.dedup.statement import Item
+from holdfast.dedup.statement import ContentItem
 
 _ORDERED = ("number", "version", "id")
 
@@ -34,12 +34,12 @@ _PLACES = frozenset(
 PERSONAL = frozenset({"=reside", "=job", "=work", "=origin"})
 
 
-def is_relation(item: Item) -> bool:
+def is_relation(item: ContentItem) -> bool:
     """Return whether an item is a relation, not a thing."""
     return bool(item.flags & {"verb", "one", "change"})
 
 
-def is_weak(item: Item) -> bool:
+def is_weak(item: ContentItem) -> bool:
     """Return whether an item says little beside names and values."""
     return bool(item.keys & _WEAK) or (item.kind == "word" and not item.keys.isdisjoint(weak_words()))
 
@@ -54,7 +54,7 @@ def is_reordered(both: Sequence[Pair]) -> bool:
     return bool(gone and come and (has_verb or not has_user)) or _is_exchanged(actors)
 
 
-def _acts(one: Item, other: Item) -> bool:
+def _acts(one: ContentItem, other: ContentItem) -> bool:
     """Return whether an item may do or suffer something."""
     named = "name" in (one.kind, other.kind) or one.kind in _ORDERED
     return named or "=user" in one.keys or "city" in one.classes
@@ -78,7 +78,7 @@ def has_one_value(solid: Sequence[Pair]) -> bool:
     return any("one" in b.flags and not a.keys <= weak for a, b in ones) or 0 < soft < len(solid)
 
 
-def is_turned_round(parts: Difference) -> bool:
+def is_turned_round(parts: Alignment) -> bool:
     """Return whether one of them denies what the other says."""
     flips = sum(a.negated != b.negated and not (a.gone or b.gone or a.light) for a, b in parts.both)
     others = sum(item.negated for item in (*parts.old, *parts.new) if not item.gone)

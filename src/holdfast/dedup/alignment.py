@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.dedup.statement import Item, Statement
+from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.dedup.value_tokens import same_value
 
-Pair = tuple[Item, Item]
+Pair = tuple[ContentItem, ContentItem]
 _VALUES = frozenset({"number", "version", "time", "date", "weekday"})
 _SHORTENED = 4  # letters of a word that may stand for a longer one: chem, conf
 _TIMES = frozenset({"time", "date", "weekday"})
 
 
-class Difference(NamedTuple):
+class Alignment(NamedTuple):
     """The items of two statements: those in both, and those in one only."""
 
     both: list[Pair]
-    old: list[Item]
-    new: list[Item]
+    old: list[ContentItem]
+    new: list[ContentItem]
 
 
-def same(one: Item, other: Item) -> bool:
+def same(one: ContentItem, other: ContentItem) -> bool:
     """Return whether two items may mean one thing."""
     if not one.keys.isdisjoint(other.keys):
         return True
@@ -33,11 +33,11 @@ def same(one: Item, other: Item) -> bool:
     return False
 
 
-def difference(old: Statement, new: Statement) -> Difference:
+def difference(old: Statement, new: Statement) -> Alignment:
     """Pair the items of two statements that mean the same."""
     both: list[Pair] = []
     come = list(new.items)
-    gone: list[Item] = []
+    gone: list[ContentItem] = []
     for item in old.items:
         found = next((other for other in come if same(item, other)), None)
         if found is None:
@@ -48,10 +48,10 @@ def difference(old: Statement, new: Statement) -> Difference:
     # A concept that one statement names twice needs no second partner.
     gone = [item for item in gone if item.kind != "concept" or not any(same(item, b) for _, b in both)]
     come = [item for item in come if item.kind != "concept" or not any(same(item, a) for a, _ in both)]
-    return Difference(both, gone, come)
+    return Alignment(both, gone, come)
 
 
-def alike(one: Item, other: Item) -> str:
+def alike(one: ContentItem, other: ContentItem) -> str:
     """Return the type that two differing items share: a kind of value, a class, name, id; "" for words."""
     if one.kind in _VALUES or other.kind in _VALUES:
         return _alike_values(one, other)
@@ -67,7 +67,7 @@ def alike(one: Item, other: Item) -> str:
     return ""
 
 
-def _alike_values(one: Item, other: Item) -> str:
+def _alike_values(one: ContentItem, other: ContentItem) -> str:
     if {one.kind, other.kind} <= {"number", "version"}:
         if one.before == other.before == "at":
             return "time"

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from holdfast.dedup import aligned_pair
 from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, is_relation, is_weak
-from holdfast.dedup.alignment import Difference, alike, difference
+from holdfast.dedup.alignment import Alignment, alike, difference
 from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
 from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
-from holdfast.dedup.statement import Item, Statement
+from holdfast.dedup.statement import ContentItem, Statement
 
 Features = dict[str, float]
 
@@ -83,7 +83,7 @@ def _add_traits(found: Features, old: ParsedText, new: ParsedText) -> None:
                 found[f"{side} user"] = 1
 
 
-def _add_shared(found: Features, old: Statement, new: Statement, parts: Difference) -> None:
+def _add_shared(found: Features, old: Statement, new: Statement, parts: Alignment) -> None:
     """Add what both have, and in what order and sense."""
     solid = [pair for pair in parts.both if not pair[0].light]
     found["shared"] = len(solid)
@@ -111,7 +111,7 @@ def _add_shared(found: Features, old: Statement, new: Statement, parts: Differen
     found["reordered"] = aligned_pair.is_reordered(parts.both)
 
 
-def _add_remaining(found: Features, side: str, left: Iterable[Item]) -> None:
+def _add_remaining(found: Features, side: str, left: Iterable[ContentItem]) -> None:
     """Add what one text has alone."""
     for item in left:
         if item.light:
@@ -134,7 +134,7 @@ def _add_remaining(found: Features, side: str, left: Iterable[Item]) -> None:
             found[f"{side} left {name}"] += 1
 
 
-def _add_opposed(found: Features, parts: Difference) -> None:
+def _add_opposed(found: Features, parts: Alignment) -> None:
     """Add which of the remaining items are values of one type."""
     for a in parts.old:
         for b in parts.new:
@@ -150,7 +150,7 @@ def _add_opposed(found: Features, parts: Difference) -> None:
         _add_exchanged(found, olds[0], news[0])
 
 
-def _add_exchanged(found: Features, old: Item, new: Item) -> None:
+def _add_exchanged(found: Features, old: ContentItem, new: ContentItem) -> None:
     """Add whether the one item that each text has alone may stand for the other one."""
     label = alike(old, new)
     found["exchanged"] = 1
@@ -168,7 +168,7 @@ def _type(label: str) -> str:
     return label if label in ("number", "time", "name", "amount", "id") else "class"
 
 
-def _add_cues(found: Features, old: ParsedText, new: ParsedText, parts: Difference) -> None:
+def _add_cues(found: Features, old: ParsedText, new: ParsedText, parts: Alignment) -> None:
     """Add the wordings of change, and whether the old text has what they speak of."""
     flags = flags_of_kinds()
     before = {(cue.kind, cue.side) for cue in old.cues.all if not cue.denied}
@@ -193,7 +193,7 @@ def _add_cues(found: Features, old: ParsedText, new: ParsedText, parts: Differen
     found["new told words"] = new.cues.covered
 
 
-def _add_cue_context(found: Features, cue: Cue, parts: Difference) -> None:
+def _add_cue_context(found: Features, cue: Cue, parts: Alignment) -> None:
     """Add whether the old text names what was left or replaced, and whether another thing is named."""
     if cue.kind in ("leave", "away") and not cue.denied:
         near = [a for a, b in parts.both if cue.start <= b.place <= cue.end + 1]

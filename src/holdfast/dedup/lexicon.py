@@ -19,7 +19,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Meaning:
     """The meaning of a wording: the concepts it may stand for, their flags, its classes of values."""
 
     keys: frozenset[str]
@@ -27,7 +27,7 @@ class Entry:
     classes: frozenset[str] = _NONE
 
 
-Phrases = dict[str, list[tuple[tuple[str, ...], Entry]]]
+Phrases = dict[str, list[tuple[tuple[str, ...], Meaning]]]
 _FLAGS = frozenset({"one", "many", "verb", "change", "light", "condition", "plan"})
 # Words that the stemmer takes for one another: a product is not production, nor an intern internal.
 _OWN = {
@@ -73,7 +73,7 @@ def _label(head: list[str]) -> tuple[str, set[str]]:
 
 
 @cache
-def openings() -> dict[str, tuple[Entry | None, Phrases]]:
+def openings() -> dict[str, tuple[Meaning | None, Phrases]]:
     """Return, by first stem, its meaning alone and the longer wordings by second stem, longest first."""
     keys: dict[tuple[str, ...], set[str]] = defaultdict(set)
     flags: dict[tuple[str, ...], set[str]] = defaultdict(set)
@@ -93,10 +93,10 @@ def openings() -> dict[str, tuple[Entry | None, Phrases]]:
                 keys[member].add(" ".join(member))
             for key in keys[member] | {f"={written}"}:
                 classes[key].add(label)
-    found: dict[str, tuple[Entry | None, Phrases]] = {}
+    found: dict[str, tuple[Meaning | None, Phrases]] = {}
     for phrase in sorted(keys, key=len, reverse=True):
         labels = frozenset(label for key in keys[phrase] for label in classes.get(key, ()))
-        entry = Entry(frozenset(keys[phrase]), frozenset(flags[phrase]), labels)
+        entry = Meaning(frozenset(keys[phrase]), frozenset(flags[phrase]), labels)
         _, longer = found.setdefault(phrase[0], (None, {}))
         if len(phrase) == 1:
             found[phrase[0]] = (entry, longer)

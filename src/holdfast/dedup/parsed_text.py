@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.dedup import lexicon
 from holdfast.dedup.change_phrases import Cues, find_cues
-from holdfast.dedup.statement_parser import Item, Statement, parse_statement
+from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
 from holdfast.dedup.value_tokens import UNSPACED
 from holdfast.text import vectors
 
@@ -89,11 +90,6 @@ def parse_text(text: str) -> ParsedText:
     table = vectors.table()
     rows = [None if word[0].isdigit() else vectors.row(word) for word in content]
     meant = np.zeros((len(content), table.vectors.shape[1]), np.float32)
-    by_root, by_start = defaultdict(list), defaultdict(list)
-    for place, (word, root) in enumerate(zip(content, stems, strict=True)):
-        by_root[root].append(place)
-        if len(word) >= FAMILY:
-            by_start[word[:FAMILY]].append(place)
     for place, row in enumerate(rows):
         if row is not None:
             meant[place] = table.vectors[row]
@@ -114,11 +110,20 @@ def parse_text(text: str) -> ParsedText:
         frozenset(words),
         frozenset(stems),
         tuple(place for place, row in enumerate(rows) if row is None),
-        by_root,
-        by_start,
+        _places(stems),
+        _places(word[:FAMILY] if len(word) >= FAMILY else "" for word in content),
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
         tuple(_NEGATIVE.findall(text)),
     )
+
+
+def _places(keys: Iterable[str]) -> dict[str, list[int]]:
+    """Return the places of each key that is not empty."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        if key:
+            places[key].append(place)
+    return places
 
 
 def _direction(meant: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -128,7 +133,7 @@ def _direction(meant: NDArray[np.float32], weights: NDArray[np.float32]) -> NDAr
     return direction
 
 
-def _writings(item: Item) -> frozenset[str]:
+def _writings(item: ContentItem) -> frozenset[str]:
     """Return all keys of a value: for the weekend those of its days, for 1.200 those of 1.2 and 1200."""
     if not _THOUSANDS.fullmatch(item.text):
         return item.keys.union(*(_DAYS.get(key, ()) for key in item.keys))

@@ -8,7 +8,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ContentItem:
     """One piece of content."""
 
     keys: frozenset[str]
@@ -40,7 +40,7 @@ class Statement:
     """The content of a text."""
 
     plain: tuple[str, ...]
-    items: tuple[Item, ...] = ()
+    items: tuple[ContentItem, ...] = ()
     traits: frozenset[str] = _NONE  # change, plan, past, indefinite, keyed, event (it happened once)
     long: bool = False  # too long to be parsed
     keys: frozenset[str] = _NONE

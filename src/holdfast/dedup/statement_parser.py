@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from holdfast.dedup import lexicon, value_tokens
-from holdfast.dedup.lexicon import Entry
-from holdfast.dedup.statement import Item, Statement
+from holdfast.dedup.lexicon import Meaning
+from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.text import analyze
 
-__all__ = ["Item", "Statement", "parse_statement"]
+__all__ = ["ContentItem", "Statement", "parse_statement"]
 
 # Characters and tokens of a text; longer ones are compared for equality only.
 LONGEST, _MAX_TOKENS = 2_000, 300
@@ -55,9 +55,9 @@ def parse_statement(text: str) -> Statement:
     return Statement(plain, items, frozenset(reader.traits), keys=keys, words=words)
 
 
-def _merged(items: list[Item]) -> list[Item]:
+def _merged(items: list[ContentItem]) -> list[ContentItem]:
     """Return items without repetitions, the characters of an unknown word of an unspaced script joined."""
-    found: list[Item] = []
+    found: list[ContentItem] = []
     for item in items:
         last = found[-1] if found else None
         if last and item.kind == last.kind == "cjk" and item.place == last.place + len(last.text):
@@ -72,9 +72,9 @@ def _merged(items: list[Item]) -> list[Item]:
 
 @dataclass(slots=True)
 class _Reader:
-    tokens: list[value_tokens.Token]
+    tokens: list[value_tokens.ValueToken]
     traits: set[str] = field(default_factory=set)
-    _items: list[Item] = field(default_factory=list)
+    _items: list[ContentItem] = field(default_factory=list)
     _negate: bool = False
     _gone: bool = False
     _conditional: bool = False
@@ -83,7 +83,7 @@ class _Reader:
     _empty: frozenset[str] = _NONE
     _stems: list[str] = field(default_factory=list)
 
-    def run(self) -> list[Item]:
+    def run(self) -> list[ContentItem]:
         fillers = lexicon.fillers()
         keys = [token.key for token in self.tokens]
         self._empty = fillers["empty"] | fillers["cjk"] | lexicon.foreign(keys)
@@ -125,7 +125,7 @@ class _Reader:
         beside = (*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2])
         return len(beside) == 2 and all(token.key in '"“”„«»' for token in beside)
 
-    def _lookup(self, place: int) -> tuple[Entry | None, int]:
+    def _lookup(self, place: int) -> tuple[Meaning | None, int]:
         token = self.tokens[place]
         counted = token.kind == "number" and token.text.isalpha()  # first language
         if token.kind not in ("word", "cjk", "id") and not counted:
@@ -160,7 +160,7 @@ class _Reader:
             end += 1
         return end - place
 
-    def _mark(self, token: value_tokens.Token, place: int) -> None:
+    def _mark(self, token: value_tokens.ValueToken, place: int) -> None:
         if token.key in ":=→" and self._verb < 0 and self._items:
             self._verb = place
             if token.key != "→" and len(self._items) <= 4:
@@ -173,7 +173,7 @@ class _Reader:
         if token.key == "→":
             self.traits.add("change")
 
-    def _concept(self, entry: Entry, token: value_tokens.Token, place: int, length: int) -> None:
+    def _concept(self, entry: Meaning, token: value_tokens.ValueToken, place: int, length: int) -> None:
         flags, parts = entry.flags, self.tokens[place : place + length]
         self.traits |= flags & {"change", "plan"}
         if self._verb < 0 and (self._items or place):
@@ -193,10 +193,10 @@ class _Reader:
         self._add(place, "concept", text, entry, negated=negated)
 
     def _add(
-        self, place: int, kind: str, text: str, entry: Entry, *, unit: str = "", negated: bool = False
+        self, place: int, kind: str, text: str, entry: Meaning, *, unit: str = "", negated: bool = False
     ) -> None:
         self._items.append(
-            Item(
+            ContentItem(
                 entry.keys,
                 kind,
                 text,
@@ -213,7 +213,9 @@ class _Reader:
             )
         )
 
-    def _plain_word(self, token: value_tokens.Token, place: int, fillers: dict[str, frozenset[str]]) -> None:
+    def _plain_word(
+        self, token: value_tokens.ValueToken, place: int, fillers: dict[str, frozenset[str]]
+    ) -> None:
         key = token.key
         if token.kind in ("word", "cjk"):
             if self._function_word(key, place, fillers):
@@ -226,7 +228,7 @@ class _Reader:
                 return  # stop adding X: it is X that is denied
         else:
             kind, keys = token.kind, frozenset({key})
-        self._add(place, kind, token.text, Entry(keys), unit=token.unit, negated=self._negate)
+        self._add(place, kind, token.text, Meaning(keys), unit=token.unit, negated=self._negate)
         self._negate = False
 
     def _function_word(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
@@ -298,7 +300,7 @@ class _Reader:
         else:
             self._gone |= key in ("instead", "rather", "replacing", "statt", "anstatt", "unlike")
 
-    def _looks_like_verb(self, token: value_tokens.Token, place: int) -> bool:
+    def _looks_like_verb(self, token: value_tokens.ValueToken, place: int) -> bool:
         before = self.tokens[place - 1]
         return (
             self._verb < 0
@@ -310,7 +312,7 @@ class _Reader:
         )
 
 
-def _word_kind(token: value_tokens.Token) -> str:
+def _word_kind(token: value_tokens.ValueToken) -> str:
     """Return whether a word is a name; "first" if it may be none, since it begins a sentence."""
     if not token.text[:1].isupper():
         return "word"

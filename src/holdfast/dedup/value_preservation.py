@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.dedup.statement_parser import Item, Statement, parse_statement
+from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
 
 _VALUES = frozenset({"name", "first", "id", "cjk", "number", "version", "time", "date", "weekday"})
 
@@ -30,7 +30,7 @@ def adds(text: str, texts: Sequence[str]) -> bool:
     return any(not _is_stated(value, others) for value in values)
 
 
-def _values(statement: Statement) -> list[Item]:
+def _values(statement: Statement) -> list[ContentItem]:
     return [
         item
         for item in statement.items
@@ -38,7 +38,7 @@ def _values(statement: Statement) -> list[Item]:
     ]
 
 
-def _is_stated(value: Item, statements: Sequence[Statement]) -> bool:
+def _is_stated(value: ContentItem, statements: Sequence[Statement]) -> bool:
     return any(
         item.negated == value.negated and _covers(item, value)
         for statement in statements
@@ -46,7 +46,7 @@ def _is_stated(value: Item, statements: Sequence[Statement]) -> bool:
     )
 
 
-def _covers(item: Item, value: Item) -> bool:
+def _covers(item: ContentItem, value: ContentItem) -> bool:
     """Return whether an item has the meaning of a value; a date may be more exact."""
     if not item.keys.isdisjoint(value.keys):
         return True
@@ -56,7 +56,7 @@ def _covers(item: Item, value: Item) -> bool:
     return all(wanted in ("", there) for there, wanted in days)
 
 
-def _day(date: Item) -> list[str]:
+def _day(date: ContentItem) -> list[str]:
     """Return year, month and day of a date, "" for a part that it leaves open."""
     (key,) = date.keys
     return f"{key[len('date:') :]}--".split("-")[:3]

@@ -50,7 +50,7 @@ _LONG_RUN = re.compile(r"(\S{200})(?=\S)")
 _PLAIN = re.compile(r"\s*(?<!\S)(?P<word>[A-Za-z]+)(?=[,.;:!?]?(?:\s|$))")
 
 
-class Token(NamedTuple):
+class ValueToken(NamedTuple):
     """A token: its text, the key by which it is compared, and its kind.
 
     Kinds: word, mark, cjk, id, number, version, time, date, weekday. `unit` is the dimension of a number.
@@ -63,7 +63,7 @@ class Token(NamedTuple):
     start: bool = False  # of a sentence
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[ValueToken]:
     """Split a text into tokens and join those that make one value."""
     text = rewrite(_LONG_RUN.sub(r"\1 ", normalized("NFKC", text)))
     if any(map(str.isdigit, text)):
@@ -84,8 +84,8 @@ def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
     )
 
 
-def _raw(text: str) -> list[Token]:
-    found: list[Token] = []
+def _raw(text: str) -> list[ValueToken]:
+    found: list[ValueToken] = []
     start = True
     place = 0
     while match := _PLAIN.match(text, place) or _TOKEN.search(text, place):
@@ -98,11 +98,11 @@ def _raw(text: str) -> list[Token]:
 
 
 @lru_cache(maxsize=16_384)
-def _read_token(kind: str, written: str) -> tuple[Token, ...]:
+def _read_token(kind: str, written: str) -> tuple[ValueToken, ...]:
     return tuple(_READERS.get(kind, _read_word)(written))
 
 
-def _read_word(token: str) -> list[Token]:
+def _read_word(token: str) -> list[ValueToken]:
     token = token.replace("’", "'")
     key = analyze.fold(token)
     if key.isascii() and key.isdigit() and len(key) < 19:
@@ -111,36 +111,36 @@ def _read_word(token: str) -> list[Token]:
         head, _, tail = key.rpartition("'")
         if tail == "t" and head.endswith("n"):
             verb = {"won": "will", "can": "can"}.get(head, head[:-1])
-            return [Token(token, verb, "word"), Token(token, "not", "word")]
+            return [ValueToken(token, verb, "word"), ValueToken(token, "not", "word")]
         if tail == "s":
-            return [*_read_word(token[: len(head)]), Token("'s", "'s", "word")]
+            return [*_read_word(token[: len(head)]), ValueToken("'s", "'s", "word")]
         if tail in ("m", "re", "ve", "ll", "d"):
-            return [Token(token[: len(head)], head, "word")]
+            return [ValueToken(token[: len(head)], head, "word")]
         if len(head) <= 2:  # l'ordinateur, d'accord, n'aime
             article = "ne" if head == "n" else head
-            return [Token(head, article, "word"), Token(token[len(head) + 1 :], tail, "word")]
+            return [ValueToken(head, article, "word"), ValueToken(token[len(head) + 1 :], tail, "word")]
     if key in WEEKDAYS and len(key) > 3:
-        return [Token(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
+        return [ValueToken(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
     if key.endswith("s") and key[:-1] in WEEKDAYS and len(key) > 5:
-        return [Token(token, f"weekday:{WEEKDAYS[key[:-1]]}", "weekday", "every")]
+        return [ValueToken(token, f"weekday:{WEEKDAYS[key[:-1]]}", "weekday", "every")]
     if key in _TIMES:
-        return [Token(token, f"time:{_TIMES[key]}", "time")]
-    return [Token(token, key, "word")]
+        return [ValueToken(token, f"time:{_TIMES[key]}", "time")]
+    return [ValueToken(token, key, "word")]
 
 
-def _read_number(token: str) -> list[Token]:
+def _read_number(token: str) -> list[ValueToken]:
     plain = re.sub(r"[,\u202f'’]", "", token)
     value = float(plain)
     if value.is_integer() and 1900 <= value <= 2099 and len(token) == 4:
-        return [Token(token, f"year:{plain}", "date")]
-    return [Token(token, _number_key(value, ""), "number")]
+        return [ValueToken(token, f"year:{plain}", "date")]
+    return [ValueToken(token, _number_key(value, ""), "number")]
 
 
 def _number_key(value: float, unit: str) -> str:
     return f"#{value:.10g}{unit}"
 
 
-def _read_clock(token: str) -> list[Token]:
+def _read_clock(token: str) -> list[ValueToken]:
     digits = re.findall(r"\d+", token)
     hour, minute = int(digits[0]), int(digits[1]) if len(digits) > 1 else 0
     lower = token.lower()
@@ -148,29 +148,29 @@ def _read_clock(token: str) -> list[Token]:
         hour += 12
     elif re.search(r"a\.?m", lower) and hour == 12:
         hour = 0
-    return [Token(token, f"time:{hour * 60 + minute}", "time")]
+    return [ValueToken(token, f"time:{hour * 60 + minute}", "time")]
 
 
-def _read_date(token: str) -> list[Token]:
+def _read_date(token: str) -> list[ValueToken]:
     parts = [int(part) for part in re.findall(r"\d+", token)]
     if len(parts) == 2:
-        return [Token(token, f"date:{parts[1]}-{parts[0]}-", "date")]
+        return [ValueToken(token, f"date:{parts[1]}-{parts[0]}-", "date")]
     year, month, day = parts if parts[0] > 31 else parts[::-1]
-    return [Token(token, f"date:{year}-{month}-{day}", "date")]
+    return [ValueToken(token, f"date:{year}-{month}-{day}", "date")]
 
 
-def _read_path(token: str) -> list[Token]:
+def _read_path(token: str) -> list[ValueToken]:
     parts = token.split("/")
     if len(parts) == 2 and all(part.isalpha() for part in parts):
         return [made for part in parts for made in _read_word(part)]
     return _read_id(token)
 
 
-def _read_id(token: str) -> list[Token]:
-    return [Token(token, analyze.fold(token.rstrip(".")), "id")]
+def _read_id(token: str) -> list[ValueToken]:
+    return [ValueToken(token, analyze.fold(token.rstrip(".")), "id")]
 
 
-_READERS: dict[str, Callable[[str], list[Token]]] = {
+_READERS: dict[str, Callable[[str], list[ValueToken]]] = {
     "url": _read_id,
     "email": _read_id,
     "id": _read_id,
@@ -178,9 +178,9 @@ _READERS: dict[str, Callable[[str], list[Token]]] = {
     "number": _read_number,
     "clock": _read_clock,
     "date": _read_date,
-    "version": lambda token: [Token(token, "#" + analyze.fold(token).removeprefix("v"), "version")],
-    "mark": lambda token: [Token(token, unicodedata.normalize("NFKC", token), "mark")],
-    "cjk": lambda token: [Token(token, token, "cjk")],
+    "version": lambda token: [ValueToken(token, "#" + analyze.fold(token).removeprefix("v"), "version")],
+    "mark": lambda token: [ValueToken(token, unicodedata.normalize("NFKC", token), "mark")],
+    "cjk": lambda token: [ValueToken(token, token, "cjk")],
 }
 
 
@@ -196,9 +196,9 @@ _BEFORE_MONTHS = frozenset(
 SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
 
 
-def _join(raw: list[Token]) -> list[Token]:
+def _join(raw: list[ValueToken]) -> list[ValueToken]:
     """Join the tokens of one value: a number and its unit; a day, a month and a year; five o'clock."""
-    found: list[Token] = []
+    found: list[ValueToken] = []
     place = 0
     while place < len(raw):
         if raw[place].kind == "word" and raw[place].key not in _OPENING:
@@ -213,11 +213,11 @@ def _join(raw: list[Token]) -> list[Token]:
     return found
 
 
-def _word(raw: list[Token], place: int) -> str:
+def _word(raw: list[ValueToken], place: int) -> str:
     return raw[place].key if 0 <= place < len(raw) else ""
 
 
-def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
+def _day_at(raw: list[ValueToken], place: int) -> tuple[int, int]:
     """Return the day of a month at a place, 0 for none, and how many tokens it takes."""
     word = _word(raw, place)
     if not (word.startswith("#") and word[1:].isdigit() and 1 <= int(word[1:]) <= 31):
@@ -230,7 +230,7 @@ def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
     return int(word[1:]), length
 
 
-def _date_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
+def _date_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     day, length = _day_at(raw, place)
     month = _month(raw, place + length)
     if not month:
@@ -248,14 +248,14 @@ def _date_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
     elif not day and raw[place].key in _AMBIGUOUS_MONTHS and _word(raw, place - 1) not in _BEFORE_MONTHS:
         return None
     key = f"date:{year[5:] if year.startswith('year:') else ''}-{month}-{day or ''}"
-    return Token(raw[place].text, key, "date"), length
+    return ValueToken(raw[place].text, key, "date"), length
 
 
-def _month(raw: list[Token], place: int) -> int:
+def _month(raw: list[ValueToken], place: int) -> int:
     return MONTHS.get(raw[place].key, 0) if place < len(raw) and raw[place].kind == "word" else 0
 
 
-def _number_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
+def _number_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     token = raw[place]
     unit, factor, length = "", 1.0, 1
     if token.kind == "mark" and token.key in "$€£" and _word(raw, place + 1).startswith(("#", "year:")):
@@ -275,24 +275,24 @@ def _number_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
         value += ones
         length += 1
     if _word(raw, place + length) in ("st", "nd", "rd", "th"):
-        return Token(token.text, f"nth:{value:g}", "number", "nth"), length + 1
+        return ValueToken(token.text, f"nth:{value:g}", "number", "nth"), length + 1
     if token.kind == "date" and length == 1:
         return None
     after = _word(raw, place + length)
     if after in ("year", "years") and _word(raw, place + length + 1) in ("old", "of"):
-        return Token(token.text, _number_key(value, ""), "number"), length + 1
+        return ValueToken(token.text, _number_key(value, ""), "number"), length + 1
     is_pronoun = token.kind == "word" and token.key == "one" and len(after) == 1
     if after in UNITS and (UNITS[after][0] == unit if unit else not is_pronoun):
         unit, factor = (unit, factor) if unit else UNITS[after]
         length += 1
-    return Token(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
+    return ValueToken(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
 
 
-def _ones_at(raw: list[Token], place: int) -> float:
+def _ones_at(raw: list[ValueToken], place: int) -> float:
     return (_value(raw[place]) or 0) if place < len(raw) and raw[place].kind == "word" else 0
 
 
-def _value(token: Token) -> float | None:
+def _value(token: ValueToken) -> float | None:
     if token.kind == "number":
         return float(token.key[1:])
     if token.kind == "date" and token.key.startswith("year:"):
@@ -302,18 +302,18 @@ def _value(token: Token) -> float | None:
     return None
 
 
-def _half_hour(raw: list[Token], place: int) -> tuple[Token, int] | None:
+def _half_hour(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     words = [_word(raw, place + ahead) for ahead in range(3)]
     if words == ["half", "an", "hour"]:
-        return Token("half", _number_key(1800, "s"), "number", "s"), 3
+        return ValueToken("half", _number_key(1800, "s"), "number", "s"), 3
     if words[0] in ("a", "an", "per") and words[1] == "dozen":
-        return Token("dozen", _number_key(12, ""), "number"), 2
+        return ValueToken("dozen", _number_key(12, ""), "number"), 2
     return None
 
 
-def _ordinal(token: Token) -> tuple[Token, int] | None:
+def _ordinal(token: ValueToken) -> tuple[ValueToken, int] | None:
     if token.kind == "word" and token.key in ORDINALS:
-        return Token(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
+        return ValueToken(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
     return None
 
 

@@ -59,15 +59,6 @@ def as_record(draft: RecordDraft, default_target: str = "") -> Record:
         InvalidInput: a field has the wrong type or is out of range.
 
     """
-    if draft.meta is not None and not isinstance(draft.meta, Mapping):
-        raise InvalidInput(
-            f"`meta` must be a dict, not {type(draft.meta).__name__}.", "Pass a dict of JSON values."
-        )
-    if draft.meta and len(dump(dict(draft.meta), "`meta` of a record")) > LONGEST:
-        raise InvalidInput(
-            f"`meta` has more than {LONGEST:,} characters of JSON.",
-            "Store it elsewhere, and refer to it by name.",
-        )
     priority = draft.priority
     if priority is not None and not (is_whole(priority) and 1 <= priority <= 10):
         raise InvalidInput(f"The priority is {shown(priority)}.", "Use a whole number from 1 to 10.")
@@ -82,7 +73,7 @@ def as_record(draft: RecordDraft, default_target: str = "") -> Record:
         or default_target,
         category=check_name(draft.category, "The category", empty=True, longest=_MAX_LABEL),
         tags=check_tags(draft.tags),
-        meta=dict(draft.meta or {}),
+        meta=_check_meta(draft.meta),
         priority=UNSAID if priority is None else priority,
         agent=draft.agent,
         source=draft.source,
@@ -93,6 +84,22 @@ def as_record(draft: RecordDraft, default_target: str = "") -> Record:
         until=until,
         flags=draft.flags,
     )
+
+
+def _check_meta(meta: object) -> dict[str, object]:
+    if meta is None:
+        return {}
+    if not isinstance(meta, Mapping):
+        raise InvalidInput(
+            f"`meta` must be a dict, not {type(meta).__name__}.", "Pass a dict of JSON values."
+        )
+    checked = dict(meta)
+    if checked and len(dump(checked, "`meta` of a record")) > LONGEST:
+        raise InvalidInput(
+            f"`meta` has more than {LONGEST:,} characters of JSON.",
+            "Store it elsewhere, and refer to it by name.",
+        )
+    return checked
 
 
 def prepare(draft: RecordDraft, kinds: Mapping[str, Kind], by: Writer) -> Record:
