@@ -19,7 +19,7 @@ from benchmarks import CHECKOUT, projection
 from benchmarks.clock import Cost, cost_of, middle
 from benchmarks.measurement import Bar, Measurement, at_least, at_most, measured
 from benchmarks.report import Table
-from holdfast.dedup import merge
+from holdfast.dedup import relate
 from holdfast.errors import InvalidInput
 from holdfast.safety import guard
 
@@ -27,7 +27,7 @@ RELATIONS = ("new", "duplicate", "update", "unsure")
 LENGTH = 200  # characters of a message that the guard is timed on
 _DATA = CHECKOUT / "tests" / "data"
 _MERGES: dict[str, Callable[[str, str], str]] = {
-    "fitted": lambda old, new: merge.compare(old, new).relation,
+    "fitted": lambda old, new: relate(new, [old]).kind,
     "projection": projection.relation,
 }
 _TYPOGRAPHIC = str.maketrans({"'": "’", "-": "–", "\n": " "})

@@ -15,7 +15,7 @@ from benchmarks.clock import Cost, high, middle, timed
 from benchmarks.judging import held_out, pairs
 from benchmarks.measurement import Measurement, at_least, at_most, measured
 from benchmarks.sentences import Sentences
-from holdfast.dedup import merge
+from holdfast.dedup import relate
 from holdfast.kinds import table
 from holdfast.memory import Memory
 from holdfast.records.intake import NEAREST
@@ -104,10 +104,10 @@ def _judged(some: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bool]]:
         for _, new in some:
             search = memory._open.search  # noqa: SLF001 - what `remember` does before it writes
             near = search.similar(memory.scope, Record("", "finding", new), NEAREST)
-            found, wanted = (merge.classify(new, [one.text for one in texts]) for texts in (near, there))
-            same = found.relation == wanted.relation and (
-                found.place is None
-                or wanted.place is None
-                or near[found.place].text == there[wanted.place].text
+            found, wanted = (relate(new, [one.text for one in texts]) for texts in (near, there))
+            same = found.kind == wanted.kind and (
+                found.index is None
+                or wanted.index is None
+                or near[found.index].text == there[wanted.index].text
             )
-            yield wanted.relation, same
+            yield wanted.kind, same

@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from holdfast.dedup.features import Features, features
 from holdfast.dedup.merge import CLASSES
-from holdfast.dedup.parsed_text import read
+from holdfast.dedup.parsed_text import parse_text
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "src/holdfast/dedup/merge_forest.npz"
@@ -92,7 +92,7 @@ def _label(pair: Pair) -> int:
 
 
 def _seen(old: str, new: str) -> Features:
-    return features(read(old), read(new))
+    return features(parse_text(old), parse_text(new))
 
 
 def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
@@ -110,7 +110,7 @@ def _beside(pairs: list[Pair]) -> list[Example]:
     found = []
     for author in sorted({pair.author for pair in pairs} - LINKED):
         own = [pair for pair in pairs if pair.author == author]
-        means = {text: read(text).direction for pair in own for text in (pair.old, pair.new)}
+        means = {text: parse_text(text).direction for pair in own for text in (pair.old, pair.new)}
         olds = np.array([means[pair.old] for pair in own])
         for pair in own:
             nearest = [own[place].old for place in np.argsort(-(olds @ means[pair.new]))[:8]]

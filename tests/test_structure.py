@@ -61,7 +61,6 @@ prompt/transcript -> holdfast.compaction.summarize.transcript
 prompt/window -> holdfast.compaction.plan.Compaction
 prompt/window -> holdfast.compaction.plan.DEFAULTS
 prompt/window -> holdfast.compaction.plan.share_of
-records/intake -> holdfast.learning.throttle.rest
 records/view -> holdfast.logs.logged
 records/view -> holdfast.runtime.Opened
 records/writing -> holdfast.logs.logged

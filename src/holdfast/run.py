@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
+from holdfast.records.draft import RecordDraft
 from holdfast.scratchpad import Pad
 from holdfast.store import records, runs
 from holdfast.store.pads import ScratchpadKey
@@ -73,17 +74,18 @@ class Run:
             InvalidInput: it cannot be accepted, the notes of the run are full, or the run has ended.
 
         """
-        return self._memory._note(  # noqa: SLF001 - a part of the memory
+        draft = RecordDraft(
             text,
-            run=self._id,
-            chat=self._chat.id,
+            "note",
+            target="run",
             category=category,
             tags=tags,
             meta=meta,
             priority=priority,
             source=source,
-            by=by,
+            run=self._id,
         )
+        return self._memory._note(draft, chat=self._chat.id, by=by)  # noqa: SLF001 - a part of the memory
 
     def notes(self) -> list[Record]:
         """Read the notes of this run, those of high priority first."""

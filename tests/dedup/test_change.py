@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.dedup.change_phrases import signals
-from holdfast.dedup.merge import classify, compare
-from holdfast.dedup.statement_parser import read
+from holdfast.dedup import relate
+from holdfast.dedup.change_phrases import find_cues
+from holdfast.dedup.statement_parser import parse_statement
 
 ANNOUNCED = [
     ("User takes sertraline 50 mg every morning", "Psychiatrist raised the sertraline to 75 mg"),
@@ -73,38 +73,37 @@ DOUBTED = [
 @pytest.mark.xfail(reason="left in doubt: both are kept, and a job for later judgement")
 @pytest.mark.parametrize(("old", "new"), DOUBTED)
 def test_a_change_that_is_not_believed_yet(old: str, new: str) -> None:
-    assert compare(old, new).relation == "update"
+    assert relate(new, [old]).kind == "update"
 
 
 @pytest.mark.parametrize(("old", "new"), ANNOUNCED + STATES + AMOUNTS)
 def test_a_change_is_an_update(old: str, new: str) -> None:
-    assert compare(old, new).relation == "update"
+    assert relate(new, [old]).kind == "update"
 
 
 @pytest.mark.parametrize(("old", "new"), OTHERS)
 def test_another_thing_is_no_update(old: str, new: str) -> None:
-    assert compare(old, new).relation != "update"
+    assert relate(new, [old]).kind != "update"
 
 
 def test_a_change_is_found_among_others() -> None:
     texts = [old for old, _ in OTHERS] + ["The contract with Alto is unsigned"]
-    verdict = classify("Alto signed the contract", texts)
-    assert (verdict.relation, verdict.place) == ("update", len(texts) - 1)
+    relation = relate("Alto signed the contract", texts)
+    assert (relation.kind, relation.index) == ("update", len(texts) - 1)
 
 
 def test_states_of_the_user_need_no_common_word() -> None:
-    verdict = classify("User got engaged to Marta", ["User has a garden", "User is single"])
-    assert (verdict.relation, verdict.place) == ("update", 1)
+    relation = relate("User got engaged to Marta", ["User has a garden", "User is single"])
+    assert (relation.kind, relation.index) == ("update", 1)
 
 
 def test_a_denied_wording_tells_of_no_change() -> None:
-    assert (
-        compare("The contract with Alto is unsigned", "Alto has not signed the contract").relation != "update"
-    )
-    assert signals(read("He will not sell the boat")).of("leave") == []
+    assert relate("Alto has not signed the contract", ["The contract with Alto is unsigned"]).kind != "update"
+    cues = find_cues(parse_statement("He will not sell the boat").words).all
+    assert [cue for cue in cues if cue.kind == "leave" and not cue.denied] == []
 
 
 @given(st.sampled_from(ANNOUNCED + STATES + OTHERS), st.sampled_from(ANNOUNCED + STATES + OTHERS))
 def test_the_why_quotes_no_name(one: tuple[str, str], other: tuple[str, str]) -> None:
-    why = set(compare(one[0], other[1]).why.split())
+    why = set(relate(other[1], [one[0]]).why.split())
     assert why.isdisjoint({"Alto", "Porto", "Siemens", "Sue", "Adyen", "Tom", "Marta"})

@@ -55,8 +55,8 @@ def test_what_a_text_repeats_or_replaces_is_erased(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     first = memory.remember("User lives in Berlin")
-    gap = Gap(merge.classify)
-    monkeypatch.setattr(merge, "classify", gap)
+    gap = Gap(merge.relate)
+    monkeypatch.setattr(merge, "relate", gap)
     stored = gap.during(lambda: memory.remember(text), lambda: memory.erase(record=first.id))
     assert (stored.action, stored.text) == ("add", text)
     assert there(memory) == [stored]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from holdfast import InvalidInput, Kind, Memory, Prompt, Record
-from holdfast.dedup import merge
+from holdfast.dedup import Relation, merge
 from holdfast.records.intake import NEAREST
 from holdfast.tools.presets import fact_tool
 
@@ -151,14 +151,14 @@ def test_the_tool_of_the_lists_stays_as_short_as_they_were(quick: Memory) -> Non
 def laid_beside(memory: Memory, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[Record, list[int]]:
     """Remember a text, and count the texts that it is compared with."""
     counts: list[int] = []
-    real = merge.classify
+    real = merge.relate
 
-    def counted(new: str, existing: list[str]) -> merge.Verdict:
+    def counted(new: str, existing: list[str]) -> Relation:
         counts.append(len(existing))
         return real(new, existing)
 
     with monkeypatch.context() as patch:
-        patch.setattr(merge, "classify", counted)
+        patch.setattr(merge, "relate", counted)
         return memory.remember(text), counts
 
 

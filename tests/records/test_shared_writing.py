@@ -81,11 +81,11 @@ def test_who_did_not_see_the_newest_version_gets_a_conflict(reopen: Callable[[],
 
 
 def test_a_version_of_what_is_not_there_is_a_conflict(memory: Memory) -> None:
-    with pytest.raises(Conflict, match="not there"):
+    with pytest.raises(Conflict, match="does not exist"):
         memory.remember("Ada runs.", "profile", expected_version=1)
     record = memory.remember("Ada runs.", "profile")
     memory.retract(record.id)
-    with pytest.raises(Conflict, match="not there"):
+    with pytest.raises(Conflict, match="does not exist"):
         memory.remember("Ada swims.", "profile", expected_version=record.version)
     assert memory.remember("Ada swims.", "profile", expected_version=0).text == "Ada swims."
 

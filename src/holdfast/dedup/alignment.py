@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from holdfast.dedup.statement_parser import Item, Statement
+from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.dedup.value_tokens import same_value
 
+Pair = tuple[ContentItem, ContentItem]
 _VALUES = frozenset({"number", "version", "time", "date", "weekday"})
 _SHORTENED = 4  # letters of a word that may stand for a longer one: chem, conf
 _TIMES = frozenset({"time", "date", "weekday"})
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Alignment(NamedTuple):
     """The items of two statements: those in both, and those in one only."""
 
-    both: tuple[tuple[Item, Item], ...]
-    old: tuple[Item, ...]
-    new: tuple[Item, ...]
+    both: list[Pair]
+    old: list[ContentItem]
+    new: list[ContentItem]
 
 
-def same(one: Item, other: Item) -> bool:
-    """Say whether two items may mean one thing."""
+def same(one: ContentItem, other: ContentItem) -> bool:
+    """Return whether two items may mean one thing."""
     if not one.keys.isdisjoint(other.keys):
         return True
     if "word" in (one.kind, other.kind) and {one.kind, other.kind} <= {"word", "first"}:
@@ -33,31 +33,26 @@ def same(one: Item, other: Item) -> bool:
     return False
 
 
-def difference(old: Statement, new: Statement) -> Difference:
+def difference(old: Statement, new: Statement) -> Alignment:
     """Pair the items of two statements that mean the same."""
-    both: list[tuple[Item, Item]] = []
-    left = list(new.items)
-    rest: list[Item] = []
+    both: list[Pair] = []
+    come = list(new.items)
+    gone: list[ContentItem] = []
     for item in old.items:
-        found = next((other for other in left if same(item, other)), None)
+        found = next((other for other in come if same(item, other)), None)
         if found is None:
-            rest.append(item)
+            gone.append(item)
         else:
-            left.remove(found)
+            come.remove(found)
             both.append((item, found))
-    shown = {id(b) for _, b in both}
-    # A word that is said in two places needs no partner twice.
-    rest = [item for item in rest if not any(same(item, b) and item.kind == "concept" for _, b in both)]
-    left = [
-        item
-        for item in left
-        if id(item) in shown or not any(same(item, a) and item.kind == "concept" for a, _ in both)
-    ]
-    return Difference(tuple(both), tuple(rest), tuple(left))
+    # A concept that one statement names twice needs no second partner.
+    gone = [item for item in gone if item.kind != "concept" or not any(same(item, b) for _, b in both)]
+    come = [item for item in come if item.kind != "concept" or not any(same(item, a) for a, _ in both)]
+    return Alignment(both, gone, come)
 
 
-def alike(one: Item, other: Item) -> str:
-    """Say of what one type two differing items are: a kind of value, a class, name, id; nothing for two words."""
+def alike(one: ContentItem, other: ContentItem) -> str:
+    """Return the type that two differing items share: a kind of value, a class, name, id; "" for words."""
     if one.kind in _VALUES or other.kind in _VALUES:
         return _alike_values(one, other)
     shared = one.classes & other.classes
@@ -72,7 +67,7 @@ def alike(one: Item, other: Item) -> str:
     return ""
 
 
-def _alike_values(one: Item, other: Item) -> str:
+def _alike_values(one: ContentItem, other: ContentItem) -> str:
     if {one.kind, other.kind} <= {"number", "version"}:
         if one.before == other.before == "at":
             return "time"

@@ -1,4 +1,4 @@
-"""How a change is told: the wordings of `changes.txt` in a text, and other words that tell of which thing it speaks."""
+"""Wordings of change, and words that exclude or accompany each other: the tables of `changes.txt`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ from collections import defaultdict
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
+from itertools import chain
 
+from holdfast.dedup import lexicon
 from holdfast.dedup.lexicon import stem, stems
-from holdfast.dedup.statement_parser import Statement
 
 _Phrase = tuple[str, ...]
 _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
-_LISTS = ("facet", "frame", "attr", "many", "contrary")  # not wordings of change
+# The lists of the table that are not wordings of change.
+_LISTS = ("facet", "frame", "attr", "many", "contrary")
 _GAP = 3  # words that `_` may stand for
 _DENIALS = frozenset(
-    "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped cease ceased".split()
+    "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped "
+    "cease ceased".split()
 )
 _UNSURE = frozenset(
-    "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes often usually when".split()
+    "will would could should if want wants hope plan plans almost nearly tries trying try soon sometimes "
+    "often usually when".split()
 )
 _MARKS = frozenset(",.;!?:()、。，；")
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A wording of a change: its kind, `<` for before and `>` for after, where it stands, whether it is denied."""
+    """A wording of a change: its kind, `<` for before or `>` for after, its span, whether it is denied."""
 
     kind: str
     side: str
@@ -37,44 +40,37 @@ class Cue:
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
-    """The wordings of change in a text, and where they stand."""
+class Cues:
+    """The wordings of change in a text, and how many of its words they cover."""
 
-    cues: tuple[Cue, ...] = ()
-    covered: frozenset[int] = frozenset()
-
-    def of(self, kind: str) -> list[Cue]:
-        """Give those of one kind that are not denied."""
-        return [cue for cue in self.cues if cue.kind == kind and not cue.denied]
+    all: tuple[Cue, ...]
+    covered: int
 
 
 @cache
 def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, frozenset[str]]]:
     phrases: dict[str, list[tuple[_Phrase, str, str]]] = defaultdict(list)
     flags: dict[str, frozenset[str]] = {}
-    for line in (resources.files("holdfast.dedup") / "changes.txt").read_text("utf-8").splitlines():
-        head, colon, body = line.partition(":")
-        if not colon or line.startswith(("#", *_LISTS)):
+    for (name, *marks), body in lexicon.table("changes.txt"):
+        if name in _LISTS:
             continue
-        name, *marks = head.split()
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
         flags[kind] = flags.get(kind, frozenset()) | (_FLAGS & set(marks))
-        for written in body.split(","):
-            phrase = tuple(
-                part for word in written.split() for part in ([word] if word[0] in "_=" else stems(word))
-            )
+        for written in body:
+            words = ([word] if word[0] in "_=" else stems(word) for word in written.split())
+            phrase = tuple(chain.from_iterable(words))
             if phrase:
                 phrases[phrase[0].lstrip("=")].append((phrase, kind, side))
     return dict(phrases), flags
 
 
 def flags_of_kinds() -> dict[str, frozenset[str]]:
-    """Give the flags of each kind of wording."""
+    """Return the flags of each kind of wording."""
     return _table()[1]
 
 
 def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place: int) -> int:
-    """Say where a wording that begins here ends; 0 when it does not fit."""
+    """Return the end of the wording that begins at a place; 0 where it does not fit."""
     if phrase[0].startswith("=") and phrase[0][1:] != exact[place]:
         return 0
     end, gap = place + 1, 0
@@ -90,26 +86,24 @@ def _fits(phrase: _Phrase, words: tuple[str, ...], exact: tuple[str, ...], place
     return end
 
 
-def signals(statement: Statement) -> Signals:
-    """Give the wordings of change in a statement."""
-    return _signals(statement.words)
-
-
 @lru_cache(maxsize=8192)
-def _signals(words: tuple[str, ...]) -> Signals:
+def find_cues(words: tuple[str, ...]) -> Cues:
+    """Return the wordings of change among the words of a statement."""
     table, _ = _table()
     stemmed = tuple(map(stem, words))
     cues: dict[Cue, None] = {}
     covered: set[int] = set()
     for place, word in enumerate(stemmed):
-        starts = dict.fromkeys((word, words[place]))  # a set would have another order in every process
+        # A set would have another order in every process.
+        starts = dict.fromkeys((word, words[place]))
         for phrase, kind, side in (found for start in starts for found in table.get(start, ())):
             end = _fits(phrase, stemmed, words, place)
             if end:
                 cues[Cue(kind, side, place, end, _is_denied(words, place))] = None
-                if kind not in ("leave", "away") and side != "<":  # these are told of what both speak of
+                # "leave" and "away" stand beside what both texts name.
+                if kind not in ("leave", "away") and side != "<":
                     covered.update(range(place, end))
-    return Signals(tuple(cues), frozenset(covered))
+    return Cues(tuple(cues), len(covered))
 
 
 def _is_denied(words: tuple[str, ...], place: int) -> bool:
@@ -123,7 +117,7 @@ def _is_denied(words: tuple[str, ...], place: int) -> bool:
 
 @cache
 def _partners(kind: str) -> dict[str, frozenset[str]]:
-    """Read pairs of words: `contrary`, of which one holds, or `facet`, which stand side by side."""
+    """Return the partners of each word: `contrary` excludes it, `facet` holds beside it."""
     found: dict[str, set[str]] = defaultdict(set)
     for pair in _listed(kind):
         one, other = map(stem, pair.split())
@@ -138,10 +132,7 @@ def _phrases(kind: str) -> frozenset[_Phrase]:
 
 
 def _listed(kind: str) -> list[str]:
-    lines = (resources.files("holdfast.dedup") / "changes.txt").read_text("utf-8").splitlines()
-    return [
-        part for line in lines if line.startswith(f"{kind}:") for part in line.partition(":")[2].split(",")
-    ]
+    return [part for head, body in lexicon.table("changes.txt") if head == [kind] for part in body]
 
 
 def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:
@@ -155,7 +146,7 @@ def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:
 
 
 def count_facets(some: AbstractSet[str], others: AbstractSet[str]) -> int:
-    """Count the words beside whose other side others speak of: upload, download."""
+    """Count the words whose counterpart is among others: upload, download."""
     return _count_partners("facet", some, others)
 
 
@@ -166,5 +157,5 @@ def _count_partners(kind: str, some: AbstractSet[str], others: AbstractSet[str])
 
 
 def ends_in(stemmed: tuple[str, ...], kind: str) -> bool:
-    """Say whether words, stemmed, end in one that is listed: a `frame` that a value follows, an `attr`, one of `many`."""
+    """Return whether stemmed words end in a phrase of a list: `frame` (before a value), `attr` or `many`."""
     return any(stemmed[start:] in _phrases(kind) for start in range(max(0, len(stemmed) - 4), len(stemmed)))

@@ -1,6 +1,6 @@
-"""What keeps two texts from being one, however alike they are: another value, a denial, a word that excludes the other's.
+"""Contrasts between two similar texts: another value, a denial, a word that excludes another.
 
-A likelihood that was fitted to pairs has too few of these to go by: before and after stand in the same places.
+The fitted pairs have too few of these to learn them from: "before" and "after" stand in the same places.
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from importlib import resources
 from typing import NamedTuple
 
 from holdfast.dedup import lexicon
-from holdfast.dedup.parsed_text import FUNCTION, Reading
+from holdfast.dedup.parsed_text import FUNCTION, ParsedText
 
 _DENIALS = frozenset(
-    "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen keinem keiner keines ohne "
-    "pas jamais sans nunca jamás sin niet nooit geen zonder non mai senza não nem sem".split()
+    "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen "
+    "keinem keiner keines ohne pas jamais sans nunca jamás sin niet nooit geen zonder non mai senza não "
+    "nem sem".split()
 )
 # What comes and goes with a denial: he always eats meat, he does not eat any meat.
 _BESIDE = frozenset(
-    "any ever always every all at longer more anymore either even yet still already don doesn didn isn aren wasn weren won ne".split()
+    "any ever always every all at longer more anymore either even yet still already don doesn didn isn "
+    "aren wasn weren won ne".split()
 )
 
 
 class _Word(NamedTuple):
-    """A word that excludes another one: in which of the two sides of a pair it is, and the words of content around it."""
+    """A word that excludes another: its group, its side of the group, and the words of content around it."""
 
     group: int
     side: int
@@ -33,11 +35,11 @@ class _Word(NamedTuple):
     after: tuple[str, ...]
 
 
-def contrast(old: Reading, new: Reading) -> bool:
-    """Return whether two texts differ in what makes them two.
+def contrast(old: ParsedText, new: ParsedText) -> bool:
+    """Return whether two texts contrast.
 
-    >>> from holdfast.dedup.parsed_text import read
-    >>> contrast(read("It is due before Christmas"), read("It is due after Christmas"))
+    >>> from holdfast.dedup.parsed_text import parse_text
+    >>> contrast(parse_text("It is due before Christmas"), parse_text("It is due after Christmas"))
     True
     """
     names = _names(old), _names(new)
@@ -51,13 +53,13 @@ def contrast(old: Reading, new: Reading) -> bool:
     return _is_bare(old, new) if odd else _excludes(old, new)
 
 
-def _names(text: Reading) -> frozenset[str]:
+def _names(text: ParsedText) -> frozenset[str]:
     """Return the addresses, paths and identifiers in a text."""
     return frozenset(key for item in text.statement.items if item.kind == "id" for key in item.keys)
 
 
-def _is_bare(old: Reading, new: Reading) -> bool:
-    """Return whether two texts have the same words, but for those of a denial."""
+def _is_bare(old: ParsedText, new: ParsedText) -> bool:
+    """Return whether two texts have the same words, except those of a denial."""
     one, other = (
         {stem for word, stem in zip(text.content, text.stems, strict=True) if word not in _DENIALS | _BESIDE}
         for text in (old, new)
@@ -65,10 +67,10 @@ def _is_bare(old: Reading, new: Reading) -> bool:
     return one == other
 
 
-def _excludes(old: Reading, new: Reading) -> bool:
-    """Return whether each has a word that excludes one of the other's, beside the same word of content.
+def _excludes(old: ParsedText, new: ParsedText) -> bool:
+    """Return whether each has a word that excludes one of the other, beside the same word of content.
 
-    Not where the two sides are exchanged as well: Omar is older than Ida, Ida is younger than Omar.
+    False where the two sides are exchanged as well: Omar is older than Ida, Ida is younger than Omar.
     """
     come = list(_words(new, new.known - old.known))
     return any(
@@ -78,7 +80,7 @@ def _excludes(old: Reading, new: Reading) -> bool:
     )
 
 
-def _words(text: Reading, alone: frozenset[str]) -> Iterator[_Word]:
+def _words(text: ParsedText, alone: frozenset[str]) -> Iterator[_Word]:
     table = _table()
     for place, word in enumerate(text.words):
         for group, side in table.get(word, ()) if word in alone else ():

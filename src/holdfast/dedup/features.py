@@ -1,4 +1,4 @@
-"""What can be seen of two texts side by side, as named numbers: what they share, what is left of each, how they are told."""
+"""Features of two texts, as named numbers: what they share, what is left of each, and how they are worded."""
 
 from __future__ import annotations
 
@@ -9,33 +9,28 @@ from operator import mul
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, Pairing, is_relation, is_weak
-from holdfast.dedup.alignment import Difference, alike, difference
+from holdfast.dedup import aligned_pair
+from holdfast.dedup.aligned_pair import PERSONAL, STATES, TIMED, is_relation, is_weak
+from holdfast.dedup.alignment import Alignment, alike, difference
 from holdfast.dedup.change_phrases import Cue, count_facets, count_opposites, ends_in, flags_of_kinds
-from holdfast.dedup.parsed_text import FAMILY, FUNCTION, Reading
-from holdfast.dedup.statement import Item
+from holdfast.dedup.parsed_text import FAMILY, FUNCTION, ParsedText
+from holdfast.dedup.statement import ContentItem, Statement
 
 Features = dict[str, float]
 
 _NAMES = frozenset({"name", "first", "id"})
 _VALUES = TIMED | {"number", "version"}
-_TOLD = ("change", "plan", "past", "indefinite", "keyed", "event")
-_WORDS = frozenset(
-    "now no longer anymore instead switched moved changed replaced used was became stopped quit started upgraded renamed "
-    "since new again left not never isn doesn t won from to recently just already both also another too".split()
-)
-_SHARED_WORDS = frozenset(
-    "is has likes and but his her the a every for when if in on lived worked studied played went visited".split()
-)
+_WORDS = frozenset("again longer never new no not now since t to too was".split())
+_SHARED_WORDS = frozenset("and for has in is likes on the".split())
 _DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
-_KIN = 0.85  # how close two words of one family are: commuter, commute
+_KIN = 0.85  # closeness of two words of one family: commuter, commute
 _NEAR, _LIKE, _SAME = 0.5, 0.7, 0.999
 _SLOT = 3  # words at most in the one place where two texts differ
 _LINKING = frozenset("is are am be the a an now current to at on in of".split())
 _KEY = 3  # words at most of a key
 _BE = frozenset("is are am".split())
 _SOME = frozenset("a an some one another any many most several".split())
-# What makes another value in the same frame another thing: a friend lives in Rome, a friend lives in Milan.
+# Features under which another value in the same frame is another thing: a friend lives in Rome, in Milan.
 _UNFRAMED = (
     "slot beside many",
     "slot of some",
@@ -47,37 +42,35 @@ _UNFRAMED = (
     "new plan",
     "old event",
 )
-_GAP = -0.5  # the place of what is not there
+_GAP = -0.5  # the place of something missing
 
 
-def features(old: Reading, new: Reading) -> Features:
-    """Compare two texts that were read. Features that are 0 may be missing."""
+def features(old: ParsedText, new: ParsedText) -> Features:
+    """Return the features of two parsed texts. Those that are 0 may be missing."""
     parts = difference(old.statement, new.statement)
-    solid = [pair for pair in parts.both if not pair[0].light]
     found: Features = defaultdict(float)
-    _tell(found, old, new)
-    _share(found, Pairing(old.statement, new.statement, parts, solid))
-    _leave(found, "old", parts.old)
-    _leave(found, "new", parts.new)
-    _oppose(found, parts)
-    _cue(found, old, new, parts)
-    _mean(found, old, new)
-    _word(found, old, new)
+    _add_traits(found, old, new)
+    _add_shared(found, old.statement, new.statement, parts)
+    _add_remaining(found, "old", parts.old)
+    _add_remaining(found, "new", parts.new)
+    _add_opposed(found, parts)
+    _add_cues(found, old, new, parts)
+    _add_similarity(found, old, new)
+    _add_word_differences(found, old, new)
     if found["slot after frame"] or found["slot of attribute"]:
         found["framed"] = not any(found[name] for name in _UNFRAMED)
     return found
 
 
-def _tell(found: Features, old: Reading, new: Reading) -> None:
-    """Say how each statement is meant."""
+def _add_traits(found: Features, old: ParsedText, new: ParsedText) -> None:
+    """Add the traits of each statement."""
     for side, text, other in (("old", old, new), ("new", new, old)):
         statement = text.statement
         found[f"{side} exact"] = len(text.exact)
         found[f"{side} exact alone"] = text.exact_alone(other)
         found[f"{side} unknown"] = len(text.unknown) / max(1, len(text.content))
-        for name in _TOLD:
-            if getattr(statement, name):
-                found[f"{side} {name}"] = 1
+        for name in statement.traits:
+            found[f"{side} {name}"] = 1
         for item in statement.items:
             found[f"{side} items"] += not item.light
             if item.negated:
@@ -90,10 +83,11 @@ def _tell(found: Features, old: Reading, new: Reading) -> None:
                 found[f"{side} user"] = 1
 
 
-def _share(found: Features, pair: Pairing) -> None:
-    """Say what both have, and in what order and sense."""
-    found["shared"] = len(pair.solid)
-    for a, b in pair.solid:
+def _add_shared(found: Features, old: Statement, new: Statement, parts: Alignment) -> None:
+    """Add what both have, and in what order and sense."""
+    solid = [pair for pair in parts.both if not pair[0].light]
+    found["shared"] = len(solid)
+    for a, b in solid:
         relation, weak = is_relation(a), is_weak(a)
         found["shared relations"] += relation
         found["shared weak"] += weak
@@ -108,18 +102,17 @@ def _share(found: Features, pair: Pairing) -> None:
         found["shared personal"] += not a.keys.isdisjoint(PERSONAL)
         for flag in a.flags:
             found[f"shared {flag}"] += 1
-    total = len(pair.old.items) + len(pair.new.items)
-    found["share"] = 2 * len(pair.parts.both) / total if total else 0.0
-    keys = pair.old.keys, pair.new.keys
-    found["share of keys"] = len(keys[0] & keys[1]) / max(1, len(keys[0] | keys[1]))
-    found["one value"] = pair.has_one_value()
-    found["many values"] = pair.has_many_values()
-    found["turned round"] = pair.is_turned_round()
-    found["reordered"] = pair.is_reordered()
+    total = len(old.items) + len(new.items)
+    found["share"] = 2 * len(parts.both) / total if total else 0.0
+    found["share of keys"] = len(old.keys & new.keys) / max(1, len(old.keys | new.keys))
+    found["one value"] = aligned_pair.has_one_value(solid)
+    found["many values"] = found["shared many"] > 0
+    found["turned round"] = aligned_pair.is_turned_round(parts)
+    found["reordered"] = aligned_pair.is_reordered(parts.both)
 
 
-def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
-    """Say what one has alone."""
+def _add_remaining(found: Features, side: str, left: Iterable[ContentItem]) -> None:
+    """Add what one text has alone."""
     for item in left:
         if item.light:
             continue
@@ -131,8 +124,6 @@ def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
         seen += ["heavy"] if not (weak or relation) else []
         seen += ["heavy subject"] if item.subject and not weak else []
         seen += ["negated"] if item.negated else []
-        seen += ["gone"] if item.gone else []
-        seen += ["conditional"] if item.conditional else []
         if item.classes:
             seen.append("classed")
             seen += ["kin"] if "kin" in item.classes else []
@@ -143,8 +134,8 @@ def _leave(found: Features, side: str, left: Iterable[Item]) -> None:
             found[f"{side} left {name}"] += 1
 
 
-def _oppose(found: Features, parts: Difference) -> None:
-    """Say which of what is left are values of one type, or opposites."""
+def _add_opposed(found: Features, parts: Alignment) -> None:
+    """Add which of the remaining items are values of one type."""
     for a in parts.old:
         for b in parts.new:
             label = alike(a, b)
@@ -156,11 +147,11 @@ def _oppose(found: Features, parts: Difference) -> None:
                 found[f"alike: {label}"] = 1
     olds, news = ([item for item in left if not item.light] for left in (parts.old, parts.new))
     if len(olds) == len(news) == 1:
-        _exchange(found, olds[0], news[0])
+        _add_exchanged(found, olds[0], news[0])
 
 
-def _exchange(found: Features, old: Item, new: Item) -> None:
-    """Say whether the one thing that each has alone may stand for the other one."""
+def _add_exchanged(found: Features, old: ContentItem, new: ContentItem) -> None:
+    """Add whether the one item that each text has alone may stand for the other one."""
     label = alike(old, new)
     found["exchanged"] = 1
     found["exchanged of a type"] = bool(label) and label[-1] != "?"
@@ -177,15 +168,15 @@ def _type(label: str) -> str:
     return label if label in ("number", "time", "name", "amount", "id") else "class"
 
 
-def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None:
-    """Say how a change is told, and whether what it is told of is in the old text."""
+def _add_cues(found: Features, old: ParsedText, new: ParsedText, parts: Alignment) -> None:
+    """Add the wordings of change, and whether the old text has what they speak of."""
     flags = flags_of_kinds()
-    before = {(cue.kind, cue.side) for cue in old.cues.cues if not cue.denied}
-    for cue in new.cues.cues:
+    before = {(cue.kind, cue.side) for cue in old.cues.all if not cue.denied}
+    for cue in new.cues.all:
         state = "denied" if cue.denied else "told"
         if not cue.side:
             found[f"{cue.kind} {state}"] = 1
-            _cue_shared(found, cue, parts)
+            _add_cue_context(found, cue, parts)
         elif cue.side == ">" and (cue.kind, "<") in before:
             found[f"follows {state}"] = 1
             for flag in flags[cue.kind]:
@@ -195,15 +186,15 @@ def _cue(found: Features, old: Reading, new: Reading, parts: Difference) -> None
             found[f"alternates {state}"] += "sym" in flags[cue.kind]
         if (cue.kind, cue.side) in before:
             found["same cue"] = 1
-    for cue in old.cues.cues:
+    for cue in old.cues.all:
         if not cue.side:
             found[f"{cue.kind} before"] = 1
-    found["old told words"] = len(old.cues.covered)
-    found["new told words"] = len(new.cues.covered)
+    found["old told words"] = old.cues.covered
+    found["new told words"] = new.cues.covered
 
 
-def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
-    """Say whether what is left or replaced is what the old text names, and whether something else is named after it."""
+def _add_cue_context(found: Features, cue: Cue, parts: Alignment) -> None:
+    """Add whether the old text names what was left or replaced, and whether another thing is named."""
     if cue.kind in ("leave", "away") and not cue.denied:
         near = [a for a, b in parts.both if cue.start <= b.place <= cue.end + 1]
         if any(not is_weak(a) for a in near):
@@ -212,12 +203,12 @@ def _cue_shared(found: Features, cue: Cue, parts: Difference) -> None:
             found[f"{cue.kind} other"] = 1
 
 
-def _mean(found: Features, old: Reading, new: Reading) -> None:
-    """Say how near the words of one come to those of the other."""
+def _add_similarity(found: Features, old: ParsedText, new: ParsedText) -> None:
+    """Add how close the words of the two texts are."""
     close = _closeness(old, new)
     best = close.max(axis=1, initial=0.0), close.max(axis=0, initial=0.0)
-    _cover(found, "old", old, best[0].tolist())
-    _cover(found, "new", new, best[1].tolist())
+    _add_coverage(found, "old", old, best[0].tolist())
+    _add_coverage(found, "new", new, best[1].tolist())
     found["cosine"] = float(old.direction @ new.direction)
     for name, level in (("far", _LIKE), ("differing", _SAME)):
         chosen = [nearest < level for nearest in best]
@@ -225,13 +216,13 @@ def _mean(found: Features, old: Reading, new: Reading) -> None:
         found[f"cosine of {name}"] = float(old.mean(chosen[0]) @ new.mean(chosen[1])) if both else -1.0
 
 
-def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
-    """Give how close each word of content of the old text is to each of the new one."""
+def _closeness(old: ParsedText, new: ParsedText) -> NDArray[np.float32]:
+    """Return the closeness of words of content, 0 to 1, shape (old, new)."""
     close: NDArray[np.float32] = np.maximum(old.vectors @ new.vectors.T, 0)
     for row in old.unknown:
         for column in new.unknown:
             one, other = old.content[row], new.content[column]
-            shared = _same(one, other)
+            shared = _common_length(one, other)
             close[row, column] = shared / max(len(one), len(other)) if shared < FAMILY else 0.0
     for start, rows in old.by_start.items():
         for row in rows:
@@ -244,8 +235,8 @@ def _closeness(old: Reading, new: Reading) -> NDArray[np.float32]:
     return close
 
 
-def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) -> None:
-    """Say how far the words of one text are covered by the other text, and what is not."""
+def _add_coverage(found: Features, side: str, text: ParsedText, nearest: Sequence[float]) -> None:
+    """Add how far the other text covers the words of one text, and what it does not cover."""
     weights = text.weights.tolist()
     total = sum(weights)
     found[f"{side} covered"] = sum(map(mul, weights, nearest)) / total if total else 1.0
@@ -267,11 +258,11 @@ def _cover(found: Features, side: str, text: Reading, nearest: Sequence[float]) 
         found[f"{side} {name} last"] = places[1] / last
 
 
-def _word(found: Features, old: Reading, new: Reading) -> None:
-    """Say where the two differ as sequences of words, and by which words of grammar."""
+def _add_word_differences(found: Features, old: ParsedText, new: ParsedText) -> None:
+    """Add where the two differ as sequences of words, and by which function words."""
     one, other = old.words, new.words
-    start = _same(one, other)
-    end = _same(one[start:][::-1], other[start:][::-1])
+    start = _common_length(one, other)
+    end = _common_length(one[start:][::-1], other[start:][::-1])
     slots = one[start : len(one) - end], other[start : len(other) - end]
     gone, come = old.known - new.known, new.known - old.known
     found["same start"] = start
@@ -297,24 +288,24 @@ def _word(found: Features, old: Reading, new: Reading) -> None:
     found["opposite words"] = count_opposites(gone, come)
     found["facets"] = count_facets(gone, come)
     if 0 < len(slots[0]) <= _SLOT and 0 < len(slots[1]) <= _SLOT:
-        _slot(found, old, new, start, slots)
+        _add_slot(found, old, new, start, slots)
 
 
-def _slot(
+def _add_slot(
     found: Features,
-    old: Reading,
-    new: Reading,
+    old: ParsedText,
+    new: ParsedText,
     start: int,
     slots: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    """Say what stands in the one place where two texts differ, and after which words."""
+    """Add what stands in the one place where two texts differ, and after which words."""
     spans = [slice(start, start + len(slot)) for slot in slots]
     before = old.stems_of(slice(0, start))
     bare = tuple(word for word in before if word not in _LINKING)
     found["slot"] = 1
     found["slot after function word"] = bool(start) and old.words[start - 1] in FUNCTION
     found["slot after frame"] = ends_in(before, "frame")
-    found["slot of attribute"] = _is_told(old, start) and (
+    found["slot of attribute"] = _is_value_of(old, start) and (
         ends_in(bare, "attr") or (old.words[1:2] == ("of",) and ends_in(bare[:1], "attr"))
     )
     found["slot of many"] = ends_in(bare, "many")
@@ -328,13 +319,13 @@ def _slot(
     found["slot cosine"] = float(old.mean(chosen[0]) @ new.mean(chosen[1]))
 
 
-def _is_told(text: Reading, start: int) -> bool:
-    """Say whether what starts here is said to be something's value: the owner is Ana, owner: Ana."""
-    return text.words[start - 1] in _BE or (text.statement.keyed and start <= _KEY)
+def _is_value_of(text: ParsedText, start: int) -> bool:
+    """Return whether the value of something starts here: the owner is Ana, owner: Ana."""
+    return text.words[start - 1] in _BE or ("keyed" in text.statement.traits and start <= _KEY)
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count what two sequences begin with alike."""
+def _common_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the length of the common beginning of two sequences."""
     count = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -1,6 +1,6 @@
 """The tables behind a statement: wordings of relations, classes of values, words without content.
 
-They are text files beside this one, read on first use. A wording is a run of word stems; the longest one that fits wins.
+They are text files in this folder, read on first use. A wording is a run of stems; the longest one wins.
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ _NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What a wording means: the concepts it may stand for, their flags, the classes of values it belongs to."""
+class Meaning:
+    """The meaning of a wording: the concepts it may stand for, their flags, its classes of values."""
 
     keys: frozenset[str]
     flags: frozenset[str] = _NONE
     classes: frozenset[str] = _NONE
 
 
-Wordings = dict[str, list[tuple[tuple[str, ...], Entry]]]
-
-
+Phrases = dict[str, list[tuple[tuple[str, ...], Meaning]]]
+_FLAGS = frozenset({"one", "many", "verb", "change", "light", "condition", "plan"})
 # Words that the stemmer takes for one another: a product is not production, nor an intern internal.
 _OWN = {
     form: word
     for word in (
-        "production staging internal international university universe police policy experiment experience organ "
-        "business news import community author authority customs several past paste relative opera marketing "
-        "station animal"
+        "production staging internal international university universe police policy experiment "
+        "experience organ business news import community author authority customs several past paste "
+        "relative opera marketing station animal"
     ).split()
     for form in (word, word + "s")
 }
@@ -44,19 +43,21 @@ _OWN = {
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """Bring a word to the form in which the tables know it."""
+    """Return a word in the form of the tables."""
     return _OWN.get(word) or analyze.normal(word)
 
 
 def stems(phrase: str) -> tuple[str, ...]:
-    """Bring a phrase to the form in which the tables know it."""
+    """Return the words of a phrase in the form of the tables."""
     words = phrase.lower().split()
     if phrase.isascii() and not any(word in value_tokens.SPECIAL or not word.isalpha() for word in words):
-        return tuple(map(stem, words))  # as the tokens would be, ten times as fast
+        # The same as by tokens, ten times as fast.
+        return tuple(map(stem, words))
     return tuple(stem(token.key) for token in value_tokens.tokenize(phrase) if token.kind != "mark")
 
 
-def _lines(name: str) -> list[tuple[list[str], list[str]]]:
+def table(name: str) -> list[tuple[list[str], list[str]]]:
+    """Return the lines of a table in this folder: the words before the colon, and the list after it."""
     found = []
     for line in (resources.files("holdfast.dedup") / name).read_text("utf-8").splitlines():
         head, colon, body = line.partition(":")
@@ -65,29 +66,26 @@ def _lines(name: str) -> list[tuple[list[str], list[str]]]:
     return found
 
 
-_FLAGS = frozenset({"one", "many", "verb", "change", "light", "condition", "plan"})
-
-
-def _head(words: list[str]) -> tuple[str, set[str]]:
-    name = " ".join(word for word in words if word not in _FLAGS)
-    flags = {word for word in words if word in _FLAGS}
-    return name.lstrip("~"), flags | ({"not"} if name.startswith("~") else set())
+def _label(head: list[str]) -> tuple[str, set[str]]:
+    """Return the name and the flags before the colon; `~` stands for the flag "not"."""
+    name = " ".join(word for word in head if word not in _FLAGS)
+    return name.lstrip("~"), {*head} & _FLAGS | ({"not"} if name.startswith("~") else set())
 
 
 @cache
-def wordings() -> Wordings:
-    """Give what each wording means, by its first stem, the longest first."""
+def openings() -> dict[str, tuple[Meaning | None, Phrases]]:
+    """Return, by first stem, its meaning alone and the longer wordings by second stem, longest first."""
     keys: dict[tuple[str, ...], set[str]] = defaultdict(set)
     flags: dict[tuple[str, ...], set[str]] = defaultdict(set)
     classes: dict[str, set[str]] = defaultdict(set)
-    for head, phrases in _lines("paraphrases.txt"):
-        name, marks = _head(head)
+    for head, phrases in table("paraphrases.txt"):
+        name, marks = _label(head)
         for phrase in map(stems, phrases):
             if phrase:
                 keys[phrase].add(f"={name}")
                 flags[phrase] |= marks
-    for head, members in _lines("classes.txt"):
-        name, marks = _head(head)
+    for head, members in table("classes.txt"):
+        name, marks = _label(head)
         label = name + ("!" if "one" in marks else "?" if "condition" in marks else "")
         for written in members:
             member = stems(written)
@@ -95,55 +93,38 @@ def wordings() -> Wordings:
                 keys[member].add(" ".join(member))
             for key in keys[member] | {f"={written}"}:
                 classes[key].add(label)
-    table: Wordings = defaultdict(list)
-    for phrase, names in keys.items():
-        of = frozenset(label for key in names for label in classes.get(key, ()))
-        table[phrase[0]].append((phrase, Entry(frozenset(names), frozenset(flags[phrase]), of)))
-    for entries in table.values():
-        entries.sort(key=lambda entry: -len(entry[0]))
-    return dict(table)
-
-
-Followed = dict[str, list[tuple[tuple[str, ...], Entry]]]
-
-
-@cache
-def openings() -> dict[str, tuple[Entry | None, Followed]]:
-    """Give by a first stem what it means alone, and the longer wordings by their second stem, the longest first."""
-    table: dict[str, tuple[Entry | None, Followed]] = {}
-    for first, entries in wordings().items():
-        alone: Entry | None = None
-        followed: Followed = {}
-        for phrase, entry in entries:
-            if len(phrase) == 1:
-                alone = entry
-            else:
-                followed.setdefault(phrase[1], []).append((phrase, entry))
-        table[first] = (alone, followed)
-    return table
+    found: dict[str, tuple[Meaning | None, Phrases]] = {}
+    for phrase in sorted(keys, key=len, reverse=True):
+        labels = frozenset(label for key in keys[phrase] for label in classes.get(key, ()))
+        entry = Meaning(frozenset(keys[phrase]), frozenset(flags[phrase]), labels)
+        _, longer = found.setdefault(phrase[0], (None, {}))
+        if len(phrase) == 1:
+            found[phrase[0]] = (entry, longer)
+        else:
+            longer.setdefault(phrase[1], []).append((phrase, entry))
+    return found
 
 
 @cache
 def fillers() -> dict[str, frozenset[str]]:
-    """Give the words without content, by language and kind."""
-    found: dict[str, frozenset[str]] = {}
-    for head, body in _lines("fillers.txt"):
-        words = " ".join(body).split()
-        found[head[0]] = frozenset(analyze.fold(word) for word in words)
-    return found
+    """Return the words without content, by language and kind."""
+    return {
+        kind: frozenset(map(analyze.fold, " ".join(body).split()))
+        for (kind, *_), body in table("fillers.txt")
+    }
 
 
 def foreign(words: Sequence[str]) -> frozenset[str]:
-    """Give the words without content of the language that a text is in; none for English."""
-    table = fillers()
-    counts = {language: sum(map(table[language].__contains__, words)) for language in _LANGUAGES}
+    """Return the words without content of the language of a text; none for English."""
+    found = fillers()
+    counts = {language: sum(map(found[language].__contains__, words)) for language in _LANGUAGES}
     best = max(counts.values())
-    if not best or best <= sum(map(table["empty"].__contains__, words)):
+    if not best or best <= sum(map(found["empty"].__contains__, words)):
         return _NONE
-    return frozenset().union(*(table[language] for language, count in counts.items() if count == best))
+    return frozenset().union(*(found[language] for language, count in counts.items() if count == best))
 
 
 @cache
 def weak_words() -> frozenset[str]:
-    """Give the stems of words that say little beside names and values."""
+    """Return the stems of words that say little beside names and values."""
     return frozenset(map(stem, fillers()["weak"]))

@@ -1,56 +1,42 @@
-"""How a new text relates to those that are stored: a duplicate, an update, unsure, or new. No model is asked, no network.
+"""The decision how a new text relates to known ones: a duplicate, an update, unsure, or new.
 
-Both texts are read (`reading.py`) and laid side by side (`features.py`); trees that were fitted to labelled pairs say how
-likely each relation is (`scripts/fit_merge.py`). A wrong update destroys, so doubt is said to be doubt.
+Both texts are parsed (`parsed_text.py`) and compared (`features.py`). Boosted trees fitted to labelled pairs
+(`scripts/fit_merge.py`) give the likelihood of each relation. A wrong update destroys a fact, so doubt stays
+"unsure".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 
 from holdfast.dedup.contrast import contrast
 from holdfast.dedup.features import features
-from holdfast.dedup.parsed_text import Reading, read
+from holdfast.dedup.parsed_text import ParsedText, parse_text
+from holdfast.dedup.relation import Relation
 from holdfast.text.boosted_trees import Forest
 
-Relation = Literal["new", "duplicate", "update", "unsure"]
 CLASSES = ("duplicate", "new", "update")
-# From here on it is believed. Over authors of whom nothing was fitted, 0.9 % of all pairs are then wrongly duplicates, and
-# 0.7 % wrongly updates, since those take a text out of use.
+# Likelihoods above which a relation is accepted. On authors whose pairs were not fitted, 0.9 % of pairs are
+# then wrongly duplicates, and 0.7 % wrongly updates: fewer, as they take a text out of use.
 _DUPLICATE, _UPDATE = 0.773, 0.765
-_DOUBT = 0.4  # that it is not new
-_COMPARED = 4  # texts at most that are laid beside a new one
-_TIE = 0.93  # of the likelihood of the likeliest update; as likely a second one leaves a doubt
+_DOUBT = 0.4  # likelihood of "not new" above which it is unsure
+_COMPARED = 4  # known texts at most whose features are computed
+_TIE = 0.93  # share of the highest likelihood of an update; a second one above it leaves a doubt
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a text relates to another one: which, and why; `why` never quotes a text."""
-
-    relation: Relation
-    place: int | None
-    why: str
+_NEW = Relation("new", None, "nothing like it is stored")
 
 
-_NEW = Verdict("new", None, "nothing like it is stored")
-
-
-def classify(text: str, existing: Sequence[str]) -> Verdict:
-    """Say how a text relates to those that exist; the most relevant of them decides.
-
-    >>> classify("The user has moved to Lisbon.", ["The user has a dog.", "The user lives in Berlin."]).relation
-    'update'
-    """
-    new = read(text)
-    olds = [read(other) for other in existing]
+def relate(text: str, known: Sequence[str]) -> Relation:
+    """Return how a text relates to the known ones; see `holdfast.dedup.relate`."""
+    new = parse_text(text)
+    olds = [parse_text(other) for other in known]
     for place, old in enumerate(olds):
         if old.says_literally(new):
-            return Verdict("duplicate", place, "the same words")
+            return Relation("duplicate", place, "the same words")
     near = _nearest(olds, new)
     if not near:
         return _NEW
@@ -61,31 +47,26 @@ def classify(text: str, existing: Sequence[str]) -> Verdict:
     return _decided(likely, near)
 
 
-def compare(old: str, new: str) -> Verdict:
-    """Say how a new text relates to one old text; the place is 0, or None for new."""
-    return classify(new, [old])
-
-
-def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Verdict:
-    """Take the surest duplicate, else the surest update, else the greatest doubt."""
+def _decided(likely: np.typing.NDArray[np.float32], places: Sequence[int]) -> Relation:
+    """Return the likeliest duplicate, else the likeliest update, else the greatest doubt."""
     same, new, changed = likely.T
     first = int(same.argmax())
     if same[first] > _DUPLICATE:
-        return Verdict("duplicate", places[first], f"it says the same: {same[first]:.0%} sure")
+        return Relation("duplicate", places[first], f"it says the same: {same[first]:.0%} sure")
     first = int(changed.argmax())
     if changed[first] > _UPDATE:
         if np.sum(changed > max(_UPDATE, _TIE * changed[first])) > 1:
-            return Verdict("unsure", places[first], "it may update one of several")
-        return Verdict("update", places[first], f"another value of the same: {changed[first]:.0%} sure")
+            return Relation("unsure", places[first], "it may update one of several")
+        return Relation("update", places[first], f"another value of the same: {changed[first]:.0%} sure")
     first = int(new.argmin())
     if 1 - new[first] > _DOUBT:
         what = "say the same" if same[first] > changed[first] else "replace it"
-        return Verdict("unsure", places[first], f"it may {what}")
+        return Relation("unsure", places[first], f"it may {what}")
     return _NEW
 
 
-def _nearest(olds: Sequence[Reading], new: Reading) -> list[int]:
-    """Choose the texts that are worth a closer look: those whose words are most like the new ones."""
+def _nearest(olds: Sequence[ParsedText], new: ParsedText) -> list[int]:
+    """Return the indexes of the texts whose words are most like the new ones."""
     if not _is_comparable(new):
         return []
     short = [place for place, old in enumerate(olds) if _is_comparable(old)]
@@ -97,8 +78,8 @@ def _nearest(olds: Sequence[Reading], new: Reading) -> list[int]:
     return [short[place] for place in sorted(best.tolist())]
 
 
-def _is_comparable(text: Reading) -> bool:
-    """Say whether a text is short enough to be a fact, and says something."""
+def _is_comparable(text: ParsedText) -> bool:
+    """Return whether a text is short enough to be a fact, and has words of content."""
     return bool(text.content) and not text.statement.long
 
 

@@ -1,6 +1,6 @@
-"""Values that are written in words or in an unusual way, brought to the way that `values.py` reads.
+"""Values in words or in unusual notations, rewritten for `value_tokens.py`.
 
-Half past five, quarter to nine, halb zehn; the third quarter; UTC+02:00; 3e-4; 21.1 km, which is a half marathon.
+Half past five, quarter to nine, halb zehn; the third quarter; UTC+02:00; 3e-4; 21.1 km for a half marathon.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ _HOURS = {
     for hour, word in enumerate(words.split(), 1)
 }
 _HOUR = rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})"
-_QUARTERS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+_QUARTERS = "first second third fourth 1st 2nd 3rd 4th".split()
+_COUNTED = "kitten|cat|dog|pupp|kid|child|friend|day|week|month|year|hour"
 _OFFSETS = {"half past": 30, "quarter past": 15, "quarter to": -15, "quarter after": 15}
+_OFFSETS |= {"um halb": -30, "om half": -30}
 
 
 def _hour(match: re.Match[str]) -> int:
@@ -28,16 +30,9 @@ def _hour(match: re.Match[str]) -> int:
     return _HOURS.get(word) or int(word)
 
 
-def _clock(minutes: int) -> str:
-    return f"{minutes // 60 % 24}:{minutes % 60:02}"
-
-
 def _past(match: re.Match[str]) -> str:
-    return _clock(_hour(match) * 60 + _OFFSETS[" ".join(match["how"].lower().split())])
-
-
-def _before(match: re.Match[str]) -> str:
-    return _clock(_hour(match) * 60 - 30)
+    minutes = _hour(match) * 60 + _OFFSETS[" ".join(match["how"].lower().split())]
+    return f"{minutes // 60 % 24}:{minutes % 60:02}"
 
 
 def _zone(match: re.Match[str]) -> str:
@@ -55,14 +50,14 @@ _REWRITES: tuple[_Rewrite, ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), made)
     for pattern, made in (
         (rf"\b(?:a\s)?(?P<how>half\s+past|quarter\s+(?:past|to|after))\s+{_HOUR}\b(?!:)", _past),
-        (rf"\b(?:um\s+halb|om\s+half)\s+{_HOUR}\b", _before),
+        (rf"\b(?P<how>um\s+halb|om\s+half)\s+{_HOUR}\b", _past),
         (
             rf"\b(?P<at>à|dès|vers|avant|après)\s+{_HOUR}\s?(?:h|heures?)\b(?!\s?\d)",
             lambda match: f"{match['at']} {_hour(match)}h00",
         ),
         (
             r"\b(?P<nth>first|second|third|fourth|1st|2nd|3rd|4th)\s+quarter\b",
-            lambda match: f"Q{_QUARTERS[match['nth'].lower()]}",
+            lambda match: f"Q{_QUARTERS.index(match['nth'].lower()) % 4 + 1}",
         ),
         (r"\b(?P<zone>UTC|GMT)\s?(?P<sign>[+-])\s?(?P<of>\d{1,2})(?::(?P<minutes>\d\d))?\b", _zone),
         (r"(?<![\w.])\d(?:\.\d+)?e-?\d\b", _plain),
@@ -71,20 +66,17 @@ _REWRITES: tuple[_Rewrite, ...] = tuple(
         (r"\b21[.,]1\d?\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "half marathon"),
         (r"\b42[.,](?:2|195)\s?(?:km|kilomet(?:er|re)s?)\b", lambda _: "marathon"),
         (r"\b(?P<far>5|10)k(?=\s(?:run|race|jog)\b)", lambda match: f"{match['far']} km"),
-        (
-            r"\ba (?:pair|couple) of (?=(?:\w+ )?(?:kitten|cat|dog|pupp|kid|child|friend|day|week|month|year|hour)s?)",
-            lambda _: "two ",
-        ),
+        (rf"\ba (?:pair|couple) of (?=(?:\w+ )?(?:{_COUNTED}))", lambda _: "two "),
     )
 )
 _HINT = re.compile(
-    r"half\s|halb\s|quarter|\bheures?|\dh\b|\d\sh\b|UTC|GMT|\de-?\d|\d\s?k|a pair|a couple|net\s\d|percentile",
+    r"half\s|halb\s|quarter|\bheures?|\d\s?h\b|UTC|GMT|\de-?\d|\d\s?k|a pair|a couple|net\s\d|percentile",
     re.IGNORECASE,
 )
 
 
 def rewrite(text: str) -> str:
-    """Write the values of a text as `values.py` reads them.
+    """Return a text with its values in the notations that `value_tokens.py` reads.
 
     >>> rewrite("up at half past five, UTC+02:00")
     'up at 5:30, UTC_plus_2'

@@ -1,9 +1,10 @@
-"""A text as it is compared: the statement it makes, its words with their vectors, its wordings of change."""
+"""A text parsed for comparison: its statement, its words with their vectors, its wordings of change."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.dedup import lexicon
-from holdfast.dedup.change_phrases import Signals, signals
-from holdfast.dedup.statement_parser import Item, Statement
-from holdfast.dedup.statement_parser import read as read_statement
+from holdfast.dedup.change_phrases import Cues, find_cues
+from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
 from holdfast.dedup.value_tokens import UNSPACED
 from holdfast.text import vectors
 
@@ -21,11 +21,11 @@ from holdfast.text import vectors
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+|\d+(?:[.,:]\d+)*")
 _NEGATIVE = re.compile(r"(?<![^\s(\[=:,;])[-−](\d+(?:[.,]\d+)*)")
 _THOUSANDS = re.compile(r"\d{1,3}[.]\d{3}")
-# Words that tell how a sentence is made, not what it is about.
+# Words of grammar, not of content.
 FUNCTION = frozenset(
-    "a an the is are was were be been am has have had do does did of in on at to for with by from and or as that this it its "
-    "their his her my our your i we they he she user s users not no n t will would can could should must than then so but if "
-    "when who which there".split()
+    "a an the is are was were be been am has have had do does did of in on at to for with by from and or "
+    "as that this it its their his her my our your i we they he she user s users not no n t will would "
+    "can could should must than then so but if when who which there".split()
 )
 _EXACT = frozenset({"number", "version", "time", "date", "weekday"})
 _DAYS = {
@@ -33,15 +33,15 @@ _DAYS = {
     "=weekdays": frozenset({f"weekday:{day}" for day in range(5)}),
 }
 FAMILY = 5  # letters that two words of one family share: commuter, commute
-_NUMBER = 1.2  # a number tells more than any word
+_NUMBER = 1.2  # the weight of a number: more than that of any word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
-    """What a text says, in the three ways it is compared."""
+class ParsedText:
+    """A text as a statement, as words with vectors, and as wordings of change."""
 
     statement: Statement
-    cues: Signals
+    cues: Cues
     words: tuple[str, ...]  # all, in lower case, numbers as well
     capital: tuple[bool, ...]  # of each word, unless it begins the text
     places: tuple[int, ...]  # of the words of content among all
@@ -49,38 +49,38 @@ class Reading:
     stems: tuple[str, ...]  # of the words of content
     weights: NDArray[np.float32]
     vectors: NDArray[np.float32]  # (words of content, dimensions); 0 for a number and an unknown word
-    direction: NDArray[np.float32]  # in which all words of content point together, of length 1; 0 for none
+    direction: NDArray[np.float32]  # the unit vector of all words of content together; 0 for none
     known: frozenset[str]  # the words
     roots: frozenset[str]  # the stems of the words of content
     unknown: tuple[int, ...]  # words of content that have no vector
     by_root: dict[str, list[int]]  # the words of content, by their stem
-    by_start: dict[str, list[int]]  # those that are long enough, by how they begin
-    exact: tuple[frozenset[str], ...]  # each number and time, in all that it may stand for
+    by_start: dict[str, list[int]]  # those with enough letters, by their first letters
+    exact: tuple[frozenset[str], ...]  # all keys of each number and time
     below: tuple[str, ...]  # the numbers below zero
 
-    def exact_alone(self, other: Reading) -> int:
+    def exact_alone(self, other: ParsedText) -> int:
         """Count the numbers and times that another text does not have."""
         known = frozenset().union(*other.exact)
         return sum(keys.isdisjoint(known) for keys in self.exact)
 
     def stems_of(self, span: slice) -> tuple[str, ...]:
-        """Give the stems of some of the words."""
+        """Return the stems of some of the words."""
         return tuple(map(lexicon.stem, self.words[span]))
 
-    def says_literally(self, other: Reading) -> bool:
-        """Say whether two texts are the same words, whatever their case and marks."""
+    def says_literally(self, other: ParsedText) -> bool:
+        """Return whether two texts have the same words, whatever their case and punctuation."""
         one, two = self.statement, other.statement
         return one.plain == two.plain and one.long == two.long and self.below == other.below
 
     def mean(self, chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Give the direction in which chosen words of content point together; 0 for none."""
+        """Return the unit vector of chosen words of content together; 0 for none."""
         return _direction(self.vectors[chosen], self.weights[chosen])
 
 
 @lru_cache(maxsize=4096)
-def read(text: str) -> Reading:
-    """Read a text."""
-    statement = read_statement(text)
+def parse_text(text: str) -> ParsedText:
+    """Return a text parsed for comparison."""
+    statement = parse_statement(text)
     found = _WORD.findall(text)
     words = tuple(word.lower() for word in found)
     empty = FUNCTION | lexicon.foreign(words)
@@ -90,20 +90,15 @@ def read(text: str) -> Reading:
     table = vectors.table()
     rows = [None if word[0].isdigit() else vectors.row(word) for word in content]
     meant = np.zeros((len(content), table.vectors.shape[1]), np.float32)
-    by_root, by_start = defaultdict(list), defaultdict(list)
-    for place, (word, root) in enumerate(zip(content, stems, strict=True)):
-        by_root[root].append(place)
-        if len(word) >= FAMILY:
-            by_start[word[:FAMILY]].append(place)
     for place, row in enumerate(rows):
         if row is not None:
             meant[place] = table.vectors[row]
     weights = np.array(
         [_NUMBER if word[0].isdigit() else vectors.weight(word) for word in content], np.float32
     )
-    return Reading(
+    return ParsedText(
         statement,
-        signals(statement),
+        find_cues(statement.words),
         words,
         tuple(place > 0 and word[0].isupper() for place, word in enumerate(found)),
         tuple(places),
@@ -115,11 +110,20 @@ def read(text: str) -> Reading:
         frozenset(words),
         frozenset(stems),
         tuple(place for place, row in enumerate(rows) if row is None),
-        by_root,
-        by_start,
+        _places(stems),
+        _places(word[:FAMILY] if len(word) >= FAMILY else "" for word in content),
         tuple(_writings(item) for item in statement.items if item.kind in _EXACT or item.keys & _DAYS.keys()),
         tuple(_NEGATIVE.findall(text)),
     )
+
+
+def _places(keys: Iterable[str]) -> dict[str, list[int]]:
+    """Return the places of each key that is not empty."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        if key:
+            places[key].append(place)
+    return places
 
 
 def _direction(meant: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -129,8 +133,8 @@ def _direction(meant: NDArray[np.float32], weights: NDArray[np.float32]) -> NDAr
     return direction
 
 
-def _writings(item: Item) -> frozenset[str]:
-    """Give the keys of a value: of the weekend those of its days, of 1.200 those of 1.2 and of 1200."""
+def _writings(item: ContentItem) -> frozenset[str]:
+    """Return all keys of a value: for the weekend those of its days, for 1.200 those of 1.2 and 1200."""
     if not _THOUSANDS.fullmatch(item.text):
         return item.keys.union(*(_DAYS.get(key, ()) for key in item.keys))
     short, whole = f"#{float(item.text):g}", "#" + item.text.replace(".", "")

@@ -1,4 +1,4 @@
-"""What a text that was read is made of: its items of content, and the statement they make."""
+"""A parsed text: its items of content, and the statement they make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ContentItem:
     """One piece of content."""
 
     keys: frozenset[str]
@@ -31,23 +31,18 @@ class Item:
 
     @property
     def light(self) -> bool:
-        """Whether a statement says the same without it."""
+        """Whether the statement means the same without it."""
         return "light" in self.flags
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a text says."""
+    """The content of a text."""
 
     plain: tuple[str, ...]
-    items: tuple[Item, ...] = ()
-    change: bool = False
-    plan: bool = False
-    past: bool = False
-    long: bool = False
-    indefinite: bool = False
-    keyed: bool = False
-    event: bool = False  # tells what happened once
+    items: tuple[ContentItem, ...] = ()
+    traits: frozenset[str] = _NONE  # change, plan, past, indefinite, keyed, event (it happened once)
+    long: bool = False  # too long to be parsed
     keys: frozenset[str] = _NONE
     words: tuple[str, ...] = ()  # the keys of all tokens, as the places of the items count them
 

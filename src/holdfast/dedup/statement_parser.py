@@ -1,7 +1,7 @@
-"""A text as a statement: its items of content, each with what it may mean, and how the whole is meant.
+"""The parser of statements: from tokens to items of content with their possible meanings.
 
-Words without content are dropped, wordings become concepts, values become typed keys. An item knows whether it stands
-before the verb, whether it is negated, is named only as what was (*from* Berlin), or is part of a condition.
+Words without content are dropped, wordings become concepts, values typed keys. An item knows whether it
+stands before the verb, is negated, names only a former state (*from* Berlin), or is part of a condition.
 """
 
 from __future__ import annotations
@@ -10,33 +10,38 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from holdfast.dedup import lexicon, value_tokens
-from holdfast.dedup.lexicon import Entry
-from holdfast.dedup.statement import Item, Statement
+from holdfast.dedup.lexicon import Meaning
+from holdfast.dedup.statement import ContentItem, Statement
 from holdfast.text import analyze
 
-__all__ = ["Item", "Statement", "read"]
+__all__ = ["ContentItem", "Statement", "parse_statement"]
 
-LONGEST, MOST_WORDS = 2_000, 300  # characters and words; what is longer is compared for equality only
+# Characters and tokens of a text; longer ones are compared for equality only.
+LONGEST, _MAX_TOKENS = 2_000, 300
 _BE = frozenset(
-    "is are was were be been am has have had will can does do should must may ist sind war hat es est sont son è é são heeft".split()
+    "is are was were be been am has have had will can does do should must may ist sind war hat es est "
+    "sont son è é são heeft".split()
 )
 _ADVERBS = frozenset("now also currently been just recently still already his her my their".split())
-# After the ones stands what was, after the others what is.
+# Words before a former state, and words before a current one.
 _GOING = frozenset(
-    "from instead over rather von de previously replacing replaced replace swapped swap formerly statt anstatt was used "
-    "unlike vs".split()
+    "from instead over rather von de previously replacing replaced replace swapped swap formerly statt "
+    "anstatt was used unlike vs".split()
 )
 _COMING = frozenset("to with by for and but auf zu nach a hacia vers is now ist".split())
 _NONE: frozenset[str] = frozenset()
+_NO_LONGER = {("no", "longer"), ("any", "more"), ("nicht", "mehr"), ("ya", "no"), ("non", "piu")}
+_BEFORE_NOUNS = frozenset("the a 's of my their and in for with".split())
+_BEFORE_PARTICIPLES = _BE | {"the", "a", "an"}
 
 
-def read(text: str) -> Statement:
-    """Read a text as a statement."""
+def parse_statement(text: str) -> Statement:
+    """Return the statement of a text."""
     if len(text) > LONGEST:
         return Statement(tuple(analyze.fold(text).split()), long=True)
     tokens = value_tokens.tokenize(text)
     plain = tuple(token.key for token in tokens if token.kind != "mark" or token.key in "$€£%°≥≤<>&")
-    if len(tokens) > MOST_WORDS:
+    if len(tokens) > _MAX_TOKENS:
         return Statement(tuple(analyze.fold(text).split()), long=True)
     reader = _Reader(tokens)
     items = tuple(_merged(reader.run()))
@@ -46,23 +51,13 @@ def read(text: str) -> Statement:
         if not item.light
         for key in (*item.keys, *(c for c in item.classes if c.endswith("!")))
     )
-    return Statement(
-        plain,
-        items,
-        reader.change,
-        reader.plan,
-        reader.past,
-        indefinite=reader.indefinite,
-        keyed=reader.keyed,
-        event=reader.event(),
-        keys=keys,
-        words=tuple(token.key for token in tokens),
-    )
+    words = tuple(token.key for token in tokens)
+    return Statement(plain, items, frozenset(reader.traits), keys=keys, words=words)
 
 
-def _merged(items: list[Item]) -> list[Item]:
-    """Drop what is said twice, and join the characters of an unknown word of an unspaced script."""
-    found: list[Item] = []
+def _merged(items: list[ContentItem]) -> list[ContentItem]:
+    """Return items without repetitions, the characters of an unknown word of an unspaced script joined."""
+    found: list[ContentItem] = []
     for item in items:
         last = found[-1] if found else None
         if last and item.kind == last.kind == "cjk" and item.place == last.place + len(last.text):
@@ -77,13 +72,9 @@ def _merged(items: list[Item]) -> list[Item]:
 
 @dataclass(slots=True)
 class _Reader:
-    tokens: list[value_tokens.Token]
-    change: bool = False
-    plan: bool = False
-    past: bool = False
-    indefinite: bool = False
-    keyed: bool = False
-    _items: list[Item] = field(default_factory=list)
+    tokens: list[value_tokens.ValueToken]
+    traits: set[str] = field(default_factory=set)
+    _items: list[ContentItem] = field(default_factory=list)
     _negate: bool = False
     _gone: bool = False
     _conditional: bool = False
@@ -92,71 +83,49 @@ class _Reader:
     _empty: frozenset[str] = _NONE
     _stems: list[str] = field(default_factory=list)
 
-    def run(self) -> list[Item]:
+    def run(self) -> list[ContentItem]:
         fillers = lexicon.fillers()
         keys = [token.key for token in self.tokens]
         self._empty = fillers["empty"] | fillers["cjk"] | lexicon.foreign(keys)
         self._stems = list(map(lexicon.stem, keys))
-        words = set(keys)
-        self.change = bool(words & (fillers["now"] - {"no"})) or self._longer()
+        pairs = set(pairwise(keys))
+        if (
+            not (fillers["now"] - {"no"}).isdisjoint(keys)
+            or pairs & _NO_LONGER
+            or {"ne", "plus"} <= set(keys)
+        ):
+            self.traits.add("change")
+        if any(_is_past(word, before) for before, word in pairs):
+            self.traits.add("event")
         place = 0
         while place < len(self.tokens):
             token = self.tokens[place]
             entry, length = self._lookup(place)
             if token.key == "used" and self._next(place) == "to":
-                self.past = True
+                self.traits.add("past")
             elif token.kind == "mark":
                 self._mark(token, place)
             elif entry is not None and not ("light" in entry.flags and self._is_quoted(place)):
                 if length == 1 and token.key in fillers["stop"]:
-                    self._negate = self.change = True
+                    self._negate = True
+                    self.traits.add("change")
                 else:
                     self._concept(entry, token, place, length)
             else:
                 self._plain_word(token, place, fillers)
             place += length
+        keyed = "keyed" in self.traits
         return [
-            replace(item, subject=True)
-            if item.place < self._verb and (item.clause == 0 or self.keyed)
-            else item
+            replace(item, subject=True) if item.place < self._verb and (keyed or not item.clause) else item
             for item in self._items
         ]
 
-    def event(self) -> bool:
-        """Say whether it tells what happened once: a verb in the past that no `is` or `has` goes before."""
-        words = [token.key for token in self.tokens]
-        return any(
-            word in ("was", "were")
-            or (
-                word.endswith("ed")
-                and before not in _BE
-                and lexicon.stem(word) != word
-                and before not in ("the", "a", "an")
-            )
-            for before, word in pairwise(words)
-        )
-
     def _is_quoted(self, place: int) -> bool:
-        """Say whether one word alone stands in quotes: the table "users" is not about the user."""
+        """Return whether one word alone stands in quotes: the table "users" is not about the user."""
         beside = (*self.tokens[max(place - 1, 0) : place], *self.tokens[place + 1 : place + 2])
         return len(beside) == 2 and all(token.key in '"“”„«»' for token in beside)
 
-    def _longer(self) -> bool:
-        keys = [token.key for token in self.tokens]
-        return ("ne" in keys and "plus" in keys) or any(
-            pair
-            in (
-                ("no", "longer"),
-                ("any", "more"),
-                ("nicht", "mehr"),
-                ("ya", "no"),
-                ("non", "piu"),
-                ("ne", "plus"),
-            )
-            for pair in pairwise(keys)
-        )
-
-    def _lookup(self, place: int) -> tuple[Entry | None, int]:
+    def _lookup(self, place: int) -> tuple[Meaning | None, int]:
         token = self.tokens[place]
         counted = token.kind == "number" and token.text.isalpha()  # first language
         if token.kind not in ("word", "cjk", "id") and not counted:
@@ -179,7 +148,7 @@ class _Reader:
         return found[2], found[1]
 
     def _fits(self, phrase: tuple[str, ...], place: int) -> int:
-        """Say how many tokens a wording takes here, with adverbs between its words; 0 when it does not fit."""
+        """Return how many tokens a wording takes here, adverbs included; 0 where it does not fit."""
         end = place + 1
         for word in phrase[1:]:
             while (
@@ -191,38 +160,28 @@ class _Reader:
             end += 1
         return end - place
 
-    def _mark(self, token: value_tokens.Token, place: int) -> None:
+    def _mark(self, token: value_tokens.ValueToken, place: int) -> None:
         if token.key in ":=→" and self._verb < 0 and self._items:
             self._verb = place
-            self.keyed = token.key != "→" and len(self._items) <= 4
+            if token.key != "→" and len(self._items) <= 4:
+                self.traits.add("keyed")
         if token.key in ",.;!?:()、。→":
             self._clause += 1
             self._gone = self._conditional = False
             if token.key != ",":
                 self._negate = False
         if token.key == "→":
-            self.change = True
+            self.traits.add("change")
 
-    def _concept(self, entry: Entry, token: value_tokens.Token, place: int, length: int) -> None:
-        flags = entry.flags
-        if "change" in flags:
-            self.change = True
-        if "plan" in flags:
-            self.plan = True
-        if (
-            self._verb < 0
-            and self._items
-            and any(part.key in _BE for part in self.tokens[place : place + length])
-        ):
-            self._verb = place
-        last = self._items[-1] if self._items else None
-        named = last is not None and last.kind in ("name", "first") and last.place == place - 1
-        if (
-            (flags & {"verb", "change"} or (named and token.key.endswith("s")))
-            and self._verb < 0
-            and (self._items or place)
-        ):
-            self._verb = place
+    def _concept(self, entry: Meaning, token: value_tokens.ValueToken, place: int, length: int) -> None:
+        flags, parts = entry.flags, self.tokens[place : place + length]
+        self.traits |= flags & {"change", "plan"}
+        if self._verb < 0 and (self._items or place):
+            last = self._items[-1] if self._items else None
+            named = last is not None and last.kind in ("name", "first") and last.place == place - 1
+            is_form = last is not None and any(part.key in _BE for part in parts)
+            if is_form or flags & {"verb", "change"} or (named and token.key.endswith("s")):
+                self._verb = place
         negated = self._negate != ("not" in flags)
         if self._negate and "light" not in flags:
             self._negate = False
@@ -230,40 +189,38 @@ class _Reader:
             self._deny_last()  # X is not set
         if "verb" in flags:
             self._gone = False
-        text = (
-            "".join(part.text for part in self.tokens[place : place + length])
-            if token.kind == "cjk"
-            else token.text
-        )
-        kind = "concept"
-        self._add(Item(entry.keys, kind, text, flags=flags, classes=entry.classes, negated=negated), place)
+        text = "".join(part.text for part in parts) if token.kind == "cjk" else token.text
+        self._add(place, "concept", text, entry, negated=negated)
 
-    def _add(self, item: Item, place: int) -> None:
-        before = self.tokens[place - 1].key if place else ""
+    def _add(
+        self, place: int, kind: str, text: str, entry: Meaning, *, unit: str = "", negated: bool = False
+    ) -> None:
         self._items.append(
-            Item(
-                item.keys,
-                item.kind,
-                item.text,
-                item.unit,
-                item.flags,
-                item.classes,
+            ContentItem(
+                entry.keys,
+                kind,
+                text,
+                unit,
+                entry.flags,
+                entry.classes,
                 place,
-                negated=item.negated,
+                negated=negated,
                 gone=self._gone,
                 conditional=self._conditional,
                 clause=self._clause,
-                before=before,
+                before=self.tokens[place - 1].key if place else "",
                 after=self._next(place),
             )
         )
 
-    def _plain_word(self, token: value_tokens.Token, place: int, fillers: dict[str, frozenset[str]]) -> None:
+    def _plain_word(
+        self, token: value_tokens.ValueToken, place: int, fillers: dict[str, frozenset[str]]
+    ) -> None:
         key = token.key
         if token.kind in ("word", "cjk"):
             if self._function_word(key, place, fillers):
                 return
-            kind = token.kind if token.kind == "cjk" else self._word_kind(token)
+            kind = token.kind if token.kind == "cjk" else _word_kind(token)
             if kind == "word" and self._looks_like_verb(token, place):
                 self._verb = place
             keys = frozenset({lexicon.stem(key)})
@@ -271,7 +228,7 @@ class _Reader:
                 return  # stop adding X: it is X that is denied
         else:
             kind, keys = token.kind, frozenset({key})
-        self._add(Item(keys, kind, token.text, unit=token.unit, negated=self._negate), place)
+        self._add(place, kind, token.text, Meaning(keys), unit=token.unit, negated=self._negate)
         self._negate = False
 
     def _function_word(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
@@ -279,9 +236,8 @@ class _Reader:
             self._verb = place
         before = self.tokens[place - 1].key if place else ""
         if key in ("a", "an", "another", "ein", "eine", "un", "una", "une"):
-            self.indefinite = True
+            self.traits.add("indefinite")
         if key == "longer" and before == "no":
-            self.change = True
             return True
         if key in _GOING:
             self._start_gone(key, before)
@@ -289,22 +245,20 @@ class _Reader:
             self._gone = False
         if key in fillers["condition"]:
             self._conditional = key != "because" and (place > 0 or key not in ("after", "since"))
-            self.change = self.change or (key == "after" and not place)
-            if key == "because":
-                self._clause += 1
+            if key == "after" and not place:
+                self.traits.add("change")
+            self._clause += key == "because"
             return True
         if self._deny(key, place, fillers):
             return True
-        if key in fillers["plan"]:
-            self.plan = True
-            return True
-        if key in fillers["past"]:
-            self.past = True
-            return True
+        for trait in ("plan", "past"):
+            if key in fillers[trait]:
+                self.traits.add(trait)
+                return True
         return key in fillers["now"] or key in self._empty
 
     def _deny(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
-        """Take a word that denies: not X, without X, free of X, stop X."""
+        """Handle a word that denies: not X, without X, free of X, stop X. Return whether it is one."""
         if key == "without" and self._undo_denial():
             return True
         if key == "free" and self._next(place) in ("of", "from"):
@@ -312,7 +266,8 @@ class _Reader:
             return True
         if key in fillers["not"] or key in fillers["stop"]:
             self._negate = True
-            self.change = self.change or key in fillers["stop"]
+            if key in fillers["stop"]:
+                self.traits.add("change")
             return True
         return False
 
@@ -321,7 +276,7 @@ class _Reader:
         self._negate = False
 
     def _undo_denial(self) -> bool:
-        """No X without Y: it is not X that is denied, Y is required."""
+        """Undo the denial of X in "no X without Y", which requires Y. Return whether there was one."""
         for n, item in enumerate(self._items):
             if item.negated and item.clause == self._clause and "not" not in item.flags:
                 self._items[n] = replace(item, negated=False)
@@ -332,39 +287,40 @@ class _Reader:
         return self.tokens[place + 1].key if place + 1 < len(self.tokens) else ""
 
     def _start_gone(self, key: str, before: str) -> None:
-        preferring = any(item.keys & {"=prefer", "=favourite", "=like", "=choose"} for item in self._items)
-        if (
-            key in ("instead", "rather", "replacing", "statt", "anstatt", "unlike")
-            or (key in ("replaced", "replace", "swapped", "swap") and before not in _BE)
-            or (key in ("over", "vs") and preferring)
-        ):
-            self._gone = True
-        elif (
-            key in ("from", "von", "de")
-            and self.change
-            and before not in ("different", "home", "comes", "come")
-        ):
-            self._gone = self.change
-        elif key in ("previously", "formerly", "was") and before in (",", "(", "not"):
-            self._gone = True
+        if key in ("over", "vs"):
+            wishes = {"=prefer", "=favourite", "=like", "=choose"}
+            self._gone |= any(item.keys & wishes for item in self._items)
+        elif key in ("replaced", "replace", "swapped", "swap"):
+            self._gone |= before not in _BE
+        elif key in ("from", "von", "de"):
+            is_change = "change" in self.traits
+            self._gone |= is_change and before not in ("different", "home", "comes", "come")
+        elif key in ("previously", "formerly", "was"):
+            self._gone |= before in (",", "(", "not")
+        else:
+            self._gone |= key in ("instead", "rather", "replacing", "statt", "anstatt", "unlike")
 
-    def _word_kind(self, token: value_tokens.Token) -> str:
-        text = token.text
-        return (
-            "name"
-            if text[:1].isupper() and (not token.start or text[1:2].isupper())
-            else "first"
-            if text[:1].isupper()
-            else "word"
-        )
-
-    def _looks_like_verb(self, token: value_tokens.Token, place: int) -> bool:
+    def _looks_like_verb(self, token: value_tokens.ValueToken, place: int) -> bool:
+        before = self.tokens[place - 1]
         return (
             self._verb < 0
             and bool(self._items)
             and token.key.endswith("s")
             and not token.key.endswith(("ss", "us", "is"))
-            and self.tokens[place - 1].kind != "mark"
-            and self.tokens[place - 1].key
-            not in ("the", "a", "'s", "of", "my", "their", "and", "in", "for", "with")
+            and before.kind != "mark"
+            and before.key not in _BEFORE_NOUNS
         )
+
+
+def _word_kind(token: value_tokens.ValueToken) -> str:
+    """Return whether a word is a name; "first" if it may be none, since it begins a sentence."""
+    if not token.text[:1].isupper():
+        return "word"
+    return "first" if token.start and not token.text[1:2].isupper() else "name"
+
+
+def _is_past(word: str, before: str) -> bool:
+    """Return whether a word is a verb in the past without `is` or `has` before it: it happened once."""
+    if word in ("was", "were"):
+        return True
+    return word.endswith("ed") and before not in _BEFORE_PARTICIPLES and lexicon.stem(word) != word

@@ -1,33 +1,36 @@
-"""Fidelity: whether one text can stand for others, none of whose values may be lost, and to which none may be added."""
+"""Value preservation: whether a text that stands for others loses none of their values and adds none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.dedup.statement_parser import Item, Statement, read
+from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
 
 _VALUES = frozenset({"name", "first", "id", "cjk", "number", "version", "time", "date", "weekday"})
 
 
 def loses(text: str, texts: Sequence[str]) -> bool:
-    """Say whether a text lacks a name, number, date or identifier of some others, or denies what they do not.
+    """Return whether a text lacks a name, number, date or identifier of others, or denies what they do not.
 
-    A text that is too long to be read may lack anything.
+    True for a text that is too long to be parsed.
     """
-    said, others = read(text), [read(other) for other in texts]
+    said, others = parse_statement(text), [parse_statement(other) for other in texts]
     if said.long or any(other.long for other in others):
         return True
-    return any(not _is_said(value, [said]) for other in others for value in _values(other))
+    return any(not _is_stated(value, [said]) for other in others for value in _values(other))
 
 
 def adds(text: str, texts: Sequence[str]) -> bool:
-    """Say whether a text has a value that no other one has. The word that begins a sentence may be no name."""
-    others = [read(other) for other in texts]
-    values = (value for value in _values(read(text)) if value.kind != "first")
-    return any(not _is_said(value, others) for value in values)
+    """Return whether a text has a value that no other one has.
+
+    The word that begins a sentence does not count, as it may be no name.
+    """
+    others = [parse_statement(other) for other in texts]
+    values = (value for value in _values(parse_statement(text)) if value.kind != "first")
+    return any(not _is_stated(value, others) for value in values)
 
 
-def _values(statement: Statement) -> list[Item]:
+def _values(statement: Statement) -> list[ContentItem]:
     return [
         item
         for item in statement.items
@@ -35,7 +38,7 @@ def _values(statement: Statement) -> list[Item]:
     ]
 
 
-def _is_said(value: Item, statements: Sequence[Statement]) -> bool:
+def _is_stated(value: ContentItem, statements: Sequence[Statement]) -> bool:
     return any(
         item.negated == value.negated and _covers(item, value)
         for statement in statements
@@ -43,8 +46,8 @@ def _is_said(value: Item, statements: Sequence[Statement]) -> bool:
     )
 
 
-def _covers(item: Item, value: Item) -> bool:
-    """Say whether an item means what a value means; of a date, it may say more."""
+def _covers(item: ContentItem, value: ContentItem) -> bool:
+    """Return whether an item has the meaning of a value; a date may be more exact."""
     if not item.keys.isdisjoint(value.keys):
         return True
     if item.kind != "date" or value.kind != "date":
@@ -53,7 +56,7 @@ def _covers(item: Item, value: Item) -> bool:
     return all(wanted in ("", there) for there, wanted in days)
 
 
-def _day(date: Item) -> list[str]:
-    """Give year, month and day of a date, "" for what it leaves open."""
+def _day(date: ContentItem) -> list[str]:
+    """Return year, month and day of a date, "" for a part that it leaves open."""
     (key,) = date.keys
     return f"{key[len('date:') :]}--".split("-")[:3]

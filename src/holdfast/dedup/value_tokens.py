@@ -27,11 +27,14 @@ _TOKEN = re.compile(
     | (?P<clock>\b\d\d?[:.]\d\d\s?(?:[ap]\.?m\b\.?|uhr\b) | \b\d\d?:\d\d\b(?!:) | \b\d\d?\s?[ap]\.?m\b\.?
         | \b\d\d?\s?uhr\b | \b\d\d?\s?o['’]clock\b | \b\d\d?h\d\d\b)
     | (?P<path>[~.]{{0,2}}(?:/[\w.-]*\w)+/? | [\w.-]*\w(?:/[\w.-]*\w)+/?)
-    | (?P<number>(?<![\w.])[-+]?\d{{1,3}}(?:[,\u202f'’]\d{{3}})+(?:\.\d+)?(?![\d.]) | (?<![\w.])\d+(?:\.\d+)?(?![\w.-]*[\w])
-        | (?<![\w.])\d+(?:\.\d+)?(?=-?(?:[kKmM]|bn|[kmgt]i?b|ms|s|sec|secs|min|mins|h|hrs?|km|cm|mm|m|kg|g|mg|ml|l|lbs?|[kKmM]?[€$£]|px|x|st|nd|rd|th|hz|ghz|mhz|w|kw|kwh|mph|rpm|qps|rps|eur|usd|gb|mb|°[cf]|%)\b)
+    | (?P<number>(?<![\w.])[-+]?\d{{1,3}}(?:[,\u202f'’]\d{{3}})+(?:\.\d+)?(?![\d.])
+        | (?<![\w.])\d+(?:\.\d+)?(?![\w.-]*[\w])
+        | (?<![\w.])\d+(?:\.\d+)?(?=-?(?:[kKmM]|bn|[kmgt]i?b|ms|s|sec|secs|min|mins|h|hrs?|km|cm|mm|m|kg|g|mg
+            |ml|l|lbs?|[kKmM]?[€$£]|px|x|st|nd|rd|th|hz|ghz|mhz|w|kw|kwh|mph|rpm|qps|rps|eur|usd|gb|mb|°[cf]|%)\b)
         | (?<![\w.])\d+(?=-[a-zA-Z]))
     | (?P<version>\bv?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?\b | \bv\d+\b)
-    | (?P<id>\b[a-z]+-[a-z]+-\d+[a-z]?\b | \bno-[a-z]+\b | --[a-z][\w-]* | @[\w-]+ | \#\d+ | \w*{_WORD}_\w+ | \w+(?:\.\w+)+(?:\(\))? | \w+\(\))
+    | (?P<id>\b[a-z]+-[a-z]+-\d+[a-z]?\b | \bno-[a-z]+\b | --[a-z][\w-]* | @[\w-]+ | \#\d+ | \w*{_WORD}_\w+
+        | \w+(?:\.\w+)+(?:\(\))? | \w+\(\))
     | (?P<cjk>[{UNSPACED}])
     | (?P<word>{_WORD}[^\W_{UNSPACED}\u0300-\u036f]*(?:['’]{_WORD}+)*(?:\+\+|\#(?!\w))?)
     | (?P<mark>[$€£¥%°→=:;,.!?()&≥≤<>"“”„«»、。，；：—–])
@@ -40,15 +43,15 @@ _TOKEN = re.compile(
 )
 
 
-# No value is as long; a run without spaces is cut there, because what is tried on it takes the square of its length.
+# Longer runs without spaces are cut, as no value is as long and patterns take the square of the length.
 _LONG_RUN = re.compile(r"(\S{200})(?=\S)")
 
-# Most words stand alone, and are found without trying all of the above.
+# Most words stand alone; they need not be matched against all of the above.
 _PLAIN = re.compile(r"\s*(?<!\S)(?P<word>[A-Za-z]+)(?=[,.;:!?]?(?:\s|$))")
 
 
-class Token(NamedTuple):
-    """One token: as it stands, as it is compared, and of what kind it is.
+class ValueToken(NamedTuple):
+    """A token: its text, the key by which it is compared, and its kind.
 
     Kinds: word, mark, cjk, id, number, version, time, date, weekday. `unit` is the dimension of a number.
     """
@@ -60,7 +63,7 @@ class Token(NamedTuple):
     start: bool = False  # of a sentence
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> list[ValueToken]:
     """Split a text into tokens and join those that make one value."""
     text = rewrite(_LONG_RUN.sub(r"\1 ", normalized("NFKC", text)))
     if any(map(str.isdigit, text)):
@@ -71,45 +74,35 @@ def tokenize(text: str) -> list[Token]:
 
 @cache
 def _day_ranges() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Give what writes both days of a range out: `3-17 July` and `July 3-17` have two dates."""
+    """Return rewrites that write out both days of a range: `3-17 July` and `July 3-17` have two dates."""
     months = "|".join(sorted((month for month in MONTHS if len(month) > 2), key=len, reverse=True))
     joint = r"\s?(?:[-–—]|\b(?:to|until|through|and|bis|al|au)\b)\s?"
+    day = r"(\d{1,2})"
     return (
-        (
-            re.compile(rf"(?<![\w.:/-])(\d{{1,2}}){joint}(\d{{1,2}})\.?\s+({months})\b", re.IGNORECASE),
-            r"\1 \3 to \2 \3",
-        ),
-        (
-            re.compile(rf"\b({months})\s+(\d{{1,2}}){joint}(\d{{1,2}})(?![\w:/%-])", re.IGNORECASE),
-            r"\1 \2 to \1 \3",
-        ),
+        (re.compile(rf"(?i)(?<![\w.:/-]){day}{joint}{day}\.?\s+({months})\b"), r"\1 \3 to \2 \3"),
+        (re.compile(rf"(?i)\b({months})\s+{day}{joint}{day}(?![\w:/%-])"), r"\1 \2 to \1 \3"),
     )
 
 
-def _raw(text: str) -> list[Token]:
-    found: list[Token] = []
+def _raw(text: str) -> list[ValueToken]:
+    found: list[ValueToken] = []
     start = True
     place = 0
     while match := _PLAIN.match(text, place) or _TOKEN.search(text, place):
         place = match.end()
         kind, written = str(match.lastgroup), match.group(str(match.lastgroup))
         made = _read_token(kind, written)
-        if start and made:
-            first = made[0]
-            found.append(Token(first.text, first.key, first.kind, first.unit, start=True))
-            found.extend(made[1:])
-        else:
-            found.extend(made)
+        found.extend((made[0]._replace(start=True), *made[1:]) if start and made else made)
         start = kind == "mark" and written in '.!?;:"“。'
     return found
 
 
 @lru_cache(maxsize=16_384)
-def _read_token(kind: str, written: str) -> tuple[Token, ...]:
+def _read_token(kind: str, written: str) -> tuple[ValueToken, ...]:
     return tuple(_READERS.get(kind, _read_word)(written))
 
 
-def _read_word(token: str) -> list[Token]:
+def _read_word(token: str) -> list[ValueToken]:
     token = token.replace("’", "'")
     key = analyze.fold(token)
     if key.isascii() and key.isdigit() and len(key) < 19:
@@ -117,41 +110,37 @@ def _read_word(token: str) -> list[Token]:
     if "'" in key:
         head, _, tail = key.rpartition("'")
         if tail == "t" and head.endswith("n"):
-            return [
-                Token(token, {"wo": "will", "ca": "can"}.get(head[:-1], head[:-1]), "word"),
-                Token(token, "not", "word"),
-            ]
+            verb = {"won": "will", "can": "can"}.get(head, head[:-1])
+            return [ValueToken(token, verb, "word"), ValueToken(token, "not", "word")]
         if tail == "s":
-            return [*_read_word(token[: len(head)]), Token("'s", "'s", "word")]
+            return [*_read_word(token[: len(head)]), ValueToken("'s", "'s", "word")]
         if tail in ("m", "re", "ve", "ll", "d"):
-            return [Token(token[: len(head)], head, "word")]
+            return [ValueToken(token[: len(head)], head, "word")]
         if len(head) <= 2:  # l'ordinateur, d'accord, n'aime
-            return [
-                Token(head, "ne" if head == "n" else head, "word"),
-                Token(token[len(head) + 1 :], tail, "word"),
-            ]
+            article = "ne" if head == "n" else head
+            return [ValueToken(head, article, "word"), ValueToken(token[len(head) + 1 :], tail, "word")]
     if key in WEEKDAYS and len(key) > 3:
-        return [Token(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
+        return [ValueToken(token, f"weekday:{WEEKDAYS[key]}", "weekday")]
     if key.endswith("s") and key[:-1] in WEEKDAYS and len(key) > 5:
-        return [Token(token, f"weekday:{WEEKDAYS[key[:-1]]}", "weekday", "every")]
+        return [ValueToken(token, f"weekday:{WEEKDAYS[key[:-1]]}", "weekday", "every")]
     if key in _TIMES:
-        return [Token(token, f"time:{_TIMES[key]}", "time")]
-    return [Token(token, key, "word")]
+        return [ValueToken(token, f"time:{_TIMES[key]}", "time")]
+    return [ValueToken(token, key, "word")]
 
 
-def _read_number(token: str) -> list[Token]:
+def _read_number(token: str) -> list[ValueToken]:
     plain = re.sub(r"[,\u202f'’]", "", token)
     value = float(plain)
     if value.is_integer() and 1900 <= value <= 2099 and len(token) == 4:
-        return [Token(token, f"year:{plain}", "date")]
-    return [Token(token, _number_key(value, ""), "number")]
+        return [ValueToken(token, f"year:{plain}", "date")]
+    return [ValueToken(token, _number_key(value, ""), "number")]
 
 
 def _number_key(value: float, unit: str) -> str:
     return f"#{value:.10g}{unit}"
 
 
-def _read_clock(token: str) -> list[Token]:
+def _read_clock(token: str) -> list[ValueToken]:
     digits = re.findall(r"\d+", token)
     hour, minute = int(digits[0]), int(digits[1]) if len(digits) > 1 else 0
     lower = token.lower()
@@ -159,41 +148,29 @@ def _read_clock(token: str) -> list[Token]:
         hour += 12
     elif re.search(r"a\.?m", lower) and hour == 12:
         hour = 0
-    return [Token(token, f"time:{hour * 60 + minute}", "time")]
+    return [ValueToken(token, f"time:{hour * 60 + minute}", "time")]
 
 
-def _read_date(token: str) -> list[Token]:
+def _read_date(token: str) -> list[ValueToken]:
     parts = [int(part) for part in re.findall(r"\d+", token)]
     if len(parts) == 2:
-        return [Token(token, f"date:{parts[1]}-{parts[0]}-", "date")]
+        return [ValueToken(token, f"date:{parts[1]}-{parts[0]}-", "date")]
     year, month, day = parts if parts[0] > 31 else parts[::-1]
-    return [Token(token, f"date:{year}-{month}-{day}", "date")]
+    return [ValueToken(token, f"date:{year}-{month}-{day}", "date")]
 
 
-def _read_version(token: str) -> list[Token]:
-    return [Token(token, "#" + analyze.fold(token).removeprefix("v"), "version")]
-
-
-def _read_path(token: str) -> list[Token]:
+def _read_path(token: str) -> list[ValueToken]:
     parts = token.split("/")
     if len(parts) == 2 and all(part.isalpha() for part in parts):
         return [made for part in parts for made in _read_word(part)]
     return _read_id(token)
 
 
-def _read_id(token: str) -> list[Token]:
-    return [Token(token, analyze.fold(token.rstrip(".")), "id")]
+def _read_id(token: str) -> list[ValueToken]:
+    return [ValueToken(token, analyze.fold(token.rstrip(".")), "id")]
 
 
-def _read_mark(token: str) -> list[Token]:
-    return [Token(token, unicodedata.normalize("NFKC", token), "mark")]
-
-
-def _read_character(token: str) -> list[Token]:
-    return [Token(token, token, "cjk")]
-
-
-_READERS: dict[str, Callable[[str], list[Token]]] = {
+_READERS: dict[str, Callable[[str], list[ValueToken]]] = {
     "url": _read_id,
     "email": _read_id,
     "id": _read_id,
@@ -201,30 +178,27 @@ _READERS: dict[str, Callable[[str], list[Token]]] = {
     "number": _read_number,
     "clock": _read_clock,
     "date": _read_date,
-    "version": _read_version,
-    "mark": _read_mark,
-    "cjk": _read_character,
+    "version": lambda token: [ValueToken(token, "#" + analyze.fold(token).removeprefix("v"), "version")],
+    "mark": lambda token: [ValueToken(token, unicodedata.normalize("NFKC", token), "mark")],
+    "cjk": lambda token: [ValueToken(token, token, "cjk")],
 }
 
 
 # The words with which a value may begin.
 _OPENING = frozenset({*MONTHS, *NUMBER_WORDS, *ORDINALS, "half", "a", "an", "per"})
-_TIMES = {
-    "noon": 720,
-    "midday": 720,
-    "mediodia": 720,
-    "mittag": 720,
-    "midi": 720,
-    "midnight": 0,
-    "mitternacht": 0,
-}
+_TIMES = dict.fromkeys("noon midday mediodia mittag midi".split(), 720) | {"midnight": 0, "mitternacht": 0}
+# Months that are other words as well, and the words after which they are months.
+_AMBIGUOUS_MONTHS = frozenset("may jan april june august mar march sun mars mai mei marco".split())
+_BEFORE_MONTHS = frozenset(
+    "in of early late mid since by until last next this for im is on en to from".split()
+)
+# Words that may be part of a value.
 SPECIAL = _OPENING | WEEKDAYS.keys() | {f"{day}s" for day in WEEKDAYS} | _TIMES.keys()
-"""The words that may be read as something else than words."""
 
 
-def _join(raw: list[Token]) -> list[Token]:
-    """Join what makes one value: a number and its unit, a day, a month and a year, five o'clock."""
-    found: list[Token] = []
+def _join(raw: list[ValueToken]) -> list[ValueToken]:
+    """Join the tokens of one value: a number and its unit; a day, a month and a year; five o'clock."""
+    found: list[ValueToken] = []
     place = 0
     while place < len(raw):
         if raw[place].kind == "word" and raw[place].key not in _OPENING:
@@ -233,18 +207,18 @@ def _join(raw: list[Token]) -> list[Token]:
             continue
         value, length = _date_at(raw, place) or _number_at(raw, place) or (raw[place], 1)
         if value.start != raw[place].start:
-            value = Token(value.text, value.key, value.kind, value.unit, raw[place].start)
+            value = value._replace(start=raw[place].start)
         found.append(value)
         place += length
     return found
 
 
-def _word(raw: list[Token], place: int) -> str:
-    return raw[place].key if place < len(raw) else ""
+def _word(raw: list[ValueToken], place: int) -> str:
+    return raw[place].key if 0 <= place < len(raw) else ""
 
 
-def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
-    """Read a day of a month: its number, 0 for none, and how many tokens it takes."""
+def _day_at(raw: list[ValueToken], place: int) -> tuple[int, int]:
+    """Return the day of a month at a place, 0 for none, and how many tokens it takes."""
     word = _word(raw, place)
     if not (word.startswith("#") and word[1:].isdigit() and 1 <= int(word[1:]) <= 31):
         return 0, 0
@@ -256,7 +230,7 @@ def _day_at(raw: list[Token], place: int) -> tuple[int, int]:
     return int(word[1:]), length
 
 
-def _date_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
+def _date_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     day, length = _day_at(raw, place)
     month = _month(raw, place + length)
     if not month:
@@ -271,93 +245,54 @@ def _date_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
     year = _word(raw, place + length + gap)
     if year.startswith("year:"):
         length += gap + 1
-    if (
-        not day
-        and not year.startswith("year:")
-        and raw[place].key
-        in ("may", "jan", "april", "june", "august", "mar", "march", "sun", "mars", "mai", "mei", "marco")
-    ):
-        before = _word(raw, place - 1) if place else ""
-        if before not in (
-            "in",
-            "of",
-            "early",
-            "late",
-            "mid",
-            "since",
-            "by",
-            "until",
-            "last",
-            "next",
-            "this",
-            "for",
-            "im",
-            "is",
-            "on",
-            "until",
-            "en",
-            "to",
-            "from",
-        ):
-            return None
+    elif not day and raw[place].key in _AMBIGUOUS_MONTHS and _word(raw, place - 1) not in _BEFORE_MONTHS:
+        return None
     key = f"date:{year[5:] if year.startswith('year:') else ''}-{month}-{day or ''}"
-    return Token(raw[place].text, key, "date"), length
+    return ValueToken(raw[place].text, key, "date"), length
 
 
-def _month(raw: list[Token], place: int) -> int:
+def _month(raw: list[ValueToken], place: int) -> int:
     return MONTHS.get(raw[place].key, 0) if place < len(raw) and raw[place].kind == "word" else 0
 
 
-def _number_at(raw: list[Token], place: int) -> tuple[Token, int] | None:
+def _number_at(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     token = raw[place]
-    length = 1
-    unit, factor = "", 1.0
-    if (
-        token.kind == "mark"
-        and token.key in "$€£"
-        and place + 1 < len(raw)
-        and raw[place + 1].key.startswith(("#", "year:"))
-    ):
+    unit, factor, length = "", 1.0, 1
+    if token.kind == "mark" and token.key in "$€£" and _word(raw, place + 1).startswith(("#", "year:")):
         unit, factor = UNITS[token.key]
         token, length = raw[place + 1], 2
     value = _value(token)
     if value is None:
-        return (_half_hour(raw, place)) or _ordinal(token)
+        return _half_hour(raw, place) or _ordinal(token)
     while _word(raw, place + length) in AMOUNTS or (_word(raw, place + length) == "m" and unit):
         value *= AMOUNTS.get(_word(raw, place + length), 1e6)
         length += 1
     if (
-        20 <= value < 100
-        and value % 10 == 0
-        and token.kind == "word"
-        and 0 < (_value_at(raw, place + length) or 0) < 10
+        token.kind == "word"
+        and value in range(20, 100, 10)
+        and 0 < (ones := _ones_at(raw, place + length)) < 10
     ):
-        value += _value_at(raw, place + length) or 0
+        value += ones
         length += 1
     if _word(raw, place + length) in ("st", "nd", "rd", "th"):
-        return Token(token.text, f"nth:{value:g}", "number", "nth"), length + 1
+        return ValueToken(token.text, f"nth:{value:g}", "number", "nth"), length + 1
     if token.kind == "date" and length == 1:
         return None
     after = _word(raw, place + length)
     if after in ("year", "years") and _word(raw, place + length + 1) in ("old", "of"):
-        return Token(token.text, _number_key(value, ""), "number"), length + 1
-    if (
-        after in UNITS
-        and (not unit)
-        and not (token.kind == "word" and token.key == "one" and len(after) == 1)
-    ):
-        unit, factor = UNITS[after]
+        return ValueToken(token.text, _number_key(value, ""), "number"), length + 1
+    is_pronoun = token.kind == "word" and token.key == "one" and len(after) == 1
+    if after in UNITS and (UNITS[after][0] == unit if unit else not is_pronoun):
+        unit, factor = (unit, factor) if unit else UNITS[after]
         length += 1
-    elif unit and after in UNITS and UNITS[after][0] == unit:
-        length += 1
-    return Token(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
+    return ValueToken(token.text, _number_key(round(value * factor, 6), unit), "number", unit), length
 
 
-def _value_at(raw: list[Token], place: int) -> float | None:
-    return _value(raw[place]) if place < len(raw) and raw[place].kind == "word" else None
+def _ones_at(raw: list[ValueToken], place: int) -> float:
+    return (_value(raw[place]) or 0) if place < len(raw) and raw[place].kind == "word" else 0
 
 
-def _value(token: Token) -> float | None:
+def _value(token: ValueToken) -> float | None:
     if token.kind == "number":
         return float(token.key[1:])
     if token.kind == "date" and token.key.startswith("year:"):
@@ -367,31 +302,28 @@ def _value(token: Token) -> float | None:
     return None
 
 
-def _half_hour(raw: list[Token], place: int) -> tuple[Token, int] | None:
+def _half_hour(raw: list[ValueToken], place: int) -> tuple[ValueToken, int] | None:
     words = [_word(raw, place + ahead) for ahead in range(3)]
     if words == ["half", "an", "hour"]:
-        return Token("half", _number_key(1800, "s"), "number", "s"), 3
-    if words[0] in ("a", "an", "per") and words[1] in ("hour", "dozen"):
-        return None if words[1] == "hour" else (Token("dozen", _number_key(12, ""), "number"), 2)
+        return ValueToken("half", _number_key(1800, "s"), "number", "s"), 3
+    if words[0] in ("a", "an", "per") and words[1] == "dozen":
+        return ValueToken("dozen", _number_key(12, ""), "number"), 2
     return None
 
 
-def _ordinal(token: Token) -> tuple[Token, int] | None:
+def _ordinal(token: ValueToken) -> tuple[ValueToken, int] | None:
     if token.kind == "word" and token.key in ORDINALS:
-        return Token(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
+        return ValueToken(token.text, f"nth:{ORDINALS[token.key]}", "number", "nth", token.start), 1
     return None
 
 
 def same_value(one: str, other: str) -> bool:
-    """Say whether two keys name one value; of dates, what both of them say must agree.
+    """Return whether two keys name one value; of dates, the parts that both have must agree.
 
     >>> same_value("date:-5-3", "date:2024-5-3"), same_value("date:2023-5-3", "date:2024-5-3")
     (True, False)
     """
-    if one == other:
-        return True
     if not (one.startswith("date:") and other.startswith("date:")):
-        return False
-    return all(
-        a == b or not a or not b for a, b in zip(one[5:].split("-"), other[5:].split("-"), strict=True)
-    )
+        return one == other
+    parts = zip(one.split("-"), other.split("-"), strict=True)
+    return all(a == b or "" in (a, b) or "date:" in (a, b) for a, b in parts)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, timedelta
 from functools import partial
 
-from holdfast.errors import Conflict
 from holdfast.learning import episode_text
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import untrusted
@@ -19,11 +18,11 @@ from holdfast.learning.grounding import redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.ranking import KIND, closeness, ended, recency
 from holdfast.prompt.transcript import Extent, review
-from holdfast.records.draft import prepare, quarantine_reason, says
-from holdfast.store import records, summaries
+from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
+from holdfast.store import summaries
 from holdfast.store.message_rows import to_micros
 from holdfast.store.record_changes import Writing
-from holdfast.store.records import RecordFilter
+from holdfast.store.records import RecordFilter, SpaceState
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
@@ -38,8 +37,6 @@ _UNTRUSTED = "untrusted"
 _TRUSTS = ("quarantined", "trusted", "released")
 # The metadata that belong to the content of an episode.
 _CONTENT = ("files", "decisions", "outcome", _UNTRUSTED)
-# Of two that write at once one always succeeds, so that many others must have.
-_ATTEMPTS = 1_000
 
 _REPEATED = "a newer session says the same"
 _TOO_OLD = "it is older than episodes are kept"
@@ -107,19 +104,19 @@ def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: s
     """Write an episode, retract superfluous ones, and move the watermark, in one transaction."""
     episode = chat.episode if answer is None else episode_text.read(answer, chat.episode, shown)
     draft = prepare(_draft(context, chat, episode, how), context.kinds, _BY)
-    for _ in range(_ATTEMPTS):
-        seen = records.space_state(context.database, context.space)
-        step = _plan_write(context, chat, draft, seen.version + 1)
-        with context.transaction() as changes:
-            if changes.seen != seen:
-                # Somebody wrote or erased in between: what was compared may be gone.
-                continue
-            context.advance(changes, chat.done)
-            written, gone = _write(changes, step)
-        context.events.tell_of(context.scope, written)
-        context.events.tell_of(context.scope, gone, "evicted")
+
+    def compare(seen: SpaceState) -> _PlannedWrite:
+        return _plan_write(context, chat, draft, seen.version + 1)
+
+    def write(changes: Writing, step: _PlannedWrite) -> UnitResult:
+        context.advance(changes, chat.done)
+        written, gone = _write(changes, step)
         return UnitResult((*written, *gone), note=step.note)
-    raise Conflict("The optimistic-retry limit is reached.", "Try again.")
+
+    result = context.intake.write_compared(compare, write)
+    context.events.tell_of(context.scope, [one for one in result.records if not one.retracted])
+    context.events.tell_of(context.scope, [one for one in result.records if one.retracted], "evicted")
+    return result
 
 
 def _write(changes: Writing, step: _PlannedWrite) -> tuple[list[Record], list[Record]]:
@@ -135,7 +132,7 @@ def _write(changes: Writing, step: _PlannedWrite) -> tuple[list[Record], list[Re
     return written, gone
 
 
-def _draft(context: JobContext, chat: _ReadChat, episode: Episode, how: str) -> Record:
+def _draft(context: JobContext, chat: _ReadChat, episode: Episode, how: str) -> RecordDraft:
     """Return the draft of an episode, without the credentials in it, also in its metadata."""
     messages = chat.messages
     meta: dict[str, object] = {
@@ -253,7 +250,7 @@ def _is_news(record: Record, before: Record) -> bool:
 
 def _content(record: Record) -> tuple[object, ...]:
     meta = {name: record.meta.get(name) for name in _CONTENT}
-    return says(replace(record, meta=meta, retracted=False))
+    return content_of(replace(record, meta=meta, retracted=False))
 
 
 def _superfluous(

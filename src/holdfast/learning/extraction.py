@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from holdfast.dedup import relate
 from holdfast.kinds import FIL
 from holdfast.learning import echo_match, extraction_prompt, observations
 from holdfast.learning.decision_sentences import Decision, decisions
@@ -26,10 +27,12 @@ from holdfast.learning.extraction_prompt import (
 from holdfast.learning.grounding import Observation, grounds, redacted
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.llm.prompt_files import PromptTemplate
+from holdfast.records.draft import RecordDraft
 from holdfast.store import records
 from holdfast.store.records import RecordFilter
 from holdfast.text.shorten import shorten_line
-from holdfast.types import Message, Record
+from holdfast.types import Message
+from holdfast.types.records import Record
 
 KIND = "observe"
 MOST_FACTS = 5  # of one chat, however often it goes on
@@ -186,8 +189,8 @@ def _learn(
 
 
 def _with_room(
-    context: JobContext, source: ExtractionSource, drafts: Sequence[Record]
-) -> tuple[list[Record], Counter[str]]:
+    context: JobContext, source: ExtractionSource, drafts: Sequence[RecordDraft]
+) -> tuple[list[RecordDraft], Counter[str]]:
     """Leave out the facts for which there is no room beside those that the chat has given before.
 
     What is known already takes none.
@@ -213,7 +216,7 @@ def drafts_of(
     prompt: PromptTemplate,
     outside: Collection[int],
     answer: str,
-) -> tuple[list[Record], Counter[str]]:
+) -> tuple[list[RecordDraft], Counter[str]]:
     """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
 
     A draft is untrusted if it rests on no words of the part, unless the prompt asks for no quotes, or if it
@@ -228,7 +231,7 @@ def drafts_of(
     dropped["fact before the end of a session"] += len(observed) - len(found)
     said = [one.text for one in found if one.speaker == _USER]
     said += [one.text for one in _learned(context, source.chat) if one.meta.get("speaker") == _USER]
-    settled = [one for one in found if one.speaker != "assistant" or not _restates(context, one.text, said)]
+    settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
     dropped["said by the user already"] += len(found) - len(settled)
     drafts, recalled = _drafts(context, source, messages, outside, settled, prompt)
     return drafts, dropped + recalled
@@ -241,7 +244,7 @@ def _drafts(
     outside: Collection[int],
     found: Sequence[Observation],
     prompt: PromptTemplate | None,
-) -> tuple[list[Record], Counter[str]]:
+) -> tuple[list[RecordDraft], Counter[str]]:
     """Return drafts of observations, made by rules without a prompt, and the number of mere repetitions."""
     echo = EchoFilter(context, messages)
     fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
@@ -267,10 +270,10 @@ def _drafts(
     return drafts, Counter({"recalled": len(found) - len(fresh)})
 
 
-def _restates(context: JobContext, text: str, said: Sequence[str]) -> bool:
+def _restates(text: str, said: Sequence[str]) -> bool:
     """Return whether a text says what the user said, or another value of it; if unsure, by its words."""
-    verdict = context.intake.classify(text, said)
-    if verdict.place is None or verdict.relation != "unsure":
-        return verdict.place is not None
-    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[verdict.place]))
+    relation = relate(text, said)
+    if relation.index is None or relation.kind != "unsure":
+        return relation.index is not None
+    words, others = (set(_WORD.findall(one.casefold())) for one in (text, said[relation.index]))
     return len(words & others) >= _ALIKE * len(words)

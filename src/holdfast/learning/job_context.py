@@ -15,14 +15,14 @@ from holdfast.events import Events
 from holdfast.kinds import Kind
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.prompt_files import PromptTemplate, load
-from holdfast.records.draft import UNTRUSTED, prepare
+from holdfast.records.draft import UNTRUSTED, RecordDraft, prepare
 from holdfast.records.intake import Intake
 from holdfast.settings import Learning
 from holdfast.store import log, record_changes, records, sessions, watermarks
 from holdfast.store.database import Database
 from holdfast.store.jobs import Lease
 from holdfast.store.record_changes import Writing
-from holdfast.store.records import NOW, UNSET_PRIORITY, RecordFilter
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.tokens import CountTokens
 from holdfast.types import Job, Message, Range, Record, Scope
 
@@ -141,13 +141,12 @@ class JobContext:
         target: str = "",
         meta: Mapping[str, object] = MappingProxyType({}),
         is_untrusted: bool = False,
-    ) -> Record:
+    ) -> RecordDraft:
         """Return the draft of a learned record; an untrusted one goes into quarantine."""
         flags = (UNTRUSTED,) if is_untrusted else ()
-        return Record(
-            "",
-            kind,
+        return RecordDraft(
             text,
+            kind,
             agent=self.scope.agent,
             target=target,
             source=source,
@@ -157,7 +156,7 @@ class JobContext:
             flags=flags,
         )
 
-    def storable(self, drafts: Sequence[Record]) -> tuple[list[Record], Counter[str]]:
+    def storable(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
         """Return the drafts that can be stored, and why the others cannot."""
         taken, dropped = [], Counter[str]()
         for draft in drafts:
@@ -172,7 +171,7 @@ class JobContext:
         return taken, dropped
 
     def commit(
-        self, drafts: Sequence[Record], *done: Watermark, check: Callable[[Writing], None] | None = None
+        self, drafts: Sequence[RecordDraft], *done: Watermark, check: Callable[[Writing], None] | None = None
     ) -> tuple[Record, ...]:
         """Store drafts, move watermarks and emit the events, if the job is still leased: in one transaction.
 
@@ -193,9 +192,7 @@ class JobContext:
             if check is not None:
                 check(changes)
 
-        stored = self.intake.remember(
-            [replace(draft, priority=UNSET_PRIORITY) for draft in drafts], merge=True, also=also
-        )
+        stored = self.intake.remember(drafts, merge=True, also=also)
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written

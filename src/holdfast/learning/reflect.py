@@ -27,6 +27,7 @@ from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
 from holdfast.llm.llm_request import LLMRequest, Unreadable, exactly
 from holdfast.llm.prompt_files import PromptTemplate
 from holdfast.prompt.transcript import Extent, Review, review
+from holdfast.records.draft import RecordDraft
 from holdfast.store import records, summaries, watermarks
 from holdfast.store.database import Connection, Database
 from holdfast.store.record_changes import Writing
@@ -292,8 +293,8 @@ def _check_profile(context: JobContext, shown: Record | None, changes: Writing) 
 
 
 def _rewritten(
-    context: JobContext, subject: _Subject, draft: Callable[..., Record], text: str, proposal: _Proposal
-) -> Record:
+    context: JobContext, subject: _Subject, draft: Callable[..., RecordDraft], text: str, proposal: _Proposal
+) -> RecordDraft:
     """Return the draft of a profile, untrusted if its changes do not rest on the user's words."""
     meta: dict[str, object] = {"why": proposal.why} if proposal.why else {}
     if proposal.quotes:

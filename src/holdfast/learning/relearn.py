@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.events import Call
 from holdfast.kinds import FIL
@@ -18,7 +19,7 @@ from holdfast.learning.model_answers import FOR_ALL, ask_and_read
 from holdfast.learning.results import Relearning
 from holdfast.llm.llm_request import LLMRequest
 from holdfast.llm.prompt_files import PromptTemplate, load
-from holdfast.records.draft import policy, prepare, quarantine_reason
+from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED, Intake
 from holdfast.store import erasure_receipts, record_changes, records
 from holdfast.store.records import RecordFilter
@@ -39,7 +40,7 @@ class RelearnedChat:
     `erasures` counts those of the space before the chat was read.
     """
 
-    added: tuple[Record, ...]
+    added: tuple[RecordDraft, ...]
     removed: tuple[Record, ...]
     kept: int
     erasures: int
@@ -71,7 +72,7 @@ def relearn(
         kind,
         prompt.label,
         tuple(done),
-        tuple(record for one in done.values() for record in one.added),
+        tuple(as_record(replace(draft, priority=5)) for one in done.values() for draft in one.added),
         tuple(record for one in done.values() for record in one.removed),
         sum(one.kept for one in done.values()),
         failed,
@@ -111,7 +112,7 @@ def _relearned(
     source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
     messages = context.read_messages(chat)
     outside = brought_in(messages, context.settings.untrusted)
-    drafts: list[Record] = []
+    drafts: list[RecordDraft] = []
     for part, own in extraction.parts_of(context, messages):
         request = extraction_prompt.request(part, prompt, step="", type="session")
         read = partial(extraction.drafts_of, context, source, part, own, prompt, outside)
@@ -120,18 +121,19 @@ def _relearned(
 
 
 def _compared(
-    context: JobContext, chat: str, drafts: Sequence[Record], stored: Sequence[Record], erasures: int
+    context: JobContext, chat: str, drafts: Sequence[RecordDraft], stored: Sequence[Record], erasures: int
 ) -> RelearnedChat:
     intake = context.intake
     overruled = _overruled(context, chat)
-    left, added, kept = list(stored), list[Record](), 0
+    left, added, kept = list(stored), list[RecordDraft](), 0
     for draft in drafts:
         near = [one for one in left if (one.kind, one.target) == (draft.kind, draft.target)]
-        verdict = intake.classify(draft.text, [one.text for one in near])
-        if verdict.relation == "duplicate" and verdict.place is not None:
-            left.remove(near[verdict.place])
+        relation = relate(draft.text, [one.text for one in near])
+        known = relation.choose(near)
+        if relation.kind == "duplicate" and known is not None:
+            left.remove(known)
             kept += 1
-        elif not (_is_about(intake, draft, overruled) or _is_known(intake, draft, [*stored, *added])):
+        elif not (_is_about(draft, overruled) or _is_known(intake, draft, stored, added)):
             added.append(draft)
     room = MOST_FACTS - sum(one.kind == FACT for one in stored if one not in left)
     beyond = [one for one in added if one.kind == FACT][max(0, room) :]
@@ -153,10 +155,10 @@ def _overruled(context: JobContext, chat: str) -> list[Record]:
     return overruled
 
 
-def _is_about(intake: Intake, draft: Record, others: Sequence[Record]) -> bool:
+def _is_about(draft: RecordDraft, others: Sequence[Record]) -> bool:
     """Return whether a draft may say what one of the others from the same messages says, or another value."""
-    near = [one.text for one in others if _overlap(one, draft)]
-    return intake.classify(draft.text, near).relation != "new"
+    near = [one.text for one in others if _overlap(one, as_record(draft))]
+    return relate(draft.text, near).kind != "new"
 
 
 def _overlap(one: Record, other: Record) -> bool:
@@ -165,14 +167,17 @@ def _overlap(one: Record, other: Record) -> bool:
     return one.messages[0] <= other.messages[1] and other.messages[0] <= one.messages[1]
 
 
-def _is_known(intake: Intake, draft: Record, beside: Sequence[Record]) -> bool:
+def _is_known(
+    intake: Intake, draft: RecordDraft, stored: Sequence[Record], added: Sequence[RecordDraft]
+) -> bool:
     """Return whether another record says so, whichever chat it came from, or the same answer does."""
-    gone = {one.id for one in beside if one.id}
+    gone = {one.id for one in stored}
     target = draft.target or policy(intake.kinds, draft.kind).targets[0]
-    near = intake.similar(replace(draft, target=target), COMPARED)
-    others = [one for one in near if one.id not in gone]
-    others += [one for one in beside if one.kind == draft.kind]
-    return intake.classify(draft.text, [one.text for one in others]).relation == "duplicate"
+    near = intake.similar(as_record(replace(draft, target=target)), COMPARED)
+    others = [one.text for one in near if one.id not in gone]
+    others += [one.text for one in stored if one.kind == draft.kind]
+    others += [one.text for one in added if one.kind == draft.kind]
+    return relate(draft.text, others).kind == "duplicate"
 
 
 def _exchange(context: JobContext, found: RelearnedChat, prompt: PromptTemplate) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compaction.explorer import resolved
 from holdfast.errors import Damaged, InvalidInput, shown
+from holdfast.learning.throttle import rest
 from holdfast.logs import logged
 from holdfast.records.standing import Standing
 from holdfast.store import jobs, llm_calls
@@ -175,7 +176,7 @@ class Learner(Standing):
             load(name, version)
 
         def intake(scope: Scope) -> Intake:
-            return opened.intake(scope, "reflect")
+            return replace(opened.intake(scope, "reflect"), throttle=rest)
 
         def earlier(scope: Scope, text: str, time: datetime) -> list[str]:
             from holdfast.search.filters import check

@@ -1,92 +1,174 @@
-"""Drafts: what is to be written, checked against the policy of its kind, and scanned for what may do harm."""
+"""Drafts of records: checked against the policy of their kind, and scanned for what may do harm."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from holdfast.errors import Conflict, Denied, InvalidInput, shown
-from holdfast.kinds import Kind
+from holdfast.kinds import LONGEST, Kind
 from holdfast.safety import guard
+from holdfast.text.json_text import dump
+from holdfast.store.records import UNSET_PRIORITY
 from holdfast.text.clean import clean
-from holdfast.types import Record, Trust, Writer, check_name
+from holdfast.types import Range, Record, Time, Trust, Writer, as_time, check_name, check_range, is_whole
 
-TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose words need no quarantine
-_INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # categories of characters: joiners, direction marks, spaces
-UNTRUSTED = (
-    "untrusted"  # the flag of a draft that came from outside, or that rests on no words that were said
-)
-# How a record was learned, in our own words: "speaker: assistant" beside a quote could pass for an order.
-SIGNED = ("learned", "model", "speaker")
-MOST_TAGS = 100
-LONGEST_NAME = 200  # bytes of a category or a tag
+TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose texts need no quarantine
+# The flag of a draft that came from outside the conversation, or that rests on none of its messages.
+UNTRUSTED = "untrusted"
+# Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
+_OWN_META = ("learned", "model", "speaker")
+_INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # Unicode categories: joiners, direction marks, spaces
+_MAX_TAGS = 100
+_MAX_LABEL = 200  # bytes of a category or a tag
+_WRITER_NAMES = {"user": "the user", "agent": "the agent", "tool": "a tool", "import": "an import"}
 
 
-def prepare(draft: Record, kinds: Mapping[str, Kind], by: Writer) -> Record:
-    """Check a new draft against the policy of its kind, and scan it.
+@dataclass(frozen=True, slots=True)
+class RecordDraft:
+    """A record that is to be written, as its writer describes it; `as_record` and `prepare` check it.
+
+    A field that is left out has the default of its kind or, where a draft replaces the text of a record, the
+    value of that record.
+    """
+
+    text: str
+    kind: str = "fact"
+    _: KW_ONLY
+    target: str | None = None
+    category: str = ""
+    tags: Iterable[str] = ()
+    meta: Mapping[str, object] | None = None
+    priority: int | None = None
+    agent: str = ""
+    source: str = ""
+    run: str = ""
+    chat: str = ""
+    messages: int | Range | None = None
+    since: Time | None = None
+    until: Time | None = None
+    flags: tuple[str, ...] = ()
+
+
+def as_record(draft: RecordDraft, default_target: str = "") -> Record:
+    """Return the record that a draft describes, not yet stored and without an id.
 
     Raises:
-        InvalidInput: its text, target or place is not one that the kind takes, or something beside the text is secret.
-        Denied: this writer may not add one.
+        InvalidInput: a field has the wrong type or is out of range.
+
+    """
+    priority = draft.priority
+    if priority is not None and not (is_whole(priority) and 1 <= priority <= 10):
+        raise InvalidInput(f"The priority is {shown(priority)}.", "Use a whole number from 1 to 10.")
+    since, until = as_time(draft.since, "since"), as_time(draft.until, "until")
+    if since and until and not since < until:
+        raise InvalidInput(f"`until` is {until}, which is not after `since`, {since}.", "Correct the times.")
+    return Record(
+        "",
+        draft.kind,
+        draft.text,
+        target=("" if draft.target is None else check_name(draft.target, "target", empty=True))
+        or default_target,
+        category=check_name(draft.category, "The category", empty=True, longest=_MAX_LABEL),
+        tags=check_tags(draft.tags),
+        meta=_check_meta(draft.meta),
+        priority=UNSET_PRIORITY if priority is None else priority,
+        agent=draft.agent,
+        source=draft.source,
+        run=draft.run,
+        chat=draft.chat,
+        messages=check_range(draft.messages, draft.chat),
+        since=since,
+        until=until,
+        flags=draft.flags,
+    )
+
+
+def _check_meta(meta: object) -> dict[str, object]:
+    if meta is None:
+        return {}
+    if not isinstance(meta, Mapping):
+        raise InvalidInput(
+            f"`meta` must be a dict, not {type(meta).__name__}.", "Pass a dict of JSON values."
+        )
+    checked = dict(meta)
+    if checked and len(dump(checked, "`meta` of a record")) > LONGEST:
+        raise InvalidInput(
+            f"`meta` has more than {LONGEST:,} characters of JSON.",
+            "Store it elsewhere, and refer to it by name.",
+        )
+    return checked
+
+
+def prepare(draft: RecordDraft, kinds: Mapping[str, Kind], by: Writer) -> Record:
+    """Return a draft as a new record of its kind: checked, signed and scanned, not yet stored.
+
+    Raises:
+        InvalidInput: a field is not valid for this kind, or another field than the text holds a credential.
+        Denied: this writer may not add records of this kind.
 
     """
     kind = policy(kinds, draft.kind)
+    record = as_record(draft, kind.targets[0])
     allow(kind, by, "add")
-    target = draft.target or kind.targets[0]
+    target = record.target
     if target not in kind.targets:
         raise InvalidInput(
-            f"A {draft.kind} has no target {target!r}.",
+            f"A {kind.name} has no target {target!r}.",
             f"Use one of {', '.join(kind.targets)}." if any(kind.targets) else "Leave it out.",
         )
-    if kind.one_per == "chat" and not draft.chat:
-        raise InvalidInput(f"There is one {draft.kind} for each chat.", "Pass chat=.")
-    if draft.kind == "note" and target == "session" and not draft.chat:
+    if kind.one_per == "chat" and not record.chat:
+        raise InvalidInput(f"There is one {kind.name} for each chat.", "Pass chat=.")
+    if kind.name == "note" and target == "session" and not record.chat:
         raise InvalidInput("A session note belongs to a chat.", "Pass chat=, or use chat.remember.")
-    if (target == "run") != bool(draft.run):
+    if (target == "run") != bool(record.run):
         raise InvalidInput(
             "A run note belongs to a run.", "Use run.remember within `with chat.run() as run`."
         )
-    check_length(check_text(draft.text), kind)
-    return scan(replace(draft, target=target), by)
+    check_length(check_text(record.text), kind)
+    return scan(record, by)
 
 
-def scan(draft: Record, by: Writer) -> Record:
-    """Sign a draft, redact its secrets, and decide whether it is to be trusted.
+def scan(record: Record, by: Writer) -> Record:
+    """Return a record signed by its writer, its text without credentials, quarantined where it has to be.
 
     Raises:
-        InvalidInput: it has no text, or something beside the text is secret.
+        InvalidInput: it has no text, or another field than the text holds a credential.
 
     """
-    text = check_text(draft.text)
+    text = check_text(record.text)
     findings = guard.scan(text)
-    ours = SIGNED if by == "reflect" else ()
-    said = {key: value for key, value in draft.meta.items() if key not in ours}
-    beside = guard.scan("\n".join(filter(None, (draft.category, *draft.tags, draft.source, _leaves(said)))))
+    own = _OWN_META if by == "reflect" else ()
+    meta = {key: value for key, value in record.meta.items() if key not in own}
+    fields = (record.category, *record.tags, record.source, _texts_in(meta))
+    beside = guard.scan("\n".join(filter(None, fields)))
     if any(one.kind == "secret" and one.severity == "high" for one in beside):
         raise InvalidInput(
             "The category, a tag, the source or the metadata holds a credential.",
-            "Leave it out: credentials are not kept.",
+            "Leave it out: credentials are not stored.",
         )
     everything = (*findings, *beside)
-    outside = {UNTRUSTED} & {*draft.flags}
+    outside = {UNTRUSTED} & {*record.flags}
     flags = tuple(sorted({one.kind for one in everything if one.severity == "high"} | outside))
     held = (guard.has_orders(everything) and by not in TRUSTED) or bool(outside)
     trust: Trust = "quarantined" if held else "trusted"
-    return replace(draft, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)
+    return replace(record, text=guard.redact(text, findings), flags=flags, trust=trust, by=by)
 
 
-def allow(kind: Kind, by: Writer, action: str) -> None:
-    """Raise Denied unless a writer may do this to records of a kind."""
-    if by not in kind.writers:
-        raise Denied(
-            f"Only {' or '.join(map(named, kind.writers))} may {action} a {kind.name}, not {named(by)}.",
-            f"Ask for it, and pass by={kind.writers[0]!r}." if kind.writers else "Nobody may.",
-        )
+def _texts_in(value: object) -> str:
+    """Return all texts in JSON values, keys included, one per line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {_texts_in(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_texts_in, value))
+    return ""
 
 
 def policy(kinds: Mapping[str, Kind], name: object) -> Kind:
-    """Give the row of policy for a kind, or raise InvalidInput."""
+    """Return the policy of a kind, or raise InvalidInput."""
     found = kinds.get(name) if isinstance(name, str) else None
     if found is None:
         raise InvalidInput(f"{shown(name)} is not a kind.", f"Use one of {', '.join(kinds)}.")
@@ -94,8 +176,18 @@ def policy(kinds: Mapping[str, Kind], name: object) -> Kind:
 
 
 def rules_of(kinds: Mapping[str, Kind], name: str) -> Kind:
-    """Give the policy for a record that is there; one whose row is gone from the table has no rules left."""
+    """Return the policy for a stored record; the default one where its kind is not in the table any more."""
     return kinds.get(name) or Kind(name)
+
+
+def allow(kind: Kind, by: Writer, action: str) -> None:
+    """Raise Denied unless a writer may do this to records of a kind."""
+    if by not in kind.writers:
+        raise Denied(
+            f"Only {' or '.join(map(writer_name, kind.writers))} may {action} a {kind.name}, not "
+            f"{writer_name(by)}.",
+            f"Ask for it, and pass by={kind.writers[0]!r}." if kind.writers else "Nobody may.",
+        )
 
 
 def check_text(text: object) -> str:
@@ -118,18 +210,18 @@ def check_length(text: str, kind: Kind) -> None:
     if len(text) > kind.longest:
         raise InvalidInput(
             f"The text has {len(text):,} characters; a {kind.name} has at most {kind.longest:,}.",
-            "Shorten it, or keep the whole as messages of a chat.",
+            "Shorten it, or store the whole as messages of a chat.",
         )
 
 
-def check_room(kind: Kind, target: str, most: int, used: int, size: int, freed: int = 0) -> None:
-    """Raise InvalidInput if a text of some size does not fit beside those of a target, in place of one of `freed` characters."""
-    if used - freed + size > most:
+def check_room(kind: Kind, target: str, cap: int, used: int, size: int, freed: int = 0) -> None:
+    """Raise InvalidInput if `size` more characters, in place of `freed`, exceed the cap of a target."""
+    if used - freed + size > cap:
         name = f"{target} {kind.name}s".strip()
         new = f"; this one has {size:,}" if size else ""
         instead = f" in place of {freed:,}" if freed else ""
         raise InvalidInput(
-            f"The {name} hold {used:,} of at most {most:,} characters{new}{instead}.",
+            f"The {name} hold {used:,} of at most {cap:,} characters{new}{instead}.",
             f"Shorten it, or replace or retract some of the {name}.",
         )
 
@@ -140,54 +232,43 @@ def check_tags(tags: object) -> tuple[str, ...]:
         raise InvalidInput(
             f"Tags must be a list of texts, not {type(tags).__name__}.", "Pass a list of strings."
         )
-    checked = tuple(dict.fromkeys(check_name(tag, "A tag", longest=LONGEST_NAME) for tag in tags))
-    if len(checked) > MOST_TAGS:
-        raise InvalidInput(f"There are {len(checked):,} tags.", f"Use at most {MOST_TAGS}.")
+    checked = tuple(dict.fromkeys(check_name(tag, "A tag", longest=_MAX_LABEL) for tag in tags))
+    if len(checked) > _MAX_TAGS:
+        raise InvalidInput(f"There are {len(checked):,} tags.", f"Use at most {_MAX_TAGS}.")
     return checked
 
 
 def check_expected(before: Record | None, expected: int | None) -> None:
-    """Raise Conflict unless a record has the version that the caller saw; 0 stands for none."""
-    there = 0 if before is None or before.retracted else before.version
-    if expected is not None and there != expected:
+    """Raise Conflict unless a record has the version that the caller read; 0 stands for no record."""
+    current = 0 if before is None or before.retracted else before.version
+    if expected is not None and current != expected:
         raise Conflict(
-            f"It has version {there} by now, not {shown(expected)}."
-            if there
-            else f"It is not there, and version {shown(expected)} was expected.",
+            f"It has version {current} by now, not {shown(expected)}."
+            if current
+            else f"It does not exist, and version {shown(expected)} was expected.",
             "Read it again, and decide what to write on top of it.",
         )
 
 
-def no_version(version: object, newest: int) -> InvalidInput:
-    """Make the error for a version that does not exist."""
+def unknown_version(version: object, newest: int) -> InvalidInput:
+    """Return the error for a version that does not exist."""
     return InvalidInput(
         f"There is no version {shown(version)}: the newest is {newest}.", "See `memory.changes()`."
     )
 
 
-def says(record: Record) -> tuple[object, ...]:
-    """Give what a record says, without who said it where, how often, and when."""
+def content_of(record: Record) -> tuple[object, ...]:
+    """Return the content of a record, without its provenance: who wrote it where, how often, and when."""
     plain = (record.text, record.target, record.agent, record.category, record.tags, record.priority)
     return (*plain, dict(record.meta), record.since, record.until, record.trust, record.retracted)
 
 
 def quarantine_reason(record: Record) -> str:
-    """Say why a record is in quarantine, in no words of its own."""
-    return f"{', '.join(flag for flag in record.flags if flag != 'secret')} from {named(record.by)}"
+    """Return why a record is in quarantine, in no words of its own."""
+    flags = ", ".join(flag for flag in record.flags if flag != "secret")
+    return f"{flags} from {writer_name(record.by)}"
 
 
-def _leaves(value: object) -> str:
-    """Join all texts in JSON values, keys included."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return "\n".join(f"{key}: {_leaves(item)}" for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return "\n".join(map(_leaves, value))
-    return ""
-
-
-def named(writer: Writer) -> str:
-    """Name a writer in a sentence."""
-    names = {"user": "the user", "agent": "the agent", "tool": "a tool", "import": "an import"}
-    return names.get(writer, writer)
+def writer_name(writer: Writer) -> str:
+    """Return the name of a writer for a sentence."""
+    return _WRITER_NAMES.get(writer, writer)

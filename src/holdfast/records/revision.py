@@ -1,26 +1,157 @@
-"""Revisions: go back to what was, and decide about what is in quarantine. Each writes new versions."""
+"""Revisions of stored records: replace, retract, undo, roll back, release. Each writes new versions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import Kind, nearest
-from holdfast.records.draft import allow, named, no_version, policy, rules_of, says
-from holdfast.records.intake import Intake
-from holdfast.store import record_changes, records
+from holdfast.records.draft import (
+    RecordDraft,
+    allow,
+    as_record,
+    check_expected,
+    check_length,
+    content_of,
+    policy,
+    rules_of,
+    scan,
+    unknown_version,
+    writer_name,
+)
+from holdfast.records.intake import Intake, overwritten
+from holdfast.safety.guard import mask
+from holdfast.store import record_changes, records, runs
 from holdfast.store.database import retry_transaction
+from holdfast.store.message_rows import from_micros
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
+from holdfast.text.clean import clean
+from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Record, Writer
+
+_MAX_LISTED = 10  # records shown when a text names several
+
+
+@retry_transaction
+def replace_text(
+    intake: Intake, what: str, draft: RecordDraft, *, kind: str | None, expected: int | None = None
+) -> Record:
+    """Write another text for a record; see `Memory.replace`."""
+    scanned = scan(as_record(draft), intake.by)
+    with intake.writing() as changes:
+        before = find(intake, changes, what, kind, draft.run)
+        check_expected(before, expected)
+        rules = rules_of(intake.kinds, before.kind)
+        allow(rules, intake.by, "change")
+        check_length(scanned.text, rules)
+        if before.run:
+            runs.check_run(changes.tx, intake.space, before.run)
+        ready = replace(scanned, kind=before.kind, target=before.target, agent=before.agent, run=before.run)
+        if ready.trust == "quarantined":
+            return intake.set_aside(changes, replace(ready, chat=ready.chat or before.chat), before)
+        if not ready.chat or rules.one_per == "chat" or before.kind == "note":
+            now = from_micros(intake.now)
+            ready = replace(ready, chat=before.chat, messages=before.messages, at=now)
+        ready = replace(ready, since=ready.since or before.since, until=ready.until or before.until)
+        return intake.put(changes, overwritten(before, ready), before, "replace")
+
+
+@retry_transaction
+def retract(
+    intake: Intake,
+    what: str,
+    *,
+    kind: str | None,
+    run: str = "",
+    why: str = "",
+    expected: int | None = None,
+) -> Record:
+    """Retract a record; see `Memory.retract`."""
+    with intake.writing() as changes:
+        before = find(intake, changes, what, kind, run)
+        check_expected(before, expected)
+        allow(rules_of(intake.kinds, before.kind), intake.by, "remove")
+        return intake.take_back(changes, before, "retract", why)
+
+
+@retry_transaction
+def retract_all(intake: Intake, wanted: RecordFilter, passes: Callable[[Record], bool]) -> list[Record]:
+    """Retract all records that pass the filters, in one transaction; see `Memory.clear`."""
+    with intake.writing() as changes:
+        found = list(filter(passes, records.read(changes.tx, intake.space, NOW.version, wanted)))
+        for one in found:
+            allow(rules_of(intake.kinds, one.kind), intake.by, "remove")
+        return [intake.take_back(changes, one, "retract", "cleared") for one in found]
+
+
+def find(intake: Intake, changes: Writing, what: object, kind: str | None, run: str = "") -> Record:
+    """Return the one current record with an id, with a part of its text, or of a kind that has only one.
+
+    Raises:
+        InvalidInput: there is none, or there are several: their ids and beginnings are shown.
+        Denied: it is the one that the tenant shares.
+
+    """
+    if not isinstance(what, str) or not what.strip():
+        raise InvalidInput("No record is named.", "Pass its id or a part of its text.")
+    if kind is not None:
+        policy(intake.kinds, kind)
+    named = intake.kinds.get(what)
+    if named and named.one_per == "agent" and kind in (None, what) and not run:
+        return _find_one(intake, changes, what)
+    what = clean(what)
+    wanted = RecordFilter(kinds=None if kind is None else (kind,), agents=intake.agents, run=run)
+    by_id = replace(wanted, ids=(what,))
+    # With the chat, the session notes of its other agents as well.
+    for one in (by_id, replace(by_id, chat=intake.chat)) if intake.chat else (by_id,):
+        if found := records.read(changes.tx, intake.space, NOW.version, one):
+            return found[0]
+    return _one_with_text(records.read(changes.tx, intake.space, NOW.version, wanted), what)
+
+
+def _one_with_text(current: list[Record], what: str) -> Record:
+    """Return the one record with a part of a text; of several, the one whose whole text it is."""
+    part, quoted = what.strip().casefold(), shorten_line(mask(what), 60)
+    matches = [one for one in current if part in one.text.casefold()]
+    if len(matches) > 1:
+        matches = [one for one in matches if part == one.text.casefold()] or matches
+    if not matches:
+        raise InvalidInput(
+            f"No record has the id or the text {quoted!r}.", "See `memory.records()` for what is there."
+        )
+    if len(matches) > 1:
+        listed = "; ".join(
+            f"{one.id} ({one.kind}) {shorten_line(one.text, 60)!r}" for one in matches[:_MAX_LISTED]
+        )
+        more = f" and {len(matches) - _MAX_LISTED} more" if len(matches) > _MAX_LISTED else ""
+        raise InvalidInput(
+            f"{len(matches)} records have the text {quoted!r}: {listed}{more}.",
+            "Pass the id of one, or more of its text.",
+        )
+    return matches[0]
+
+
+def _find_one(intake: Intake, changes: Writing, kind: str) -> Record:
+    found = intake.shown_one(changes, kind)
+    if found is None:
+        raise InvalidInput(f"There is no {kind}.", "Write one first.")
+    own = records.read(changes.tx, intake.space, NOW.version, RecordFilter(ids=(found.id,)))
+    if not own:
+        raise Denied(
+            f"The {kind} is the one that the tenant shares, which is not this user's to change.",
+            "Change it through a handle of the tenant: memory.scoped(user='').",
+        )
+    return own[0]
 
 
 @retry_transaction
 def rollback(intake: Intake, what: str, version: int) -> list[Record]:
-    """Write what was at a version again; see `Memory.rollback`."""
+    """Write again what a record or a kind was at a version; see `Memory.rollback`."""
     with intake.writing() as changes:
         if not 0 <= version <= changes.version:
-            raise no_version(version, changes.version)
+            raise unknown_version(version, changes.version)
         if what in intake.kinds:
             kind = intake.kinds[what]
             allow(kind, intake.by, "roll back")
@@ -58,7 +189,7 @@ def _rollback_kind(intake: Intake, changes: Writing, kind: Kind, version: int) -
 
 
 def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) -> list[Record]:
-    """Write again the one text that was shown at a version, and take back what stands before it."""
+    """Write again the one text that was shown at a version, and retract what would be shown before it."""
     wanted = RecordFilter(kinds=(kind.name,), agents=(intake.scope.agent, ""), retracted=True)
     now = records.read(changes.tx, intake.space, NOW.version, wanted)
     then = records.read(changes.tx, intake.space, version, replace(wanted, retracted=False))
@@ -79,16 +210,16 @@ def _rollback_one(intake: Intake, changes: Writing, kind: Kind, version: int) ->
 
 
 def _check_totals(intake: Intake, changes: Writing, written: list[Record]) -> None:
-    """Check the caps when all is written: what one record frees, another may need."""
+    """Check the caps when all is written: one record may need what another frees."""
     for record in {(one.kind, one.target, one.agent, one.chat): one for one in written}.values():
         intake.check_total(changes, record)
 
 
 @retry_transaction
 def undo(intake: Intake, *, is_named: bool = True) -> list[Record]:
-    """Take back the newest call that was not taken back yet; see `Memory.undo`.
+    """Undo the newest call that was not undone yet; see `Memory.undo`.
 
-    Where nobody `is_named` as the writer, it may do what an agent may: the call says neither who wants it nor of what.
+    Where no writer `is_named`, only what an agent may change is undone.
     """
     allowed = intake.by if is_named else "agent"
     with intake.writing() as changes:
@@ -114,7 +245,7 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Wr
 
 @retry_transaction
 def release(intake: Intake, identity: str) -> Record:
-    """Let a record out of quarantine; see `Memory.release`."""
+    """Release a record from quarantine; see `Memory.release`."""
     with intake.writing() as changes:
         held = _held(intake, changes, identity, "release")
         allow(policy(intake.kinds, held.kind), intake.by, "add")
@@ -122,7 +253,7 @@ def release(intake: Intake, identity: str) -> Record:
 
 
 def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why: str = "") -> Record:
-    """Write a record that was in quarantine as it is to be; where it was to replace another text, it does so now."""
+    """Write a released record, in place of the text that it was to replace, if any."""
     before = intake.single(changes, held) if policy(intake.kinds, held.kind).one_per else None
     if held.replaces and before is None:
         before = records.latest(
@@ -130,7 +261,7 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
         )
     if before is None:
         return intake.put(changes, freed, held, "release", why)
-    # What it says is now a version of the other record: who erases that one means this text as well.
+    # The text is now a version of the other record: erasing that record has to erase this one as well.
     intake.take_back(
         changes, replace(held, replaces=before.id), "release", "it took the place of another version"
     )
@@ -147,7 +278,7 @@ def discard(intake: Intake, identity: str) -> Record:
 def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Record:
     if intake.by != "user":
         raise Denied(
-            f"Only the user may {action} what is in quarantine, not {named(intake.by)}.",
+            f"Only the user may {action} what is in quarantine, not {writer_name(intake.by)}.",
             "Ask the user, and pass by='user'.",
         )
     wanted = RecordFilter(ids=(identity,), agents=intake.agents, run=None, trust=("quarantined",))
@@ -158,4 +289,4 @@ def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Recor
 
 
 def _state(record: Record) -> tuple[object, ...]:
-    return says(record), record.evidence, record.sources, record.wordings
+    return content_of(record), record.evidence, record.sources, record.wordings

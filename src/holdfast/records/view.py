@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import InvalidInput, shown
 from holdfast.kinds import FIL
 from holdfast.logs import logged
-from holdfast.records.draft import check_tags, no_version, policy
+from holdfast.records.draft import check_tags, policy, unknown_version
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.store import erasure_receipts, record_changes, records, summaries
 from holdfast.store.message_rows import from_micros, to_micros
@@ -334,7 +334,7 @@ def place(opened: Opened, scope: Scope, point: int | Time) -> At:
         elif is_whole(point) and 0 <= point <= newest:
             own, written = records.as_of(db, space, point)
         else:
-            raise no_version(point, newest)
+            raise unknown_version(point, newest)
         beside = AsOf(records.version_at(db, shared, written), until=written + 1)
     if own == AsOf(0, 0):
         beside = own

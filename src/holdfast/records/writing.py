@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Denied, InvalidInput, Unavailable, shown
-from holdfast.kinds import FIL, LONGEST
+from holdfast.kinds import FIL
 from holdfast.logs import logged
-from holdfast.records.draft import LONGEST_NAME, allow, check_tags, policy
+from holdfast.records.draft import RecordDraft, allow, policy
 from holdfast.records.view import View, place, selection
 from holdfast.safety.guard import check_name_is_open, mask, mask_name
 from holdfast.store import erasure, erasure_receipts, records, sessions
-from holdfast.store.records import NOW, UNSET_PRIORITY, RecordFilter
-from holdfast.text.json_text import dump
+from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import (
     Erasure,
     Record,
     Scope,
     Time,
     Writer,
-    as_time,
     check_count,
     check_flag,
     check_name,
-    check_range,
     is_whole,
 )
 from holdfast.types.acting_as import check_writer, current
@@ -101,7 +99,7 @@ class Knowledge(View):
             Conflict: the text has another version than `expected_version`.
 
         """
-        draft = self._draft(
+        draft = RecordDraft(
             text,
             kind,
             target=target,
@@ -112,14 +110,13 @@ class Knowledge(View):
             source=source,
             since=since,
             until=until,
-            chat=chat,
             messages=messages,
         )
         if merge is not None:
             check_flag(merge, "merge")
         if expected_version is not None:
             check_count(expected_version, "expected_version")
-        return self._write([draft], by, merge=merge, expected=expected_version)[0]
+        return self._write([self._draft(draft, chat)], by, merge=merge, expected=expected_version)[0]
 
     def remember_fil(
         self,
@@ -146,7 +143,7 @@ class Knowledge(View):
         for kind, texts in zip(FIL, (findings, insights, lessons), strict=True):
             if isinstance(texts, str) or not isinstance(texts, Iterable):
                 raise InvalidInput(f"The {kind}s must be a list of texts.", "Pass a list of strings.")
-            drafts += [self._draft(text, kind, source=source, chat=chat) for text in texts]
+            drafts += [self._draft(RecordDraft(text, kind, source=source), chat) for text in texts]
         return self._write(drafts, by, merge=merge) if drafts else []
 
     @logged
@@ -185,9 +182,8 @@ class Knowledge(View):
             Conflict: it has another version than `expected_version`.
 
         """
-        draft = self._draft(
+        draft = RecordDraft(
             text,
-            kind or "fact",
             category=category,
             tags=tags,
             meta=meta,
@@ -195,12 +191,16 @@ class Knowledge(View):
             source=source,
             since=since,
             until=until,
-            chat=chat,
             messages=messages,
         )
         if expected_version is not None:
             check_count(expected_version, "expected_version")
-        record = self._intake(by, chat=draft.chat).replace(what, draft, kind=kind, expected=expected_version)
+        # Loaded by the first revision.
+        from holdfast.records import revision
+
+        draft = self._draft(draft, chat)
+        intake = self._intake(by, chat=draft.chat)
+        record = revision.replace_text(intake, what, draft, kind=kind, expected=expected_version)
         return self._told([record])[0]
 
     @logged
@@ -242,8 +242,12 @@ class Knowledge(View):
         reason = mask(check_name(why, "why", empty=True))
         if expected_version is not None:
             check_count(expected_version, "expected_version")
+        # Loaded by the first revision.
+        from holdfast.records import revision
+
         intake = self._intake(by, chat=self._chat(chat))
-        return self._told([intake.retract(what, kind=kind, why=reason, expected=expected_version)])[0]
+        record = revision.retract(intake, what, kind=kind, why=reason, expected=expected_version)
+        return self._told([record])[0]
 
     def _told(self, written: list[Record]) -> list[Record]:
         """Tell of records that were written, and return them."""
@@ -279,7 +283,10 @@ class Knowledge(View):
         wanted = RecordFilter(
             kinds=None if kind is None else (kind,), agents=self._agents(), target=target, chat=chat
         )
-        return self._told(self._intake(by, chat=self._chat(None)).clear(wanted, passes))
+        # Loaded by the first revision.
+        from holdfast.records import revision
+
+        return self._told(revision.retract_all(self._intake(by, chat=self._chat(None)), wanted, passes))
 
     def at(self, version: int | Time) -> View:
         """Look at what was known earlier: a view with every read of records and recall, answered as of then.
@@ -313,7 +320,7 @@ class Knowledge(View):
         check_name(what, "What is rolled back")
         if not is_whole(version):
             raise InvalidInput(f"{shown(version)} is not a version.", "Pass a number that `changes` shows.")
-        # Loaded by the first that goes back.
+        # Loaded by the first revision.
         from holdfast.records import revision
 
         return self._told(revision.rollback(self._intake(by, "user", self._chat(None)), what, version))
@@ -330,7 +337,7 @@ class Knowledge(View):
             Denied: this writer may not change it, or nobody said that it is the user who wants a constraint back.
 
         """
-        # Loaded by the first that goes back.
+        # Loaded by the first revision.
         from holdfast.records import revision
 
         is_named = by is not None or current().source is not None
@@ -349,7 +356,7 @@ class Knowledge(View):
             InvalidInput: there is no such record in quarantine.
 
         """
-        # Loaded by the first that goes back.
+        # Loaded by the first revision.
         from holdfast.records import revision
 
         intake = self._intake(by, "user", self._chat(None))
@@ -362,7 +369,7 @@ class Knowledge(View):
             Denied, InvalidInput: as `release`.
 
         """
-        # Loaded by the first that goes back.
+        # Loaded by the first revision.
         from holdfast.records import revision
 
         intake = self._intake(by, "user", self._chat(None))
@@ -443,96 +450,28 @@ class Knowledge(View):
         """List the receipts of this space, the oldest first."""
         return erasure_receipts.read(self._open.database, self.scope.space)
 
-    def _draft(
-        self,
-        text: str,
-        kind: str,
-        *,
-        target: str | None = None,
-        category: str = "",
-        tags: Iterable[str] = (),
-        meta: Mapping[str, object] | None = None,
-        priority: int | None = None,
-        source: str = "",
-        since: Time | None = None,
-        until: Time | None = None,
-        chat: str | None = None,
-        messages: int | tuple[int, int] | None = None,
-        run: str = "",
-    ) -> Record:
-        """Check the fields of a record that is to be written."""
-        place_in = self._chat(chat)
-        if meta is not None and not isinstance(meta, Mapping):
-            raise InvalidInput(
-                f"`meta` must be a dict, not {type(meta).__name__}.", "Pass a dict of JSON values."
-            )
-        if meta and len(dump(dict(meta), "`meta` of a record")) > LONGEST:
-            raise InvalidInput(
-                f"`meta` has more than {LONGEST:,} characters of JSON.", "Keep it elsewhere, and name it."
-            )
-        if priority is not None and not (is_whole(priority) and 1 <= priority <= 10):
-            raise InvalidInput(f"The priority is {shown(priority)}.", "Use a whole number from 1 to 10.")
-        begins, ends = as_time(since, "since"), as_time(until, "until")
-        if begins and ends and not begins < ends:
-            raise InvalidInput(
-                f"It would be true until {ends}, which is not after {begins}.", "Correct the times."
-            )
-        return Record(
-            "",
-            policy(self._open.kinds, kind).name,
-            text,
-            target="" if target is None else check_name(target, "target", empty=True),
-            category=check_name(category, "The category", empty=True, longest=LONGEST_NAME),
-            tags=check_tags(tags),
-            meta=dict(meta or {}),
-            priority=UNSET_PRIORITY if priority is None else priority,
-            agent=self.scope.agent,
-            source=check_name(source, "The source", empty=True),
-            run=run,
-            chat=place_in,
-            messages=check_range(messages, place_in),
-            since=begins,
-            until=ends,
-        )
+    def _draft(self, draft: RecordDraft, chat: str | None) -> RecordDraft:
+        """Return a draft as one of this scope and of a chat, that of `acting` by default."""
+        source = check_name(draft.source, "The source", empty=True)
+        return replace(draft, source=source, agent=self.scope.agent, chat=self._chat(chat))
 
-    def _note(
-        self,
-        text: str,
-        *,
-        run: str,
-        chat: str,
-        category: str,
-        tags: Iterable[str],
-        meta: Mapping[str, object] | None,
-        priority: int | None,
-        source: str,
-        by: Writer | None,
-    ) -> Record:
+    def _note(self, draft: RecordDraft, *, chat: str, by: Writer | None) -> Record:
         """Store a note of a run; see `Run.remember`."""
-        draft = self._draft(
-            text,
-            "note",
-            target="run",
-            category=category,
-            tags=tags,
-            meta=meta,
-            priority=priority,
-            source=source,
-            chat=chat,
-            run=run,
-        )
-        return self._intake(by).remember([draft])[0]
+        return self._intake(by).remember([self._draft(draft, chat)])[0]
 
     def _change_note(self, what: str, text: str | None, *, run: str, by: Writer | None) -> Record:
-        """Change a note of a run, or take it back if there is no new text."""
+        """Change a note of a run, or retract it if there is no new text."""
+        # Loaded by the first revision.
+        from holdfast.records import revision
+
         if text is None:
-            return self._intake(by).retract(what, kind="note", run=run)
-        draft = self._draft(text, "note", target="run", run=run)
-        return self._intake(by).replace(what, draft, kind="note", expected=None)
+            return revision.retract(self._intake(by), what, kind="note", run=run)
+        draft = self._draft(RecordDraft(text, "note", target="run", run=run), None)
+        return revision.replace_text(self._intake(by), what, draft, kind="note")
 
     def _write(
         self,
-        drafts: list[Record],
+        drafts: list[RecordDraft],
         by: Writer | None,
         *,
         merge: bool | None = None,

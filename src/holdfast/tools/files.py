@@ -14,7 +14,7 @@ from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import unwrap
-from holdfast.records.draft import TRUSTED, allow, policy, quarantine_reason, says, scan
+from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
 from holdfast.records.writing import Knowledge
 from holdfast.safety import guard
@@ -324,7 +324,7 @@ class Files:
             is_new = all(_held(one) != _held(aside) for one in self._waiting(draft.target))
             edits = [_Edit(aside, None, "quarantine", quarantine_reason(record))] if is_new else []
             return _Plan(edits, f"The file {place} was not written: {_WAITING}")
-        is_changed = before is None or says(record) != says(before)
+        is_changed = before is None or content_of(record) != content_of(before)
         edits = [_Edit(record, before, "replace" if before else "add")] if is_changed else []
         return _Plan(edits, answer(record) + (_CUT if record.text != draft.text else ""))
 

@@ -1,0 +1,26 @@
+"""How a new text relates to the known ones that it was compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+RelationKind = Literal["new", "duplicate", "update", "unsure"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The relation of a new text to a known one.
+
+    `index` is that of the known text, None for "new". `why` is the reason, which never quotes a text.
+    """
+
+    kind: RelationKind
+    index: int | None
+    why: str
+
+    def choose(self, known: Sequence[T]) -> T | None:
+        """Return the one of the known things that the new text relates to; None for "new"."""
+        return None if self.index is None else known[self.index]

@@ -1,0 +1,31 @@
+"""Short forms that tests of records share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from holdfast import Hit, Memory, Record
+
+
+def texts(records: Iterable[Record]) -> list[str]:
+    return [record.text for record in records]
+
+
+def calls(*works: Callable[[], object]) -> tuple[Callable[[], object], ...]:
+    return works
+
+
+def found(hits: list[Hit]) -> list[str]:
+    return [hit.text for hit in hits]
+
+
+def known(memory: Memory) -> str:
+    """Return what a new chat of this memory sees in its prompt."""
+    return memory.chat(f"at version {memory.version()} of {memory.scope.agent}").prompt().system
+
+
+def three(memory: Memory) -> list[Record]:
+    return [
+        memory.remember(text, "finding")
+        for text in ("the garden is wet", "The GARDEN gate is open", "the shed is dry")
+    ]
