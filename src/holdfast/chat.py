@@ -30,7 +30,7 @@ from holdfast.prompt.window import (
     with_tail,
     within,
 )
-from holdfast.run import Run, current_run
+from holdfast.run import Run
 from holdfast.safety.masking import Secrets, is_masked, masked_hit
 from holdfast.scratchpad import Pad
 from holdfast.store import jobs, log, prompt_receipts, records, sessions, snapshots, summaries
@@ -65,6 +65,7 @@ from holdfast.types import (
     check_name,
     check_range,
 )
+from holdfast.types.current_run import current_run
 
 if TYPE_CHECKING:
     from holdfast.learning.results import Extraction

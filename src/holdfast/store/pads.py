@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from holdfast.store.database import Database, Value
 
 
+TEMPORARY = "temp:"  # what names begin with that are kept in memory only
+
+
 class Place(NamedTuple):
     """Whose pad it is: of a run, else of a chat, else of the user."""
 

@@ -17,45 +17,61 @@ from holdfast.types import MAX_COUNT, is_whole
 LEAST = 400  # tokens: what is around the items of a result takes half of it
 _AROUND = 150  # tokens of a result beside its items: origin, note, cursor
 _LONGEST = 4_000  # characters of a cursor
-_DIGITS = 18  # of a number
-Shown = TypeVar("Shown")
+_DIGITS = 18  # of a number that every database can hold
+ItemT = TypeVar("ItemT")
 
 
-class Place(NamedTuple):
-    """Where a page begins: at which item after `start`, and how many characters of it were given."""
+class PageStart(NamedTuple):
+    """Where a page begins: at which item after `start`, and after how many characters of it."""
 
     start: str = ""
     item: int = 0
     character: int = 0
 
+    @property
+    def number(self) -> int | None:
+        """The number that it starts at, from 1 on; None at the beginning.
 
-class Page(NamedTuple):
-    """Say how many items of a list are used up, and how many characters of the next one."""
+        Raises:
+            InvalidInput: it starts at something else.
+
+        """
+        if not self.start:
+            return None
+        if not (
+            self.start.isascii() and self.start.isdigit() and len(self.start) <= _DIGITS and int(self.start)
+        ):
+            raise _foreign()
+        return int(self.start)
+
+
+class PageEnd(NamedTuple):
+    """Where a page ends: after how many items, and after how many characters of the next one."""
 
     items: int
     characters: int
 
 
-def digest(*call: object) -> str:
-    """Name a call, for the cursors that go on with it."""
+def call_id(*call: object) -> str:
+    """Return the id of a call, for the cursors that go on with it."""
     return blake2s(json.dumps(call, default=str).encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def write(place: Place, call: str) -> str:
-    """Write a cursor that goes on with this call only."""
+def write_cursor(place: PageStart, call: str) -> str:
+    """Return a cursor that goes on with this call only."""
     text = json.dumps([*place, call], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def read(cursor: str | None, call: str) -> Place:
-    """Read a cursor; None begins.
+def read_cursor(cursor: str | None, call: str) -> PageStart:
+    """Return where a page begins; None is the beginning.
 
     Raises:
-        InvalidInput: it is none, or one of another call.
+        InvalidInput: it is no cursor, or one of another call.
 
     """
     if not cursor:
-        return Place()
+        return PageStart()
     try:
         if len(cursor) > _LONGEST:
             raise ValueError("too long")
@@ -63,26 +79,9 @@ def read(cursor: str | None, call: str) -> Place:
         start, item, character, of_call = json.loads(text)
         if of_call != call or not isinstance(start, str) or not (_is_count(item) and _is_count(character)):
             raise ValueError("of another call")
-        return Place(start, item, character)
+        return PageStart(start, item, character)
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:
         raise _foreign() from error
-
-
-def number(start: str) -> int:
-    """Read a place that begins at a number, counted from 1.
-
-    Raises:
-        InvalidInput: it begins at something else.
-
-    """
-    if not is_number(start):
-        raise _foreign()
-    return int(start)
-
-
-def is_number(text: str) -> bool:
-    """Say whether a text is a whole number from 1 on that every database can hold."""
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0
 
 
 def _is_count(value: object) -> bool:
@@ -103,40 +102,40 @@ class Pager:
         self._room = cap - _AROUND
         self._count = count
 
-    def fill(self, items: Iterable[Shown], field: str = "text", skip: int = 0) -> tuple[list[Shown], Page]:
+    def fill(self, items: Iterable[ItemT], field: str = "text", skip: int = 0) -> tuple[list[ItemT], PageEnd]:
         """Take the items that fit, without the first `skip` characters of the first one; that one is cut if it must be.
 
         `field` names the text of an item that can be cut. Something of the first item is always taken.
         """
-        taken: list[Shown] = []
+        taken: list[ItemT] = []
         room = self._room
         for item in items:
             begun = skip if not taken else 0
             rest = _part(item, field, begun, None) if begun else item
-            cost = self.cost(rest)
+            cost = self._cost(rest)
             if cost > room:
                 if taken:
                     break
                 piece, characters = self._cut(rest, field, room)
-                return [piece], Page(0, begun + characters)
+                return [piece], PageEnd(0, begun + characters)
             taken.append(rest)
             room -= cost
-        return taken, Page(len(taken), 0)
+        return taken, PageEnd(len(taken), 0)
 
-    def cost(self, item: object) -> int:
-        """Count the tokens of an item as it is written."""
+    def _cost(self, item: object) -> int:
         return self._count(json.dumps(as_json(item), ensure_ascii=False)) + 1
 
-    def _cut(self, item: Shown, field: str, room: int) -> tuple[Shown, int]:
-        """Cut the text of an item to the room, and say how many characters of it that are."""
+    def _cut(self, item: ItemT, field: str, room: int) -> tuple[ItemT, int]:
+        """Cut the text of an item to the room, and return it with the number of characters left."""
         characters = len(getattr(item, field))
         piece = item
-        while characters > 1 and (cost := self.cost(piece)) > room:
+        while characters > 1 and (cost := self._cost(piece)) > room:
             characters = max(1, min(characters - 1, characters * room // cost))
             piece = _part(item, field, 0, characters)
         return piece, characters
 
 
-def _part(item: Shown, field: str, first: int, last: int | None) -> Shown:
+def _part(item: ItemT, field: str, first: int, last: int | None) -> ItemT:
     changes: dict[str, Any] = {field: getattr(item, field)[first:last], "cut": True}
-    return replace(item, **changes)  # type: ignore[type-var]  # every item is a dataclass
+    # Every item is a dataclass.
+    return replace(item, **changes)  # type: ignore[type-var]
