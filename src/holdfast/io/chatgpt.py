@@ -29,8 +29,8 @@ def is_conversation(value: _Json) -> bool:
 def read(file: File) -> Iterator[Item]:
     """Read every conversation as a chat: the thread that ChatGPT shows, from `current_node` up to the root.
 
-    Messages that ChatGPT hides, that hold settings or nothing, or that are on other branches, are left out and
-    counted. A message to a tool becomes a tool call, and the tool's message its result.
+    Messages that ChatGPT hides, that hold settings or nothing, or that are on other branches, are left out
+    and counted. A message to a tool becomes a tool call, and the tool's message its result.
     """
 
     def conversation(position: int, value: _Json) -> Iterator[Item] | None:
@@ -118,7 +118,7 @@ def _recipient(message: _Json) -> str:
 
 
 def _message(message: dict[str, object], key: str, at: object, call: _Json) -> Message:
-    """Put a message into the chat format, with the tool calls that ChatGPT implies made plain, and parse it."""
+    """Return a message, with the tool calls that ChatGPT only implies."""
     author, content = _author(message), _text(message)
     identity = text_of(message.get("id")) or key
     fields: dict[str, object] = {"id": identity, "role": author.get("role"), "name": author.get("name")}

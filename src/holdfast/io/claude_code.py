@@ -26,11 +26,12 @@ def is_line(value: Mapping[str, object]) -> bool:
 def read(file: File) -> Iterator[Item]:
     """Read a session log: every user and assistant line is a message, in the order of the file.
 
-    The lines of a log form trees, because each names the line that it follows. A user who rewinds asks another prompt
-    at the same line, and the thread goes on from the newest; what followed the other prompts is left out and counted.
-    All other forks belong to one thread: parallel tool calls make them, and so do progress lines. So does a compaction,
-    which starts a new tree: the lines before it are the originals of its summary, and are kept in the summary's place.
-    Subagents become chats of their own, `<session>/agent-<id>`, whether they are logged in the file or in another.
+    The lines of a log form trees, because each names the line that it follows. A user who rewinds asks
+    another prompt at the same line, and the thread goes on from the newest; what followed the other prompts
+    is left out and counted. All other forks belong to one thread: parallel tool calls make them, and so do
+    progress lines. So does a compaction, which starts a new tree: the lines before it are the originals of
+    its summary, and are kept in the summary's place. Subagents become chats of their own,
+    `<session>/agent-<id>`, whether they are logged in the file or in another.
     """
     placed, length = _placed_lines(file)
     for item in lines(file):
@@ -58,7 +59,7 @@ def _message(entry: dict[str, object], line: int) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """The links of a line; `spoken` when it is conversation, `prompt` when a person asks, `side` of a subagent."""
+    """The links of a line: `spoken` for conversation, `prompt` for one of a person, `side` for a subagent."""
 
     line: int
     uuid: str
@@ -71,7 +72,7 @@ class _Node:
 
 
 def _placed_lines(file: File) -> tuple[dict[int, ImportedChat | Skip], int]:
-    """Return the chat of each line or why it is left out, and the number of lines; only the links of lines are held."""
+    """Return the chat of each line, or why it is left out, and the number of lines."""
     stem = file.name.rsplit("/", 1)[-1]
     nodes: list[_Node] = []
     placed: dict[int, ImportedChat | Skip] = {}
@@ -157,7 +158,7 @@ def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, st
 
 
 def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
-    """Find for every line the last line of the file that is at or under it; linear, as a line is set only once."""
+    """Return for every line the last one of the file that is at or under it, in linear time."""
     newest: dict[str, int] = {}
     for node in reversed(nodes):
         above = node.uuid
@@ -170,8 +171,8 @@ def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
 def _chats(nodes: list[_Node], stem: str, title: str) -> dict[str, ImportedChat]:
     """Return the chat of every line: that of the file, or of a subagent.
 
-    That of the file is named after it where its lines agree, so that a session that was resumed from another, and
-    begins with lines of it, is a chat of its own.
+    That of the file is named after it where its lines agree, so that a session that was resumed from another,
+    and begins with lines of it, is a chat of its own.
     """
     ids = [node.session for node in nodes if node.session]
     main = stem if stem in ids or not ids else ids[0]

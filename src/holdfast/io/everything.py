@@ -1,4 +1,4 @@
-"""Everything of a user as lines of JSON: chats, summaries, records with all versions, pads, and what belongs to them."""
+"""Everything of a user as lines of JSON: chats, summaries, records with all versions, and pads."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _START = 4096  # bytes in which the first line ends
 def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
     """Write all that is stored for a user, of all agents, and return how many rows of each table.
 
-    `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text is ASCII.
-    Words are written as they are stored, credentials included: keep the file as you keep the database.
+    `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text
+    is ASCII. Words are written as they are stored, credentials included: keep the file as you keep the
+    database.
 
     Raises:
         InvalidInput: the handle is bound to an agent.

@@ -1,4 +1,4 @@
-"""Export conversations: one message a line, so that a file of any size can be written, cut, and imported again."""
+"""Export conversations, one message a line: a file of any size can be cut, and imported again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _PAGE = 1000  # messages in memory at once
 def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = None) -> int:
     """Write the messages of chats as JSONL and return how many; `import_paths` makes equal chats of the file.
 
-    Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the first of a
-    chat has its `title`, whether it is `archived`, and its label (`about`) as well. The text is ASCII.
+    Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the
+    first of a chat has its `title`, whether it is `archived`, and its label (`about`) as well. The text is
+    ASCII.
 
     Args:
         memory: whose chats.

@@ -27,7 +27,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Something to read: its `path` for reports, the `name` of its chats that have no id, and how to `open` it anew."""
+    """Something to read: its `path`, the `name` for its chats that have no id, and how to `open` it."""
 
     path: str
     name: str
@@ -40,7 +40,7 @@ class File:
 
 
 def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
-    """Read the JSON objects of a file that holds one a line, with their line numbers; a bad line spoils no other."""
+    """Read the JSON objects of a file, one a line, with their line numbers; a bad line spoils no other."""
     with file.open() as stream:
         number = 0
         while line := stream.readline(MAX_LINE):
@@ -86,10 +86,10 @@ def _number(digits: str) -> int | str:
 
 
 def values(file: File) -> Iterator[tuple[int, object] | Skip]:
-    """Read the values of a JSON array, or values that stand one after another, numbered from 1; a single one is 0.
+    """Read the values of a JSON array, or values one after another, numbered from 1; a single one is 0.
 
-    Holds one value at a time, so an export of gigabytes needs little memory; what stands before a damaged or cut off
-    place is read.
+    Holds one value at a time, so an export of gigabytes needs little memory; what stands before a damaged or
+    cut off place is read.
     """
     with file.open() as stream, TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as text:
         window = _Window(text)
@@ -119,7 +119,7 @@ class _Window:
         self.bad = False
 
     def extend(self) -> bool:
-        """Read on, twice as much each time, so that decoding a long value again and again stays linear in all."""
+        """Read on, twice as much each time, so that decoding a long value stays linear in all."""
         more = self.text.read(max(_CHUNK, len(self.buffer) - self.at)) if len(self.buffer) < MAX_VALUE else ""
         self.buffer, self.at = self.buffer[self.at :] + more, 0
         return bool(more)

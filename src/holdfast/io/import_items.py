@@ -1,4 +1,4 @@
-"""What a reader finds in a file: messages that belong to chats, and what it leaves out, each with its line."""
+"""Items that a reader finds in a file: messages of chats, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Something that is left out, and why; a `problem` should have been a message and could not be read as one."""
+    """Something that is left out, and why; a `problem` should have been a message."""
 
     line: int
     reason: str
@@ -61,7 +61,7 @@ def read_objects(
     read: Callable[[int, dict[str, object]], Iterator[Item] | None],
     otherwise: str,
 ) -> Iterator[Item]:
-    """Read the JSON objects of a file with `read`; where it returns None, and for other values, skip as `otherwise`."""
+    """Read the JSON objects of a file with `read`; other values, and where it returns None, are skipped."""
     for value in values:
         if isinstance(value, Skip):
             yield value

@@ -46,8 +46,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 class Skipped:
     """What of a file was left out and why: how many lines or messages, and where the first of them are.
 
-    `lines` are line numbers of JSONL, positions in a JSON array, or 0 for the whole file. `problem` is set where it should
-    have been a message; what a format keeps beside its messages is none.
+    `lines` are line numbers of JSONL, positions in a JSON array, or 0 for the whole file. `problem` is set
+    where it should have been a message; what a format keeps beside its messages is none.
     """
 
     path: str
@@ -88,13 +88,13 @@ def import_paths(
     progress: Progress | None = None,
     formats: Sequence[Format] = FORMATS,
 ) -> ImportReport:
-    """Add the conversations of files, folders and zips to a memory, each message once, however often it is imported.
+    """Add the conversations of files, folders and zips to a memory, each message once.
 
-    An export of everything that is named itself brings back all that it holds; it is believed, so import your own ones
-    only. One within a folder or a zip is left out. The format of each file is recognised by its content. A message that
-    cannot be read or stored is left out and reported with its file and line; the others are imported. One without a time
-    takes that of the message before it in its chat (at the head, of the next one that has a time; now, where none
-    has). When this is interrupted, do it again: it goes on.
+    An export of everything that is named itself brings back all that it holds; it is believed, so import your
+    own ones only. One within a folder or a zip is left out. The format of each file is recognised by its
+    content. A message that cannot be read or stored is left out and reported with its file and line; the
+    others are imported. One without a time takes that of the message before it in its chat (at the head, of
+    the next one that has a time; now, where none has). When this is interrupted, do it again: it goes on.
 
     Raises:
         InvalidInput: there is nothing at one of the paths; nothing was imported.
@@ -271,7 +271,7 @@ class _FileImport:
         self.added += after - before
 
     def _append(self, chat: Chat, items: Sequence[ImportedMessage]) -> int:
-        """Append in one transaction, and return the number stored; on an error in halves, until a message is alone."""
+        """Append in one transaction, on an error in halves, and return the number of messages stored."""
         if not items:
             return 0
         try:
@@ -295,7 +295,7 @@ def _place(file: File, agent: str) -> str:
 
 
 def _digest(file: File) -> str:
-    """Return a hash of the content and of the version that reads it; "" where it cannot be read, which its reader reports."""
+    """Return a hash of the content and the version that reads it; "" where it cannot be read."""
     digest = blake2b(__version__.encode(), digest_size=16)
     try:
         with file.open() as stream:
@@ -307,7 +307,7 @@ def _digest(file: File) -> str:
 
 
 def _dated(source: SourceFile) -> Iterator[Item]:
-    """Read a file, and date what has no time: as the message before it in its chat, at the head as the next one."""
+    """Read a file, and date what has no time as the message before it in its chat, or else the next one."""
     times: dict[str, datetime | None] = {}
     for item in source.read():
         if isinstance(item, Skip):
@@ -332,7 +332,7 @@ def _first_times(source: SourceFile) -> dict[str, datetime | None]:
 def _without_stored(
     memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
 ) -> Sequence[ImportedMessage]:
-    """Leave out what is stored word for word with another payload: programs rewrite what is around their messages."""
+    """Leave out what is stored word for word: programs rewrite the payload around their messages."""
     database = database_of(memory)
     if database is None:
         return items

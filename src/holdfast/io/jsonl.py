@@ -1,4 +1,4 @@
-"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, and Holdfast's own export."""
+"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, Holdfast's export."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _is_message(value: Mapping[str, object]) -> bool:
 def read(file: File) -> Iterator[Item]:
     """Read one message or one whole chat a line.
 
-    A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to the one named
-    after the file; a chat without an id is named after the file and its line.
+    A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to the one
+    named after the file; a chat without an id is named after the file and its line.
     """
     return read_objects(lines(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
 

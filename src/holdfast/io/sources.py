@@ -23,7 +23,7 @@ Test = Callable[[Mapping[str, object]], bool]
 
 
 class Format(NamedTuple):
-    """A file format: its name, its reader, and what tells a line of it, or a value of a JSON document, from others."""
+    """A file format: its name, its reader, and the test of a line, or of a value of a JSON document."""
 
     name: str
     read: Callable[[File], Iterator[Item]]
@@ -62,7 +62,7 @@ class SourceFile:
     format: Format
 
     def read(self) -> Iterator[Item]:
-        """Read its messages and what is left out; when it cannot be read to its end, that is left out last."""
+        """Read its messages and what is left out; an error of the file is left out last."""
         try:
             yield from self.format.read(self.file)
         except READ_ERRORS as error:
@@ -94,7 +94,7 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
     Chats without an id of their own are named after their file, and in a folder or zip after the way to it.
 
     Raises:
-        InvalidInput: there is nothing at the path, it cannot be read, or it is a zip of far more than it seems to be.
+        InvalidInput: there is nothing at the path, it cannot be read, or it is a zip bomb.
         UnknownFormat: it is a file in no known format.
 
     """

@@ -74,7 +74,7 @@ def ask(confirm: Confirm, question: str) -> None:
 
 
 def quoted(text: str) -> str:
-    """Quote a text to the user who is to confirm it: nothing in it hides, and nothing in it ends the quotation."""
+    """Quote a text for the user to confirm: nothing in it hides, and nothing in it ends the quotation."""
     seen = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     return f"“{seen.translate(_INNER)}”"
 
@@ -179,7 +179,7 @@ class ActionBase:
             note_shown(self._provider, self._chat, references)
 
     def _find(self, id: str, provider: Any = None) -> Record | None:
-        """Return a record by its id, of another provider if one is given; what is in quarantine is not to be found."""
+        """Return a record by its id, of another provider if one is passed; none that is in quarantine."""
         if "records" not in self._permissions.can:
             return None
         provider = provider or self._provider
@@ -214,7 +214,7 @@ class ActionBase:
     def _page(
         self, items: Sequence[ItemT], place: PageStart, call: str, field: str = "text"
     ) -> tuple[tuple[ItemT, ...], str | None]:
-        """Return the items that fit from a place on, and the cursor if there is more; it resumes a text that is cut."""
+        """Return the items that fit from a place on, and the cursor if there is more, or a text was cut."""
         rest = items[place.item :]
         fitting, end = self._pager.fill(rest, field, place.character)
         on = PageStart(place.start, place.item + end.items, end.characters)

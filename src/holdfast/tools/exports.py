@@ -1,7 +1,8 @@
 """Tools in the forms that model providers take, and as plain JSON schema.
 
-A strict form promises that a model passes nothing else than the schema says. OpenAI's wants every argument to be
-required, so that one that may be left out is null instead; a tool takes null for its default, whoever passes it.
+A strict form promises that a model passes nothing else than the schema says. OpenAI's wants every argument to
+be required, so that one that may be left out is null instead; a tool takes null for its default, whoever
+passes it.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def strict_schema(schema: Mapping[str, object]) -> Schema:
 
 
 def _unbounded(schema: Mapping[str, object]) -> Schema:
-    """Leave out the bounds of numbers, which not every strict model knows; a call beyond them returns what they are."""
+    """Leave out the bounds of numbers, which not every strict model knows; a call beyond them fails."""
     return {name: value for name, value in schema.items() if name not in ("minimum", "maximum")}
 
 

@@ -1,4 +1,4 @@
-"""The views of memory files for a model, word for word those of the tool of the Anthropic SDK. Pure functions."""
+"""Views of memory files for a model, word for word those of the Anthropic SDK. Pure functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _numbered(lines: Sequence[str], first: int) -> str:
 
 
 def listing(folder: str, sizes: Mapping[str, int]) -> str:
-    """List the files in a folder and in the folders within; `sizes` are the bytes of all files by their path."""
+    """List the files in a folder and in the folders within; `sizes` are the bytes of files by path."""
     found: dict[tuple[str, ...], int] = {}
     for path, size in sizes.items():
         names = path.removeprefix(f"{folder}/").split("/")

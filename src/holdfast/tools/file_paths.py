@@ -31,7 +31,7 @@ def resolve(path: object) -> str:
     '/memories/notes.md'
 
     Raises:
-        FileCommandError: it leaves `/memories`, is too long, or has a name that another program could read as another path.
+        FileCommandError: it leaves `/memories`, is too long, or has an ambiguous name.
 
     """
     if not isinstance(path, str):
@@ -82,7 +82,7 @@ def _too_long(path: str) -> FileCommandError:
 
 
 def shown(text: str, besides: str = "") -> str:
-    """Return a text for an error: cut where it is long, escaped where it cannot be printed, except for `besides`."""
+    """Return a text for an error: cut where it is long, escaped where it is not printable or in `besides`."""
     cut = text if len(text) <= LONGEST_PATH else f"{text[:LONGEST_PATH]}…"
     return "".join(
         one if one.isprintable() or one in besides else one.encode("unicode_escape").decode("ascii")

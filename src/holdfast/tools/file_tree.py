@@ -13,8 +13,8 @@ Tree = Mapping[str, Record]
 def lay_out(found: Iterable[Record], agent: str) -> dict[str, Record]:
     """Lay out the files of an agent by their paths.
 
-    One that was remembered without a path stands under its id. Going back to earlier versions can give two the same
-    path: the one that was written last has it, and the other one its id behind it.
+    One that was remembered without a path stands under its id. Going back to earlier versions can give two
+    the same path: the one that was written last has it, and the other one its id behind it.
     """
     tree: dict[str, Record] = {}
     for record in sorted((one for one in found if one.agent == agent), key=lambda one: -one.version):

@@ -1,14 +1,16 @@
-"""Memory as files: the six commands of the Anthropic memory tool over a tree of records, with its exact strings.
+"""Memory as files: the commands of the Anthropic memory tool over a tree of records.
 
-A file is a record of the kind "file": its path is the record's `target`, its content the record's text, to the last
-byte. So files have versions, and `changes`, `at`, `undo`, `rollback`, `erase` and `recall` know them as everything else.
-Folders are there as long as files lie in them.
+A file is a record of the kind "file": its path is the record's `target`, its content the record's text, to
+the last byte. So files have versions, and `changes`, `at`, `undo`, `rollback`, `erase` and `recall` know them
+as everything else. Folders are there as long as files lie in them.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
@@ -31,19 +33,10 @@ TOOL: Mapping[str, str] = {"type": "memory_20250818", "name": "memory"}  # how t
 _ATTEMPTS = 1_000  # the optimistic-retry limit
 _CUT = "\nNote: a credential was cut out of it, as none is kept. View the file before you edit it again."
 _WAITING = "its text looks like an order to a model and waits for the user to release or discard it."
-_NEEDS = {
-    "view": ("path",),
-    "create": ("path", "file_text"),
-    "str_replace": ("path", "old_str", "new_str"),
-    "insert": ("path", "insert_line", "insert_text"),
-    "delete": ("path",),
-    "rename": ("old_path", "new_path"),
-}
-_MAY_HAVE = {"view": ("view_range",)}
+_COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(NamedTuple):
     """One version to write: a record, what it was before, and what is done to it."""
 
     record: Record
@@ -52,8 +45,7 @@ class _Edit:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Author:
+class _Author(NamedTuple):
     """The writer, the agent, and the policy of files."""
 
     by: Writer
@@ -61,8 +53,7 @@ class _Author:
     rules: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """The edits of a command, and its answer."""
 
     edits: Sequence[_Edit]
@@ -72,13 +63,14 @@ class _Plan:
 class Files:
     """The files of an agent, below `/memories`.
 
-    Each handle has a tree of its own: that of its tenant, user and agent. Over a view of `Memory.at` it shows the tree as
-    of then. Commands answer with the strings of the Anthropic SDK, and one line more where a credential was cut out. A
-    text by an agent that looks like an order to a model is not in the tree until the user releases it
-    (`Memory.release`), and the answer says so. `recall` finds files; no prompt shows one that was not recalled for it.
+    Each handle has a tree of its own: that of its tenant, user and agent. Over a view of `Memory.at` it shows
+    the tree as of then. Commands answer with the strings of the Anthropic SDK, and one line more where a
+    credential was cut out. A text by an agent that looks like an order to a model is not in the tree until
+    the user releases it (`Memory.release`), and the answer says so. `recall` finds files; no prompt shows one
+    that was not recalled for it.
 
-    A `NullMemory` has a tree that stays empty. Each command reads the whole tree, which takes 20 ms for a thousand files
-    of 3,000 characters.
+    A `NullMemory` has a tree that stays empty. Each command reads the whole tree, which takes 20 ms for a
+    thousand files of 3,000 characters.
 
     >>> files = Files(memory)
     >>> files.create("/memories/plan.md", "Berlin in September")
@@ -123,21 +115,24 @@ class Files:
         """
         arguments = command if isinstance(command, Mapping) else {}
         name = arguments.get("command")
-        if not isinstance(name, str) or name not in _NEEDS:
-            raise FileCommandError(f"Unknown command. Use one of {', '.join(_NEEDS)}.", "Correct `command`.")
-        if missing := [f"`{one}`" for one in _NEEDS[name] if one not in arguments]:
-            raise FileCommandError(f"The command `{name}` needs {' and '.join(missing)}.", "Pass it.")
+        if not isinstance(name, str) or name not in _COMMANDS:
+            what = f"Unknown command. Use one of {', '.join(_COMMANDS)}."
+            raise FileCommandError(what, "Correct `command`.")
         # Each command has the name of its method.
         method: Callable[..., str] = getattr(self, name)
-        names = (*_NEEDS[name], *_MAY_HAVE.get(name, ()))
-        return method(**{one: arguments[one] for one in names if one in arguments})
+        known = inspect.signature(method).parameters
+        missing = [one for one in known if one not in arguments and known[one].default is known[one].empty]
+        if missing:
+            needs = " and ".join(f"`{one}`" for one in missing)
+            raise FileCommandError(f"The command `{name}` needs {needs}.", "Pass it.")
+        return method(**{one: arguments[one] for one in known if one in arguments})
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
-        """Show a file with the numbers of its lines, or list a folder, two levels deep, without what begins with a dot.
+        """Show a file with the numbers of its lines, or list a folder, two levels deep, without hidden files.
 
         Args:
             path: of the file or the folder.
-            view_range: the numbers of the first and the last line to show, counted from 1; -1 is the last line.
+            view_range: the first and the last line to show, counted from 1; -1 is the last line.
 
         Raises:
             FileCommandError: there is no such path, or the range is not two whole numbers.
@@ -155,7 +150,7 @@ class Files:
         """Make a new file.
 
         Raises:
-            FileCommandError: there is one of that path, or a file where a folder would have to be, or the text is too long.
+            FileCommandError: the path is taken, or within a file, or the text is too long.
             Denied: this writer may not write files.
 
         """
@@ -211,7 +206,7 @@ class Files:
         return self._write(plan)
 
     def delete(self, path: str) -> str:
-        """Delete a file, or a folder with all that lies in it. The history keeps them; `Memory.undo` brings them back.
+        """Delete a file, or a folder with its files. The history keeps them; `Memory.undo` brings them back.
 
         Raises:
             FileCommandError: there is nothing of that path, or it is `/memories` itself.
@@ -236,7 +231,7 @@ class Files:
         """Move a file or a folder to another path. Files keep their ids, and so their history.
 
         Raises:
-            FileCommandError: there is nothing of the old path, something of the new one, or one lies within the other.
+            FileCommandError: there is no old path, the new one is taken, or one is within the other.
             Denied: this writer may not change files.
 
         """
@@ -376,7 +371,7 @@ def _deleted(gone: Iterable[Record], author: _Author) -> list[_Edit]:
 
 
 def _check_new(tree: Tree, place: str, author: _Author) -> None:
-    """Raise FileCommandError unless a file may come to stand at a path: it is shown to models in every listing."""
+    """Raise FileCommandError unless a file may have a path, which is shown to models in every listing."""
     for path in tree:
         if is_below(place, path):
             raise FileCommandError(f"The path {path} is not a directory.", "Choose another path.")

@@ -1,4 +1,4 @@
-"""Parameters of functions for agents: read from a signature, written as JSON schema, checked before a call."""
+"""Parameters of functions for agents: read from a signature, as JSON schema, checked before a call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BY_NAME = {one.name: one for one in _TYPES.values()}
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The whole numbers that a parameter takes; `Annotated[int, Range(1, 50)]` in the signature of a function."""
+    """The whole numbers that a parameter takes, as `Annotated[int, Range(1, 50)]` in a signature."""
 
     first: int
     last: int
@@ -60,7 +60,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its JSON type, what it is for, and the values it takes; without a default it is required."""
+    """A parameter: its JSON type, its description, and the values it takes."""
 
     name: str
     type: str
@@ -93,7 +93,7 @@ def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
 
 
 def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
-    """Return the parameters of a function or a method; the text of an `Annotated[str, "…"]` is a description."""
+    """Return the parameters of a function or a method; `Annotated[str, "…"]` has a description."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(
         _parameter(name, hints[name], required=one.default is one.empty)
@@ -140,7 +140,7 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
 
 
 def checked(arguments: Mapping[str, object], known: Iterable[Parameter], what: str) -> dict[str, object]:
-    """Return the arguments of a call as its function takes them; null stands for the default, and is left out.
+    """Return the arguments of a call as its function takes them, without those that are null.
 
     Raises:
         InvalidInput: one is unknown, missing or of another type; the message names it, and what is possible.

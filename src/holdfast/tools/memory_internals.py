@@ -53,7 +53,7 @@ def internals_of(provider: object) -> MemoryInternals | None:
 
 
 def is_covered(provider: Provider, chat: str) -> bool:
-    """Return whether an agent may look into a chat: with a memory of one agent, into those that its recall covers."""
+    """Return whether an agent may look into a chat: whether recall of its memory covers it."""
     internals, scope = internals_of(provider), getattr(provider, "scope", None)
     if internals is None or not isinstance(scope, Scope) or not scope.agent:
         return True
@@ -64,7 +64,7 @@ def is_covered(provider: Provider, chat: str) -> bool:
 
 
 def shared_memory(provider: Provider) -> Any:
-    """Return the memory that all users of a tenant share, in which ours recall as well; None where there is no more."""
+    """Return the memory that all users of a tenant share, which recall covers as well; None if this is it."""
     if internals_of(provider) is None:
         return None
     memory = unwrapped(provider)

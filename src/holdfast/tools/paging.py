@@ -1,4 +1,4 @@
-"""Results within a number of tokens: as many items as fit, and a cursor that goes on, inside a long text if need be."""
+"""Results within a number of tokens: as many items as fit, and a cursor that goes on."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Pager:
         self._count = count
 
     def fill(self, items: Iterable[ItemT], field: str = "text", skip: int = 0) -> tuple[list[ItemT], PageEnd]:
-        """Take the items that fit, without the first `skip` characters of the first one; that one is cut if it must be.
+        """Return the items that fit, without the first `skip` characters of the first one, which may be cut.
 
         `field` names the text of an item that can be cut. Something of the first item is always taken.
         """

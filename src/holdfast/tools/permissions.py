@@ -17,10 +17,10 @@ Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad
 """What can be made read-only by itself; "records" is everything that the others are not."""
 PARTS: tuple[Part, ...] = get_args(Part)
 _PART_OF: Mapping[str, Part] = {
-    "profile": "profile",
-    "soul": "soul",
     "constraint": "constraints",
     "note": "notes",
+    "profile": "profile",
+    "soul": "soul",
 }
 # The parameters that write, in whatever action.
 _WRITING = frozenset({"restore", "text", "soul", "add", "remove", "value"})
@@ -40,17 +40,12 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What decides which actions are available: a provider, its capabilities, and the parts that are read-only."""
+    """What decides which actions are available: a provider, its capabilities, the read-only parts."""
 
     provider: Provider
     can: frozenset[Capability]
     locked: frozenset[Part]
     session: str = ""
-
-    def offers(self, method: str, parameter: str) -> bool:
-        """Return whether the provider has a method with this parameter."""
-        found = getattr(self.provider, method, None)
-        return found is not None and takes(found, parameter)
 
     def writes(self, part: Part) -> bool:
         """Return whether a part may be written."""
@@ -70,7 +65,7 @@ class _Rule:
     one_of: tuple[Capability, ...] = ()
     # Whatever its arguments; otherwise it writes with those of `_WRITING` only.
     writes: bool = False
-    destructive: bool = False
+    destructive: bool = True
     idempotent: bool = True
 
     def permits(self, permissions: Permissions) -> bool:
@@ -82,8 +77,12 @@ class _Rule:
         )
 
 
-def _offers(method: str, *parameters: str) -> _Test:
-    return lambda permissions: all(permissions.offers(method, one) for one in parameters)
+def _recalls_by(*parameters: str) -> _Test:
+    def test(permissions: Permissions) -> bool:
+        recall = getattr(permissions.provider, "recall", None)
+        return recall is not None and all(takes(recall, one) for one in parameters)
+
+    return test
 
 
 def _writes(part: Part) -> _Test:
@@ -92,26 +91,24 @@ def _writes(part: Part) -> _Test:
 
 _RULES: Mapping[str, _Rule] = {
     "recall": _Rule(
-        "Search long-term memory: past conversations and what was learned. Do so before you say that you do not know.",
+        "Search long-term memory: past conversations and what was learned. "
+        "Do so before you say that you do not know.",
         ("recall",),
         {
-            "kind": _offers("recall", "kinds", "sources"),
-            "since": _offers("recall", "since"),
-            "until": _offers("recall", "until"),
+            "kind": _recalls_by("kinds", "sources"),
+            "since": _recalls_by("since"),
+            "until": _recalls_by("until"),
         },
     ),
     "remember": _Rule(
         "Store one thing worth knowing in later sessions, as one full sentence.",
         ("records",),
         writes=True,
+        destructive=False,
         idempotent=False,
     ),
-    "update": _Rule(
-        "Replace the text of a record that is no longer right.", ("records",), writes=True, destructive=True
-    ),
-    "forget": _Rule(
-        "Take back a record that is wrong or unwanted.", ("records",), writes=True, destructive=True
-    ),
+    "update": _Rule("Replace the text of a record that is no longer right.", ("records",), writes=True),
+    "forget": _Rule("Take back a record that is wrong or unwanted.", ("records",), writes=True),
     "expand": _Rule(
         "Read what is behind an id: a whole record, a message and the next ones, the sources of a summary.",
         one_of=("records", "sessions", "explore"),
@@ -121,19 +118,16 @@ _RULES: Mapping[str, _Rule] = {
         ("changes",),
         # A version that is restored may be of any kind, so nothing may be locked.
         {"restore": lambda permissions: "versions" in permissions.can and not permissions.locked},
-        destructive=True,
     ),
     "profile": _Rule(
         "Read who the user is (profile) and who you are to them (soul).",
         ("profile",),
         {"text": _writes("profile"), "soul": _writes("soul")},
-        destructive=True,
     ),
     "constraints": _Rule(
         "List what always holds. The user must confirm a change.",
         ("constraints",),
         {"add": _writes("constraints"), "remove": _writes("constraints")},
-        destructive=True,
         idempotent=False,
     ),
     "notes": _Rule(
@@ -144,14 +138,12 @@ _RULES: Mapping[str, _Rule] = {
             "add": lambda permissions: permissions.writes("notes") and bool(permissions.session),
             "remove": _writes("notes"),
         },
-        destructive=True,
         idempotent=False,
     ),
     "scratchpad": _Rule(
         "Read named values that are kept.",
         ("pad",),
         {"value": _writes("scratchpad"), "remove": _writes("scratchpad")},
-        destructive=True,
     ),
     "search_sessions": _Rule(
         "List or search past sessions, or read one.",

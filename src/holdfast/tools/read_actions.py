@@ -68,7 +68,7 @@ class ReadActions(ActionBase):
         return RecallPage(hits=items, cursor=on, note="" if items else "No matches found.")
 
     def expand(self, id: Id, cursor: Cursor = None) -> ExpandPage:
-        """Read what is behind an id: the whole of a record, a message and those after it, the sources of a summary.
+        """Read a record, a message and those after it, or the sources of a summary.
 
         Raises:
             InvalidInput: there is nothing with this id, or the cursor is not of it.
@@ -147,7 +147,7 @@ class ReadActions(ActionBase):
         limit: Limit = 10,
         cursor: Cursor = None,
     ) -> SessionPage:
-        """List sessions, newest first; with a query, those in which something answers it; or read one of them.
+        """List sessions, newest first; with a query, those with a hit; or read one of them.
 
         Raises:
             InvalidInput: there is no such session, the query is blank, or the cursor is of another call.

@@ -100,7 +100,7 @@ def of_record(record: Record) -> MemoryItem:
 
 
 def write_note(record: Record) -> str:
-    """Return what a model must know of a text that it stored: a credential was cut out, or it waits; "" if nothing."""
+    """Return a note about a text that was stored: a credential was cut out, or it waits; "" if neither."""
     masked = "A credential was cut out." if "secret" in record.flags else ""
     return joined(masked, HELD if record.trust == "quarantined" else "")
 
@@ -111,7 +111,7 @@ def joined(*notes: str) -> str:
 
 
 def of_change(change: Change, width: int) -> ChangeItem:
-    """Return a change, its texts cut to a width. What looks like an order is withheld: it may have been in quarantine."""
+    """Return a change, its texts cut to a width; what looks like an order is withheld."""
     before, after = _safe(change.before), _safe(change.after)
     return ChangeItem(
         version=change.version,

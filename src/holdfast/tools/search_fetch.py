@@ -1,4 +1,4 @@
-"""Memory as documents that are searched and fetched: the pair of tools that some clients, as ChatGPT, look for."""
+"""Memory as documents to search and fetch: the pair of tools that some clients, as ChatGPT, look for."""
 
 from __future__ import annotations
 

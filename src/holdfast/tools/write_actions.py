@@ -7,6 +7,7 @@ from typing import Annotated
 
 from holdfast.errors import Denied, InvalidInput
 from holdfast.store.pads import TEMPORARY
+from holdfast.tools import results
 from holdfast.tools.action_base import (
     ActionBase,
     Cursor,
@@ -21,16 +22,6 @@ from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.paging import PageStart, write_cursor
 from holdfast.tools.permissions import takes
 from holdfast.tools.render import joined, of_change, of_record, warning_of, write_note
-from holdfast.tools.results import (
-    ChangePage,
-    ConstraintPage,
-    MemoryItem,
-    NotePage,
-    ProfilePage,
-    ScratchpadItem,
-    ScratchpadPage,
-    WriteResult,
-)
 from holdfast.types import Change, Record
 
 _NOTES = {
@@ -46,7 +37,7 @@ class WriteActions(ActionBase):
     A call that goes on with a cursor only reads: its other arguments were written by the call before.
     """
 
-    def remember(self, text: str, kind: str = "fact") -> WriteResult:
+    def remember(self, text: str, kind: str = "fact") -> results.WriteResult:
         """Store one thing that is known.
 
         Raises:
@@ -61,7 +52,7 @@ class WriteActions(ActionBase):
         by = self._writer(kind, f"Add the constraint {quoted(text)}?")
         return _written(call(self._provider.remember, text, kind, by=by, chat=self._in_chat()))
 
-    def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> WriteResult:
+    def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> results.WriteResult:
         """Replace the text of a record.
 
         Raises:
@@ -74,7 +65,7 @@ class WriteActions(ActionBase):
         by = self._writer(record.kind, f"Replace the constraint {quoted(record.text)} by {quoted(text)}?")
         return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
-    def forget(self, id: Id) -> WriteResult:
+    def forget(self, id: Id) -> results.WriteResult:
         """Take a record back; it stays in the history.
 
         Raises:
@@ -94,7 +85,7 @@ class WriteActions(ActionBase):
         limit: Limit = 10,
         restore: Annotated[int | None, "version to take `id` or `kind` back to"] = None,
         cursor: Cursor = None,
-    ) -> ChangePage:
+    ) -> results.ChangePage:
         """List changes, newest first; or restore a record, or a kind, as it was at a version.
 
         Raises:
@@ -109,7 +100,7 @@ class WriteActions(ActionBase):
         items = [of_change(change, min(300, self._cap // 8)) for change in changes[:limit]]
         fitting, _ = self._pager.fill(items, "after")
         on = PageStart(str(newest), place.item + len(fitting)) if len(fitting) < len(changes) else None
-        return ChangePage(
+        return results.ChangePage(
             changes=tuple(fitting),
             cursor=write_cursor(on, of) if on else None,
             note=note or ("" if fitting else "No history found."),
@@ -118,7 +109,7 @@ class WriteActions(ActionBase):
     def _changes(
         self, kind: str | None, record: str | None, place: PageStart, limit: int
     ) -> tuple[list[Change], int]:
-        """Read changes from a place on, one more than the limit if there are, and the newest version at first.
+        """Read changes from a place on, one more than the limit, and the newest version at first.
 
         What came since the first page is not counted, so that no page repeats a change of the one before.
         """
@@ -170,7 +161,7 @@ class WriteActions(ActionBase):
         text: Annotated[str | None, "new profile, whole"] = None,
         soul: Annotated[str | None, "new soul, whole"] = None,
         cursor: Cursor = None,
-    ) -> ProfilePage:
+    ) -> results.ProfilePage:
         """Read the profile of the user and the soul of the agent, after writing them where a text is passed.
 
         Raises:
@@ -186,15 +177,17 @@ class WriteActions(ActionBase):
                 record = call(getattr(self._provider, write), new, by=self._by, chat=self._in_chat())
                 notes.append(write_note(record))
         texts = {"profile": self._provider.profile(), "soul": self._provider.soul()}
-        items = [MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]
+        items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]
         fitting, on = self._page(items, place, of)
         there = {item.kind: item.text for item in fitting}
         note = joined(*notes, "" if items else "No profile notes found.")
-        return ProfilePage(profile=there.get("profile", ""), soul=there.get("soul", ""), cursor=on, note=note)
+        return results.ProfilePage(
+            profile=there.get("profile", ""), soul=there.get("soul", ""), cursor=on, note=note
+        )
 
     def constraints(
         self, add: str | None = None, remove: Annotated[str | None, "id"] = None, cursor: Cursor = None
-    ) -> ConstraintPage:
+    ) -> results.ConstraintPage:
         """List the constraints, after adding or removing one that the user confirmed.
 
         Raises:
@@ -217,7 +210,7 @@ class WriteActions(ActionBase):
         found = [of_record(one) for one in self._provider.constraints()]
         items, on = self._page(found, place, of)
         note = joined(note, "" if found else "No constraints set.")
-        return ConstraintPage(constraints=items, cursor=on, note=note)
+        return results.ConstraintPage(constraints=items, cursor=on, note=note)
 
     def notes(
         self,
@@ -225,7 +218,7 @@ class WriteActions(ActionBase):
         remove: Annotated[str | None, "id"] = None,
         search: Annotated[str | None, "only with this in the text"] = None,
         cursor: Cursor = None,
-    ) -> NotePage:
+    ) -> results.NotePage:
         """Read the notes of the session, after adding or removing one.
 
         Raises:
@@ -244,7 +237,7 @@ class WriteActions(ActionBase):
         part = (search or "").casefold()
         found = [of_record(one) for one in self._notes() if part in one.text.casefold()]
         items, on = self._page(found, place, of)
-        return NotePage(notes=items, cursor=on, note=joined(note, "" if found else "No notes found."))
+        return results.NotePage(notes=items, cursor=on, note=joined(note, "" if found else "No notes found."))
 
     def _notes(self) -> list[Record]:
         found: list[Record] = call(self._provider.records, kind="note", chat=self._in_chat())
@@ -257,7 +250,7 @@ class WriteActions(ActionBase):
         remove: Annotated[str | None, "name"] = None,
         search: Annotated[str | None, "only with this in name or value"] = None,
         cursor: Cursor = None,
-    ) -> ScratchpadPage:
+    ) -> results.ScratchpadPage:
         """Read the scratchpad, after writing or removing a value.
 
         Raises:
@@ -280,12 +273,12 @@ class WriteActions(ActionBase):
                 raise InvalidInput(what, "Read the scratchpad for its names.")
             del pad[remove]
         found = [
-            ScratchpadItem(name=one, value=text, warning=warning_of(one, text))
+            results.ScratchpadItem(name=one, value=text, warning=warning_of(one, text))
             for one, text in matching(pad, search or "")
             if name in (None, one)
         ]
         items, on = self._page(found, place, of, field="value")
-        return ScratchpadPage(entries=items, cursor=on, note="" if found else "No matches found.")
+        return results.ScratchpadPage(entries=items, cursor=on, note="" if found else "No matches found.")
 
 
 def check_own(name: str, what: str = "name") -> None:
@@ -303,6 +296,8 @@ def matching(pad: MutableMapping[str, str], search: str) -> list[tuple[str, str]
     return [pair for pair in sorted(stored.items()) if any(part in one.casefold() for one in pair)]
 
 
-def _written(record: Record) -> WriteResult:
+def _written(record: Record) -> results.WriteResult:
     note = joined(write_note(record), _NOTES.get(record.action, ""))
-    return WriteResult(id=record.id, kind=record.kind, did=record.action, version=record.version, note=note)
+    return results.WriteResult(
+        id=record.id, kind=record.kind, did=record.action, version=record.version, note=note
+    )

@@ -30,7 +30,7 @@ _ECHOED = 100  # tokens of the arguments of a call that its result repeats
 def compartment_tools(
     memory: Provider, chat: Session, *, run: object = None, token_cap: int = CAP
 ) -> list[Tool]:
-    """Make `save_memory`, `get_memory` and `clear_memory`; what is got or cleared meets all of the conditions.
+    """Make `save_memory`, `get_memory` and `clear_memory`; an entry has to meet all conditions.
 
     Args:
         memory: the `Memory` that keeps the entries.
@@ -44,12 +44,14 @@ def compartment_tools(
         tool_of(
             entries.save,
             "save_memory",
-            "Save an entry. What is saved for the run is in every prompt of it; the rest is there on request.",
+            "Save an entry. "
+            "What is saved for the run is in every prompt of it; the rest is there on request.",
         ),
         tool_of(
             entries.get,
             "get_memory",
-            "Get the entries of a compartment: all of them, one by its id, or those of a category and with a tag.",
+            "Get the entries of a compartment: "
+            "all of them, one by its id, or those of a category and with a tag.",
             read_only=True,
         ),
         tool_of(

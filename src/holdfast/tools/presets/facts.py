@@ -21,8 +21,9 @@ Verb = Literal["add", "replace", "remove", "consolidate", "read", "search", "vie
 Target = Literal["user", "env", "episodes"]
 _FOUND = 5  # episodes of a search
 _DESCRIPTION = """Durable facts in two lists (user, env) and what happened in past sessions (episodes).
-add: content; replace: old_text, content; remove: old_text (each of them in one list; old_text is a part of one entry only); \
-consolidate: tidy a list; read: a list; search: episodes, by query; view: one episode, its id in query."""
+add: content; replace: old_text, content; remove: old_text (each of them in one list; \
+old_text is a part of one entry only); consolidate: tidy a list; read: a list; \
+search: episodes, by query; view: one episode, its id in query."""
 
 
 def fact_tool(
@@ -30,7 +31,8 @@ def fact_tool(
 ) -> Tool:
     """Make one tool `memory` with add, replace, remove, consolidate, read, search and view.
 
-    Its results are {success, message, entries} or {success, error}; a change gives the whole list as it is then.
+    Its results are {success, message, entries} or {success, error}; a change gives the whole list as it is
+    then.
 
     Args:
         memory: the `Memory` that keeps the facts.
@@ -100,7 +102,7 @@ class _Facts(Preset):
         return self._entries(target, render.joined(message, render.write_note(record)))
 
     def _check_room(self, target: Target, content: str, before: str = "") -> None:
-        """Raise InvalidInput if an entry does not fit its list, which this tool keeps as short as prompts show it."""
+        """Raise InvalidInput if an entry does not fit its list, which stays as short as prompts show it."""
         internals, name = internals_of(self._memory), _list_of(target)
         rules = (internals.kinds if internals else table())["fact"]
         texts = self._texts(target)

@@ -40,7 +40,6 @@ def observation_tools(
         raise InvalidInput("There is no session whose scratchpad it could be.", "Pass a chat.")
     observations = _Observations(memory, chat, token_cap)
     scratchpad = _Scratchpad(memory, chat, token_cap, lasting=lasting)
-    note = scratchpad.lasting
     return [
         tool_of(
             observations.remember,
@@ -50,27 +49,11 @@ def observation_tools(
         tool_of(
             observations.recall,
             "recall",
-            "Search what was learned in earlier sessions. Search here before you use tools that search elsewhere, with "
-            "2-4 distinctive keywords rather than a sentence.",
+            "Search what was learned in earlier sessions. Search here before you use tools that search "
+            "elsewhere, with 2-4 distinctive keywords rather than a sentence.",
             read_only=True,
         ),
-        tool_of(
-            scratchpad.read, "scratchpad_read", f"Read a value of the scratchpad. {note}", read_only=True
-        ),
-        tool_of(
-            scratchpad.write,
-            "scratchpad_write",
-            f"Write a value on the scratchpad, in place of the one before. {note}",
-            destructive=True,
-            idempotent=True,
-        ),
-        tool_of(scratchpad.keys, "scratchpad_list", "List the keys of the scratchpad.", read_only=True),
-        tool_of(
-            scratchpad.search,
-            "scratchpad_search",
-            "Search keys and values of the scratchpad.",
-            read_only=True,
-        ),
+        *scratchpad.tools(),
     ]
 
 
@@ -115,7 +98,18 @@ class _Scratchpad(Preset):
     def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
         super().__init__(memory, chat, cap)
         self._pad = self._memory.pad if lasting or chat is None else self._chat.pad
-        self.lasting = _KEPT if lasting else _PASSING
+        self._lasting = _KEPT if lasting else _PASSING
+
+    def tools(self) -> list[Tool]:
+        read = f"Read a value of the scratchpad. {self._lasting}"
+        write = f"Write a value on the scratchpad, in place of the one before. {self._lasting}"
+        search = "Search keys and values of the scratchpad."
+        return [
+            tool_of(self.read, "scratchpad_read", read, read_only=True),
+            tool_of(self.write, "scratchpad_write", write, destructive=True, idempotent=True),
+            tool_of(self.keys, "scratchpad_list", "List the keys of the scratchpad.", read_only=True),
+            tool_of(self.search, "scratchpad_search", search, read_only=True),
+        ]
 
     def read(self, key: Key) -> dict[str, object]:
         check_own(key, "key")
@@ -128,7 +122,7 @@ class _Scratchpad(Preset):
     def write(self, key: Key, value: str) -> dict[str, object]:
         check_own(key, "key")
         self._pad[key] = value
-        return {"key": key, "note": f"Written. {self.lasting}"}
+        return {"key": key, "note": f"Written. {self._lasting}"}
 
     def keys(self, prefix: str = "") -> dict[str, object]:
         found = [key for key, _ in matching(self._pad, "") if key.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""What ready-made tools have in common: a memory, a chat, and results within a number of tokens, without a cursor."""
+"""The base of ready-made tools: a memory, a chat, and results within a number of tokens."""
 
 from __future__ import annotations
 

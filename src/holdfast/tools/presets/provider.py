@@ -67,7 +67,7 @@ def provider_tool(
         allow: only these actions.
         read_only_profile: the profile is neither updated nor rolled back.
         read_only_soul: the soul is not updated, and only the profile and constraints are rolled back.
-        confirm: asks the user about a change of a constraint, and returns whether they agreed; without it there is none.
+        confirm: asks the user about a change of a constraint, and returns whether they agreed.
         token_cap: tokens of a result at most, about.
 
     Raises:
