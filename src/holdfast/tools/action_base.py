@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput
@@ -14,7 +14,7 @@ from holdfast.text.shorten import shown
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
 from holdfast.tools.json_schema import Range, quoted_argument
 from holdfast.tools.memory_internals import internals_of, note_shown
-from holdfast.tools.paging import LEAST, Pager, PageStart, call_id, read_cursor, write_cursor
+from holdfast.tools.paging import LEAST, Page
 from holdfast.tools.permissions import (
     Action,
     Permissions,
@@ -40,8 +40,6 @@ Limit = Annotated[int, _LIMIT]
 Query = Annotated[str, "2-4 distinctive words or a question"]
 Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
-FoundT = TypeVar("FoundT")
-ItemT = TypeVar("ItemT")
 
 
 def check_confirm(confirm: Confirm | None) -> Confirm:
@@ -126,7 +124,7 @@ class ActionBase:
         self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
         internals = internals_of(provider)
         usual = internals.count_tokens if internals else estimate_tokens
-        self._pager = Pager(token_cap, usual if count_tokens is None else counter(count_tokens))
+        self._count = usual if count_tokens is None else counter(count_tokens)
         self._cap = token_cap
         can, locked = capabilities(provider), locked_parts(read_only)
         self._permissions = Permissions(provider, can, locked, self._session)
@@ -205,37 +203,10 @@ class ActionBase:
             raise unknown_id(id)
         return found
 
-    def _place(self, cursor: str | None, *call: object) -> tuple[str, PageStart]:
-        """Return the id of the call for its cursors, and where its page begins."""
+    def _page(self, cursor: str | None, *call: object) -> Page:
+        """Return the page of a call that a cursor leads to."""
         scope = repr(getattr(self._provider, "scope", ""))
-        identity = call_id(self._provider.name, scope, self._session, *call)
-        return identity, read_cursor(cursor, identity)
-
-    def _page(
-        self, items: Sequence[ItemT], place: PageStart, call: str, field: str = "text"
-    ) -> tuple[tuple[ItemT, ...], str | None]:
-        """Return the items that fit from a place on, and the cursor if there is more, or a text was cut."""
-        rest = items[place.item :]
-        fitting, end = self._pager.fill(rest, field, place.character)
-        on = PageStart(place.start, place.item + end.items, end.characters)
-        return tuple(fitting), write_cursor(on, call) if end.items < len(rest) else None
-
-    def _excerpts(
-        self,
-        found: Sequence[FoundT],
-        show: Callable[[FoundT], ItemT],
-        place: PageStart,
-        limit: int,
-        call: str,
-    ) -> tuple[tuple[ItemT, ...], str | None]:
-        """Return the excerpts that fit, `limit` at most, from a place on, and the cursor if more was found.
-
-        Where one was cut, `expand` gives the whole: the next page begins with the next one.
-        """
-        rest = found[place.item :]
-        fitting, _ = self._pager.fill(map(show, rest[:limit]), skip=place.character)
-        on = PageStart(place.start, place.item + len(fitting))
-        return tuple(fitting), write_cursor(on, call) if len(fitting) < len(rest) else None
+        return Page(self._cap, self._count, cursor, (self._provider.name, scope, self._session, *call))
 
 
 def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2s
 from typing import Any, NamedTuple, TypeVar, cast
@@ -17,75 +18,35 @@ from holdfast.types import MAX_COUNT, is_whole
 LEAST = 400  # tokens: what is around the items of a result takes half of it
 _AROUND = 150  # tokens of a result beside its items: origin, note, cursor
 _LONGEST = 4_000  # characters of a cursor
-_DIGITS = 18  # of a number that every database can hold
+_NUMBER = re.compile("[0-9]{1,18}")  # that every database can hold
+FoundT = TypeVar("FoundT")
 ItemT = TypeVar("ItemT")
 
 
 class PageStart(NamedTuple):
-    """Where a page begins: at which item after `start`, and after how many characters of it."""
+    """Where a page begins: at which item after `anchor`, and after how many characters of it."""
 
-    start: str = ""
+    anchor: str = ""
     item: int = 0
     character: int = 0
 
     @property
     def number(self) -> int | None:
-        """The number that it starts at, from 1 on; None at the beginning.
+        """The anchor as a number, from 1 on; None at the beginning.
 
         Raises:
-            InvalidInput: it starts at something else.
+            InvalidInput: it is something else.
 
         """
-        if not self.start:
+        if not self.anchor:
             return None
-        if not (
-            self.start.isascii() and self.start.isdigit() and len(self.start) <= _DIGITS and int(self.start)
-        ):
+        if not _NUMBER.fullmatch(self.anchor) or not int(self.anchor):
             raise _foreign()
-        return int(self.start)
+        return int(self.anchor)
 
 
-class PageEnd(NamedTuple):
-    """Where a page ends: after how many items, and after how many characters of the next one."""
-
-    items: int
-    characters: int
-
-
-def call_id(*call: object) -> str:
-    """Return the id of a call, for the cursors that go on with it."""
-    return blake2s(json.dumps(call, default=str).encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-
-def write_cursor(place: PageStart, call: str) -> str:
-    """Return a cursor that goes on with this call only."""
-    text = json.dumps([*place, call], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def read_cursor(cursor: str | None, call: str) -> PageStart:
-    """Return where a page begins; None is the beginning.
-
-    Raises:
-        InvalidInput: it is no cursor, or one of another call.
-
-    """
-    if not cursor:
-        return PageStart()
-    try:
-        if len(cursor) > _LONGEST:
-            raise ValueError("too long")
-        text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
-        start, item, character, of_call = json.loads(text)
-        if of_call != call or not isinstance(start, str) or not (_is_count(item) and _is_count(character)):
-            raise ValueError("of another call")
-        return PageStart(start, item, character)
-    except (ValueError, TypeError, binascii.Error, RecursionError) as error:
-        raise _foreign() from error
-
-
-def _is_count(value: object) -> bool:
-    return is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT
+def _are_counts(*values: object) -> bool:
+    return all(is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT for value in values)
 
 
 def _foreign() -> InvalidInput:
@@ -95,32 +56,76 @@ def _foreign() -> InvalidInput:
     )
 
 
-class Pager:
-    """Fill pages of so many tokens."""
+class Page:
+    """A page of the results of one call: where it begins, what fits, and the cursor of the next one."""
 
-    def __init__(self, cap: int, count: Callable[[str], int]) -> None:
+    def __init__(
+        self, cap: int, count: Callable[[str], int], cursor: str | None, call: Iterable[object]
+    ) -> None:
         self._room = cap - _AROUND
         self._count = count
+        text = json.dumps([*call], default=str)
+        self._call = blake2s(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        self.start = self._read(cursor) if cursor else PageStart()
 
-    def fill(self, items: Iterable[ItemT], field: str = "text", skip: int = 0) -> tuple[list[ItemT], PageEnd]:
-        """Return the items that fit, without the first `skip` characters of the first one, which may be cut.
+    def _read(self, cursor: str) -> PageStart:
+        try:
+            if len(cursor) > _LONGEST:
+                raise ValueError("too long")
+            text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
+            start, item, character, call = json.loads(text)
+            if call != self._call or not isinstance(start, str) or not _are_counts(item, character):
+                raise ValueError("of another call")
+            return PageStart(start, item, character)
+        except (ValueError, TypeError, binascii.Error, RecursionError) as error:
+            raise _foreign() from error
 
-        `field` names the text of an item that can be cut. Something of the first item is always taken.
+    def cursor(self, start: PageStart) -> str:
+        """Return a cursor for the page that begins there."""
+        text = json.dumps([*start, self._call], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    def take(self, items: Sequence[ItemT], field: str = "text") -> tuple[tuple[ItemT, ...], str | None]:
+        """Return the items of all that fit, and the cursor if there is more, or a text was cut."""
+        start = self.start
+        rest = items[start.item :]
+        fitting, end = self.fill(rest, field)
+        on = PageStart(start.anchor, start.item + end.item, end.character)
+        return tuple(fitting), self.cursor(on) if end.item < len(rest) else None
+
+    def excerpts(
+        self, found: Sequence[FoundT], show: Callable[[FoundT], ItemT], limit: int
+    ) -> tuple[tuple[ItemT, ...], str | None]:
+        """Return the excerpts of all that fit, `limit` at most, and the cursor if there is more.
+
+        Where one was cut, `expand` gives the whole: the next page begins with the next one.
+        """
+        start = self.start
+        rest = found[start.item :]
+        fitting, _ = self.fill(map(show, rest[:limit]))
+        on = PageStart(start.anchor, start.item + len(fitting))
+        return tuple(fitting), self.cursor(on) if len(fitting) < len(rest) else None
+
+    def fill(self, items: Iterable[ItemT], field: str = "text") -> tuple[list[ItemT], PageStart]:
+        """Return the items that fit, the first one in any case, and where they end.
+
+        `field` names the text of an item that can be cut. The first item begins where the page before has cut
+        it.
         """
         taken: list[ItemT] = []
         room = self._room
         for item in items:
-            begun = skip if not taken else 0
+            begun = self.start.character if not taken else 0
             rest = _part(item, field, begun, None) if begun else item
             cost = self._cost(rest)
             if cost > room:
                 if taken:
                     break
                 piece, characters = self._cut(rest, field, room)
-                return [piece], PageEnd(0, begun + characters)
+                return [piece], PageStart(character=begun + characters)
             taken.append(rest)
             room -= cost
-        return taken, PageEnd(len(taken), 0)
+        return taken, PageStart(item=len(taken))
 
     def _cost(self, item: object) -> int:
         return self._count(json.dumps(as_json(item), ensure_ascii=False)) + 1

@@ -24,7 +24,7 @@ from holdfast.tools.action_base import (
 )
 from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.memory_internals import is_covered, shared_memory
-from holdfast.tools.paging import PageStart, write_cursor
+from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
 from holdfast.types import ChatInfo, Hit
 
@@ -54,16 +54,16 @@ class ReadActions(ActionBase):
 
         """
         self._begin("recall", kind=kind, since=since, until=until)
-        of, place = self._place(cursor, "recall", query, kind, since, until)
+        page = self._page(cursor, "recall", query, kind, since, until)
         filters = {
             "sources": (kind,) if kind in _CONVERSATION else None,
             "kinds": (kind,) if kind and kind not in _CONVERSATION else None,
             "since": _time(since, "since"),
             "until": _time(until, "until"),
         }
-        most = place.item + check_limit(limit) + 1
+        most = page.start.item + check_limit(limit) + 1
         hits = render.masked_hits(self._provider, call(self._provider.recall, query, limit=most, **filters))
-        items, on = self._excerpts(hits, render.of_hit, place, limit, of)
+        items, on = page.excerpts(hits, render.of_hit, limit)
         self._note(render.references(items))
         return RecallPage(hits=items, cursor=on, note="" if items else "No matches found.")
 
@@ -75,29 +75,29 @@ class ReadActions(ActionBase):
 
         """
         self._begin("expand")
-        of, place = self._place(cursor, "expand", id)
-        found = self._behind(self._provider, self._chat, id, place, of)
+        page = self._page(cursor, "expand", id)
+        found = self._behind(self._provider, self._chat, id, page)
         if found is None and (shared := shared_memory(self._provider)):
-            found = self._behind(shared, shared.chat(NO_SESSION), id, place, of)
+            found = self._behind(shared, shared.chat(NO_SESSION), id, page)
         if found is None:
             raise unknown_id(id)
         items, on = found
         self._note(render.references(items))
         return ExpandPage(items=tuple(items), cursor=on)
 
-    def _behind(self, provider: Any, chat: Any, id: str, place: PageStart, of: str) -> _Items | None:
+    def _behind(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
         record = self._find(id, provider)
         if record is not None:
-            return self._page([render.of_record(record)], place, of)
+            return page.take([render.of_record(record)])
         can = self._permissions.can
         if (reference := read_reference(id)) and reference.chat and "sessions" in can:
-            return self._messages_from(provider, reference, place, of)
-        return self._sources(provider, chat, id, place, of) if "explore" in can else None
+            return self._messages_from(provider, reference, page)
+        return self._sources(provider, chat, id, page) if "explore" in can else None
 
-    def _messages_from(self, provider: Any, reference: Reference, place: PageStart, of: str) -> _Items | None:
+    def _messages_from(self, provider: Any, reference: Reference, page: Page) -> _Items | None:
         """Read several messages of any chat, or one and those after it."""
         chat, first, last = reference
-        begin = place.number or first
+        begin = page.start.number or first
         most = min(READ, last - begin + 1) if last > first else READ
         try:
             opened = provider.chat(chat)
@@ -108,22 +108,22 @@ class ReadActions(ActionBase):
         if last > first:
             # Some may have been erased.
             read = [message for message in read if message.seq <= last]
-        if not read or (not place.start and read[0].seq != begin):
+        if not read or (not page.start.anchor and read[0].seq != begin):
             return None
         # Only those that fit are looked at.
         items = (render.of_message(message, chat) for message in read)
-        fitting, end = self._pager.fill(items, skip=place.character)
+        fitting, end = page.fill(items)
         on = None
-        if end.items < len(read):
-            on = PageStart(str(read[end.items].seq), 0, end.characters)
+        if end.item < len(read):
+            on = PageStart(str(read[end.item].seq), 0, end.character)
         elif len(read) == READ and read[-1].seq != last:
             on = PageStart(str(read[-1].seq + 1))
-        return fitting, write_cursor(on, of) if on else None
+        return fitting, page.cursor(on) if on else None
 
-    def _sources(self, provider: Any, chat: Any, id: str, place: PageStart, of: str) -> _Items | None:
+    def _sources(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
         """Open a summary; the cursor of the provider is where our own begins."""
         try:
-            opened = chat.expand(id, self._cap, cursor=place.start or None)
+            opened = chat.expand(id, self._cap, cursor=page.start.anchor or None)
         except REFUSALS:
             # There is no such summary.
             return None
@@ -132,9 +132,9 @@ class ReadActions(ActionBase):
             return None
         items = [render.of_message(one, name) for one in opened.messages]
         items += [render.of_summary(one) for one in opened.children]
-        fitting, on = self._page(items, place, of)
+        fitting, on = page.take(items)
         if on is None and opened.cursor:
-            on = write_cursor(PageStart(opened.cursor), of)
+            on = page.cursor(PageStart(opened.cursor))
         return fitting, on
 
     def _may_open(self, provider: Any, chat: str) -> bool:
@@ -154,17 +154,17 @@ class ReadActions(ActionBase):
 
         """
         self._begin("search_sessions", query=query)
-        of, place = self._place(cursor, "search_sessions", query, session)
-        most = place.item + check_limit(limit) + 1
+        page = self._page(cursor, "search_sessions", query, session)
+        most = page.start.item + check_limit(limit) + 1
         sessions: tuple[SessionItem, ...] = ()
         messages: Sequence[MemoryItem] = ()
         if session is not None:
-            messages, on = self._in_session(session, query, most, limit, place, of)
+            messages, on = self._in_session(session, query, most, limit, page)
         elif query is None:
-            sessions, on = self._excerpts(self._provider.chats(limit=most), _of_chat, place, limit, of)
+            sessions, on = page.excerpts(self._provider.chats(limit=most), _of_chat, limit)
         else:
             best = self._conversation_hits(query, most, _first_of_each)
-            sessions, on = self._excerpts(best, _of_session_hit, place, limit, of)
+            sessions, on = page.excerpts(best, _of_session_hit, limit)
         self._note([*render.references(messages), *(one.expand for one in sessions if one.expand)])
         note = "" if sessions or messages else "No matches found."
         return SessionPage(sessions=sessions, messages=tuple(messages), cursor=on, note=note)
@@ -181,36 +181,34 @@ class ReadActions(ActionBase):
                 return render.masked_hits(self._provider, picked[:limit])
             most *= _FOR_ONE
 
-    def _in_session(
-        self, session: str, query: str | None, most: int, limit: int, place: PageStart, of: str
-    ) -> _Items:
+    def _in_session(self, session: str, query: str | None, most: int, limit: int, page: Page) -> _Items:
         """Return the hits of a query in a session, or its newest messages."""
         chat = self._provider.chat(session)
         if not self._may_open(self._provider, session):
             raise _no_session(session)
         if query is None:
-            return self._newest(chat, limit, place, of)
+            return self._newest(chat, limit, page)
 
         def of_session(hits: Sequence[Hit]) -> list[Hit]:
             return [hit for hit in hits if hit.chat == session]
 
         hits = self._conversation_hits(query, most, of_session, session)
-        return self._excerpts(hits, render.of_hit, place, limit, of)
+        return page.excerpts(hits, render.of_hit, limit)
 
-    def _newest(self, chat: Any, limit: int, place: PageStart, of: str) -> _Items:
+    def _newest(self, chat: Any, limit: int, page: Page) -> _Items:
         """Read the newest messages of a chat, oldest first; the cursor leads to those before."""
-        read = chat.history(limit, before=place.number)
-        if not read and not place.start:
+        read = chat.history(limit, before=page.start.number)
+        if not read and not page.start.anchor:
             raise _no_session(chat.id)
         read.reverse()
         items = (render.of_message(message, chat.id) for message in read)
-        fitting, end = self._pager.fill(items, skip=place.character)
+        fitting, end = page.fill(items)
         on = None
-        if end.items < len(read):
-            on = PageStart(str(read[end.items].seq + 1), 0, end.characters)
+        if end.item < len(read):
+            on = PageStart(str(read[end.item].seq + 1), 0, end.character)
         elif read and read[-1].seq > 1:
             on = PageStart(str(read[-1].seq))
-        return fitting[::-1], write_cursor(on, of) if on else None
+        return fitting[::-1], page.cursor(on) if on else None
 
 
 def _of_chat(chat: ChatInfo) -> SessionItem:

@@ -19,7 +19,7 @@ from holdfast.tools.action_base import (
     unknown_id,
 )
 from holdfast.tools.json_schema import quoted_argument
-from holdfast.tools.paging import PageStart, write_cursor
+from holdfast.tools.paging import PageStart
 from holdfast.tools.permissions import takes
 from holdfast.tools.render import joined, of_change, of_record, warning_of, write_note
 from holdfast.types import Change, Record
@@ -94,29 +94,29 @@ class WriteActions(ActionBase):
 
         """
         self._begin("history", id=id, restore=restore)
-        of, place = self._place(cursor, "history", kind, id)
+        page = self._page(cursor, "history", kind, id)
         note = "" if restore is None or cursor else self._restored(id or kind, restore)
-        changes, newest = self._changes(kind, id, place, check_limit(limit))
+        changes, newest = self._changes(kind, id, page.start, check_limit(limit))
         items = [of_change(change, min(300, self._cap // 8)) for change in changes[:limit]]
-        fitting, _ = self._pager.fill(items, "after")
-        on = PageStart(str(newest), place.item + len(fitting)) if len(fitting) < len(changes) else None
+        fitting, _ = page.fill(items, "after")
+        on = PageStart(str(newest), page.start.item + len(fitting)) if len(fitting) < len(changes) else None
         return results.ChangePage(
             changes=tuple(fitting),
-            cursor=write_cursor(on, of) if on else None,
+            cursor=page.cursor(on) if on else None,
             note=note or ("" if fitting else "No history found."),
         )
 
     def _changes(
-        self, kind: str | None, record: str | None, place: PageStart, limit: int
+        self, kind: str | None, record: str | None, start: PageStart, limit: int
     ) -> tuple[list[Change], int]:
         """Read changes from a place on, one more than the limit, and the newest version at first.
 
         What came since the first page is not counted, so that no page repeats a change of the one before.
         """
-        newest = place.number
+        newest = start.number
         newer = self._provider.version() - newest if newest and "versions" in self._permissions.can else 0
         by_id = record is None or takes(self._provider.changes, "id")
-        most = place.item + limit + 1 + newer if by_id else None
+        most = start.item + limit + 1 + newer if by_id else None
         while True:
             found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=most)
             # Compactions and erasures have no version.
@@ -126,8 +126,8 @@ class WriteActions(ActionBase):
                 for change in versions
                 if (newest is None or change.version <= newest) and record in (None, change.id)
             ]
-            if most is None or len(found) < most or len(older) > place.item + limit:
-                return older[place.item :], newest or (versions[0].version if versions else 0)
+            if most is None or len(found) < most or len(older) > start.item + limit:
+                return older[start.item :], newest or (versions[0].version if versions else 0)
             most *= 2
 
     def _restored(self, what: str | None, version: int) -> str:
@@ -170,7 +170,7 @@ class WriteActions(ActionBase):
 
         """
         self._begin("profile", text=text, soul=soul)
-        of, place = self._place(cursor, "profile")
+        page = self._page(cursor, "profile")
         notes = []
         for new, write in ((text, "set_profile"), (soul, "set_soul")):
             if new is not None and not cursor:
@@ -178,7 +178,7 @@ class WriteActions(ActionBase):
                 notes.append(write_note(record))
         texts = {"profile": self._provider.profile(), "soul": self._provider.soul()}
         items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]
-        fitting, on = self._page(items, place, of)
+        fitting, on = page.take(items)
         there = {item.kind: item.text for item in fitting}
         note = joined(*notes, "" if items else "No profile notes found.")
         return results.ProfilePage(
@@ -196,7 +196,7 @@ class WriteActions(ActionBase):
 
         """
         self._begin("constraints", add=add, remove=remove)
-        of, place = self._place(cursor, "constraints")
+        page = self._page(cursor, "constraints")
         chat, note = self._in_chat(), ""
         if add is not None and not cursor:
             by = self._writer("constraint", f"Add the constraint {quoted(add)}?")
@@ -208,7 +208,7 @@ class WriteActions(ActionBase):
             by = self._writer("constraint", f"Remove the constraint {quoted(known[remove].text)}?")
             call(self._provider.remove_constraint, remove, by=by, chat=chat)
         found = [of_record(one) for one in self._provider.constraints()]
-        items, on = self._page(found, place, of)
+        items, on = page.take(found)
         note = joined(note, "" if found else "No constraints set.")
         return results.ConstraintPage(constraints=items, cursor=on, note=note)
 
@@ -226,7 +226,7 @@ class WriteActions(ActionBase):
 
         """
         self._begin("notes", add=add, remove=remove)
-        of, place = self._place(cursor, "notes", search)
+        page = self._page(cursor, "notes", search)
         chat, note = self._in_chat(), ""
         if add is not None and not cursor:
             note = write_note(call(self._provider.remember, add, "note", by=self._by, chat=chat))
@@ -236,7 +236,7 @@ class WriteActions(ActionBase):
             call(self._provider.retract, remove, by=self._by, chat=chat)
         part = (search or "").casefold()
         found = [of_record(one) for one in self._notes() if part in one.text.casefold()]
-        items, on = self._page(found, place, of)
+        items, on = page.take(found)
         return results.NotePage(notes=items, cursor=on, note=joined(note, "" if found else "No notes found."))
 
     def _notes(self) -> list[Record]:
@@ -259,7 +259,7 @@ class WriteActions(ActionBase):
 
         """
         self._begin("scratchpad", value=value, remove=remove)
-        of, place = self._place(cursor, "scratchpad", name, search)
+        page = self._page(cursor, "scratchpad", name, search)
         pad = self._provider.pad
         for one in (name, remove):
             check_own(one or "")
@@ -277,7 +277,7 @@ class WriteActions(ActionBase):
             for one, text in matching(pad, search or "")
             if name in (None, one)
         ]
-        items, on = self._page(found, place, of, field="value")
+        items, on = page.take(found, field="value")
         return results.ScratchpadPage(entries=items, cursor=on, note="" if found else "No matches found.")
 
 
