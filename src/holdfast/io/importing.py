@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain, islice
@@ -57,23 +57,23 @@ class Skipped:
     problem: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ImportReport:
     """What an import did: chats seen, messages `added` and `present` already, and messages by format."""
 
-    sessions: int
-    added: int
-    present: int
-    skipped: tuple[Skipped, ...]
-    formats: Mapping[str, int] = field(hash=False)
-    seconds: float
-    rows: Mapping[str, int] = field(default_factory=dict, hash=False)
+    sessions: int = 0
+    added: int = 0
+    present: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    formats: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    rows: Counter[str] = field(default_factory=Counter)
     """The rows added from an export of everything, by table."""
     renumbered: int = 0
     """How many versions of records of it have other numbers here, because there were some already."""
     unchanged: int = 0
     """How many files were not read, because they were imported as they are."""
-    ignored: Mapping[str, int] = field(default_factory=dict, hash=False)
+    ignored: Counter[str] = field(default_factory=Counter)
     """How many files were passed over because they hold something else, by how their names end."""
 
     @property
@@ -111,12 +111,15 @@ def import_paths(
         importer.restore(File.at(path))
     for source in chain.from_iterable(others):
         if isinstance(source, Ignored):
-            importer.ignored[source.ending] += 1
+            importer.report.ignored[source.ending] += 1
         elif isinstance(source, Unread):
             importer.skips.add(source.path, source.skip)
         else:
             importer.take(source)
-    return importer.report(time.monotonic() - started)
+    report = importer.report
+    report.skipped = importer.skips.all()
+    report.seconds = time.monotonic() - started
+    return report
 
 
 class _Skips:
@@ -141,39 +144,34 @@ class _Skips:
 
 
 class _Importer:
-    """The import of some files, and its counts."""
+    """The import of some files."""
 
     def __init__(self, memory: Memory, progress: Progress) -> None:
         self._memory = memory
         self._database = database_of(memory)
         self._progress = progress
         self._chats: set[str] = set()
-        self._added = self._present = self._renumbered = self._unchanged = 0
-        self._rows: Counter[str] = Counter()
-        self._formats: Counter[str] = Counter()
-        self.ignored: Counter[str] = Counter()
+        self.report = ImportReport()
         self.skips = _Skips()
 
     def take(self, source: SourceFile) -> None:
-        """Import one file; of one that was imported as it is only repeat what came of it."""
-        scope, path, found = self._memory.scope, source.file.path, self._formats.total()
+        """Import one file; of one that was imported as it is only repeat its counts."""
+        scope, path, report = self._memory.scope, source.file.path, self.report
+        found = report.formats.total()
         place = _place(source.file, scope.agent)
         digest = _digest(source.file) if self._database else ""
         known = digest and self._database and imports.find(self._database, scope.space, place, digest)
+        added = 0
         if known:
             account = json.loads(known)
-            self._unchanged += 1
-            self._present += account["messages"]
+            report.unchanged += 1
             self._progress(path, found + account["messages"])
         else:
             file = _FileImport(self._memory, source, lambda read: self._progress(path, found + read))
-            account = file.run()
-            self._added += file.added
-            self._present += account["messages"] - file.added
+            account, added = file.run(), file.added
             if digest and self._database and not file.is_broken:
                 imports.note(self._database, scope.space, place, digest, json.dumps(account))
-        self._chats.update(account["chats"])
-        self._formats[source.format.name] += account["messages"]
+        self._count(source.format.name, account["chats"], added, account["messages"] - added)
         for reason, problem, count, lines in account["skipped"]:
             self.skips.add_all(path, reason, count, lines, problem=problem)
 
@@ -181,29 +179,18 @@ class _Importer:
         """Import an export of everything."""
         restored = everything.restore(self._memory, file)
         added, present = restored.added["messages"], restored.present["messages"]
-        self._added += added
-        self._present += present
-        self._chats |= restored.chats
-        self._formats[everything.FORMAT] += added + present
-        self._rows += restored.added
-        self._renumbered += restored.renumbered
+        self._count(everything.FORMAT, restored.chats, added, present)
+        self.report.rows += restored.added
+        self.report.renumbered += restored.renumbered
         for line, reason in restored.left_out:
             self.skips.add(file.path, Skip(line, reason, problem=True))
 
-    def report(self, seconds: float) -> ImportReport:
-        """Return what was done."""
-        return ImportReport(
-            len(self._chats),
-            self._added,
-            self._present,
-            self.skips.all(),
-            dict(self._formats),
-            seconds,
-            dict(self._rows),
-            self._renumbered,
-            self._unchanged,
-            dict(self.ignored),
-        )
+    def _count(self, format: str, chats: Iterable[str], added: int, present: int) -> None:
+        self._chats.update(chats)
+        self.report.sessions = len(self._chats)
+        self.report.added += added
+        self.report.present += present
+        self.report.formats[format] += added + present
 
 
 class _FileImport:
