@@ -27,7 +27,7 @@ _START = 4096  # bytes in which the first line ends
 
 
 def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
-    """Write all that is stored for a user, of all agents, and return how many rows of each table.
+    """Write all that is stored for a user, of all agents, and return the number of rows of each table.
 
     `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text
     is ASCII. Words are written as they are stored, credentials included: keep the file as you keep the

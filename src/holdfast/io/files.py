@@ -1,4 +1,4 @@
-"""Reading JSON from files that nobody has checked: line by line, or value by value."""
+"""Read JSON from files that nobody has checked: line by line, or value by value."""
 
 from __future__ import annotations
 

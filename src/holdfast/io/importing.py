@@ -158,9 +158,9 @@ class _Importer:
         """Import one file; of one that was imported as it is only repeat its counts."""
         scope, path, report = self._memory.scope, source.file.path, self.report
         found = report.formats.total()
-        place = _place(source.file, scope.agent)
+        file_id = _file_id(source.file, scope.agent)
         digest = _digest(source.file) if self._database else ""
-        known = digest and self._database and imports.find(self._database, scope.space, place, digest)
+        known = digest and self._database and imports.find(self._database, scope.space, file_id, digest)
         added = 0
         if known:
             account = json.loads(known)
@@ -170,7 +170,7 @@ class _Importer:
             file = _FileImport(self._memory, source, lambda read: self._progress(path, found + read))
             account, added = file.run(), file.added
             if digest and self._database and not file.is_broken:
-                imports.note(self._database, scope.space, place, digest, json.dumps(account))
+                imports.note(self._database, scope.space, file_id, digest, json.dumps(account))
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
         for reason, problem, count, lines in account["skipped"]:
             self.skips.add_all(path, reason, count, lines, problem=problem)
@@ -274,7 +274,7 @@ class _FileImport:
         return len(items)
 
 
-def _place(file: File, agent: str) -> str:
+def _file_id(file: File, agent: str) -> str:
     """Return the name of a file for one agent: a hash of where it is."""
     # In a zip the path goes on within it, which is no path of the system.
     path = os.path.abspath(file.path)  # noqa: PTH100

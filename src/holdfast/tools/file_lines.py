@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.tools.file_paths import FileCommandError, shown
+from holdfast.tools.file_paths import FileCommandError, printable
 from holdfast.types import is_whole
 
 _WIDTH = 6  # of line numbers
@@ -74,7 +74,7 @@ def in_units(size: int) -> str:
 
 
 def replaced(path: str, content: str, old: str, new: str) -> str:
-    """Put a text in place of another one, which must be there once.
+    """Replace a text, which must be there once, by another one.
 
     Raises:
         FileCommandError: it is there more often, or not at all.
@@ -96,7 +96,7 @@ def replaced(path: str, content: str, old: str, new: str) -> str:
 
 
 def _part(text: str) -> str:
-    return shown(text, besides="\n\r\t")
+    return printable(text, keep="\n\r\t")
 
 
 def _lines_with(content: str, part: str) -> str:

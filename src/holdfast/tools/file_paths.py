@@ -37,13 +37,17 @@ def resolve(path: object) -> str:
     if not isinstance(path, str):
         raise FileCommandError(f"The path must be text, not {type(path).__name__}", "Pass a string.")
     if not (path == ROOT or path.startswith(f"{ROOT}/")):
-        raise FileCommandError(f"Path must start with {ROOT}, got: {shown(path)}", f"Begin it with {ROOT}/.")
+        raise FileCommandError(
+            f"Path must start with {ROOT}, got: {printable(path)}", f"Begin it with {ROOT}/."
+        )
     if len(path) > LONGEST_PATH:
         raise _too_long(path)
     names: list[str] = []
     for name in path[len(ROOT) :].split("/"):
         if name == ".." and not names:
-            raise FileCommandError(f"Path {shown(path)} would escape {ROOT} directory", f"Stay below {ROOT}.")
+            raise FileCommandError(
+                f"Path {printable(path)} would escape {ROOT} directory", f"Stay below {ROOT}."
+            )
         if name == "..":
             names.pop()
         elif name not in ("", "."):
@@ -70,7 +74,7 @@ def _checked(name: str, path: str) -> str:
         why = f"a name of more than {LONGEST_NAME} bytes"
     if why:
         raise FileCommandError(
-            f"Path {shown(path)} has {why}", "Use letters, digits, spaces, '-', '_' and '.'."
+            f"Path {printable(path)} has {why}", "Use letters, digits, spaces, '-', '_' and '.'."
         )
     return unicodedata.normalize("NFC", name)
 
@@ -81,11 +85,11 @@ def _too_long(path: str) -> FileCommandError:
     )
 
 
-def shown(text: str, besides: str = "") -> str:
-    """Return a text for an error: cut where it is long, escaped where it is not printable or in `besides`."""
+def printable(text: str, keep: str = "") -> str:
+    """Return a text for an error: cut where it is long, escaped where not printable and not in `keep`."""
     cut = text if len(text) <= LONGEST_PATH else f"{text[:LONGEST_PATH]}…"
     return "".join(
-        one if one.isprintable() or one in besides else one.encode("unicode_escape").decode("ascii")
+        one if one.isprintable() or one in keep else one.encode("unicode_escape").decode("ascii")
         for one in cut
     )
 

@@ -37,7 +37,7 @@ _COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
 class _Edit(NamedTuple):
-    """One version to write: a record, what it was before, and what is done to it."""
+    """One version to write: a record, the version before, and the action."""
 
     record: Record
     before: Record | None
@@ -167,7 +167,7 @@ class Files:
         return self._write(plan)
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> str:
-        """Put a text in place of another one, which must stand in the file once.
+        """Replace a text, which must be in the file once, by another one.
 
         Raises:
             FileCommandError: there is no such file, or the text stands in it more often or not at all.

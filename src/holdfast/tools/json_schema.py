@@ -139,14 +139,14 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
     return arguments
 
 
-def checked(arguments: Mapping[str, object], known: Iterable[Parameter], what: str) -> dict[str, object]:
+def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what: str) -> dict[str, object]:
     """Return the arguments of a call as its function takes them, without those that are null.
 
     Raises:
         InvalidInput: one is unknown, missing or of another type; the message names it, and what is possible.
 
     """
-    by_name = {one.name: one for one in known}
+    by_name = {one.name: one for one in declared}
     names = (f"`{one.name}`" if one.required else f"`{one.name}` (optional)" for one in by_name.values())
     todo = f"{what} takes {', '.join(names) or 'no arguments'}."
     values = {}
@@ -160,23 +160,23 @@ def checked(arguments: Mapping[str, object], known: Iterable[Parameter], what: s
     return values
 
 
-def _checked(value: object, known: Parameter) -> object:
+def _checked(value: object, declared: Parameter) -> object:
     """Return a value that a parameter takes; a whole number that is written as 5.0 is one."""
-    if known.type == "integer" and isinstance(value, float) and value.is_integer():
+    if declared.type == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    type_ = _BY_NAME[known.type]
+    type_ = _BY_NAME[declared.type]
     if not type_.accepts(value):
-        what = f"`{known.name}` must be {type_.words}, not {_name_of(value)}."
-        is_quoted = known.type == "integer" and isinstance(value, str)
+        what = f"`{declared.name}` must be {type_.words}, not {_name_of(value)}."
+        is_quoted = declared.type == "integer" and isinstance(value, str)
         raise InvalidInput(what, "Pass it without quotes." if is_quoted else "Correct its type.")
     if isinstance(value, str) and len(value) > LONGEST:
-        what = f"`{known.name}` has {len(value):,} characters."
+        what = f"`{declared.name}` has {len(value):,} characters."
         raise InvalidInput(what, f"Pass at most {LONGEST:,} of them.")
-    if known.range and isinstance(value, int):
-        known.range.check(value, known.name)
-    if known.choices and value not in known.choices:
-        what = f"`{known.name}` cannot be {quoted_argument(value)}."
-        raise InvalidInput(what, f"Use one of {', '.join(known.choices)}.")
+    if declared.range and isinstance(value, int):
+        declared.range.check(value, declared.name)
+    if declared.choices and value not in declared.choices:
+        what = f"`{declared.name}` cannot be {quoted_argument(value)}."
+        raise InvalidInput(what, f"Use one of {', '.join(declared.choices)}.")
     return value
 
 

@@ -76,16 +76,16 @@ class ReadActions(ActionBase):
         """
         self._begin("expand")
         page = self._page(cursor, "expand", id)
-        found = self._behind(self._provider, self._chat, id, page)
+        found = self._expanded(self._provider, self._chat, id, page)
         if found is None and (shared := shared_memory(self._provider)):
-            found = self._behind(shared, shared.chat(NO_SESSION), id, page)
+            found = self._expanded(shared, shared.chat(NO_SESSION), id, page)
         if found is None:
             raise unknown_id(id)
         items, on = found
         self._note(render.references(items))
         return ExpandPage(items=tuple(items), cursor=on)
 
-    def _behind(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
+    def _expanded(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
         record = self._find(id, provider)
         if record is not None:
             return page.take([render.of_record(record)])

@@ -114,18 +114,23 @@ def tool_of(
     fail: Callable[[Exception], ToolResult] = failure,
 ) -> Tool:
     """Make a tool of a function with annotated parameters; its return value becomes the result."""
-    known = parameters(function)
+    takes, idempotent = parameters(function), idempotent or read_only
+    return _tool(Action(name, description, takes, read_only, destructive, idempotent), function, fail)
 
+
+def _tool(
+    action: Action, function: Callable[..., object], fail: Callable[[Exception], ToolResult] = failure
+) -> Tool:
     def run(arguments: Mapping[str, object]) -> object:
-        return function(**checked(arguments, known, f"`{name}`"))
+        return function(**checked(arguments, action.parameters, f"`{action.name}`"))
 
     return Tool(
-        name,
-        description,
-        schema(known),
-        read_only,
-        destructive and not read_only,
-        idempotent or read_only,
+        action.name,
+        action.description,
+        schema(action.parameters),
+        action.read_only,
+        action.destructive,
+        action.idempotent,
         run,
         fail,
     )
@@ -163,36 +168,20 @@ def tools_for(
         count_tokens=count_tokens,
     )
     allowed = allowed_names(allow, ALL)
-    there = [action for action in actions.available() if action.name in allowed]
+    permitted = [action for action in actions.available() if action.name in allowed]
     if style == "many":
-        return [_tool(actions, action) for action in there]
-    if not there:
+        return [_tool(action, getattr(actions, action.name)) for action in permitted]
+    if not permitted:
         return []
-    listed = "\n".join(f"{_signature(action)}: {action.description}" for action in there)
-    return [single_tool(actions, there, f"Long-term memory. Actions:\n{listed}", _together(there))]
-
-
-def _tool(actions: object, action: Action) -> Tool:
-    def run(arguments: Mapping[str, object]) -> object:
-        function: Callable[..., object] = getattr(actions, action.name)
-        return function(**checked(arguments, action.parameters, f"`{action.name}`"))
-
-    return Tool(
-        action.name,
-        action.description,
-        schema(action.parameters),
-        action.read_only,
-        action.destructive,
-        action.idempotent,
-        run,
-    )
+    listed = "\n".join(f"{_signature(action)}: {action.description}" for action in permitted)
+    return [single_tool(actions, permitted, f"Long-term memory. Actions:\n{listed}", _together(permitted))]
 
 
 def single_tool(
-    actions: object, there: Iterable[Action], description: str, optional: Iterable[Parameter]
+    actions: object, permitted: Iterable[Action], description: str, optional: Iterable[Parameter]
 ) -> Tool:
     """Make one tool `memory` of methods of an object; its argument `action` names the one to call."""
-    tools = {action.name: _tool(actions, action) for action in there}
+    tools = {action.name: _tool(action, getattr(actions, action.name)) for action in permitted}
     choice = Parameter("action", "string", required=True, choices=tuple(tools))
 
     def run(arguments: Mapping[str, object]) -> object:
