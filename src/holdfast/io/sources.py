@@ -120,8 +120,8 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     """Return the format of a file by its first lines or values; None when none fits."""
     with file.open() as stream:
         start = stream.read(_START).removeprefix(b"\xef\xbb\xbf").lstrip()
-    by_line = [(one, one.is_line) for one in formats]
-    by_value = [(one, one.is_value) for one in formats]
+    by_line = [(one, one.is_line) for one in formats if one.is_line]
+    by_value = [(one, one.is_value) for one in formats if one.is_value]
     if start.startswith(b"["):
         return _first_match(by_value, values(file))
     head = list(islice(lines(file), _HEAD))
@@ -134,14 +134,11 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
 
 
 def _first_match(
-    tests: Iterable[tuple[Format, Test | None]], items: Iterable[tuple[int, object] | Skip]
+    tests: Iterable[tuple[Format, Test]], items: Iterable[tuple[int, object] | Skip]
 ) -> Format | None:
-    for item in islice(items, _HEAD):
-        value = None if isinstance(item, Skip) else item[1]
-        for format, test in tests:
-            if test is not None and isinstance(value, dict) and test(value):
-                return format
-    return None
+    heads = (item[1] for item in islice(items, _HEAD) if not isinstance(item, Skip))
+    objects = (value for value in heads if isinstance(value, dict))
+    return next((format for value in objects for format, test in tests if test(value)), None)
 
 
 def _unknown(path: Path, formats: Sequence[Format]) -> UnknownFormat:

@@ -61,21 +61,21 @@ def resolve(path: object) -> str:
 def _checked(name: str, path: str) -> str:
     """Return a name in NFC if it is plain, or raise FileCommandError."""
     plain = unicodedata.normalize("NFKC", name)
-    why = ""
-    if "/" in plain or "\\" in plain or not plain.strip("."):
-        why = "a name that can be read as a path"
-    elif _ENCODED.search(plain):
-        why = "an encoded character"
-    elif not name.isprintable():  # two paths could look like one
-        why = "a character that cannot be seen"
-    elif name != name.strip():
-        why = "a name with white space around it"
-    elif len(name.encode("utf-8")) > LONGEST_NAME:
-        why = f"a name of more than {LONGEST_NAME} bytes"
-    if why:
-        raise FileCommandError(
-            f"Path {printable(path)} has {why}", "Use letters, digits, spaces, '-', '_' and '.'."
-        )
+    problems = (
+        ("/" in plain or "\\" in plain or not plain.strip("."), "a name that can be read as a path"),
+        (_ENCODED.search(plain), "an encoded character"),
+        # Two paths could look like one.
+        (not name.isprintable(), "a character that cannot be seen"),
+        (name != name.strip(), "a name with white space around it"),
+        (
+            len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME,
+            f"a name of more than {LONGEST_NAME} bytes",
+        ),
+    )
+    for is_wrong, why in problems:
+        if is_wrong:
+            todo = "Use letters, digits, spaces, '-', '_' and '.'."
+            raise FileCommandError(f"Path {printable(path)} has {why}", todo)
     return unicodedata.normalize("NFC", name)
 
 
