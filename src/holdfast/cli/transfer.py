@@ -36,7 +36,8 @@ def import_(
     """Bring conversations in, from files, folders and zips.
 
     Understands session logs of Claude Code, data exports of ChatGPT (the zip as it is), chat-format JSONL and JSON, and
-    recognises them by their content. Each message is stored once, however often it is imported. Exits with 1 when something could not be read, or stored; the rest is imported.
+    recognises them by their content. Each message is stored once, however often it is imported. Exits with 1 when
+    something could not be read, or stored; the rest is imported.
     """
     # Only an import needs a progress bar.
     from holdfast.cli.render.progress import Progress
