@@ -89,8 +89,6 @@ class Files:
             raise InvalidInput(what, "Pass a Memory, or the view that its `at` returns.")
         self._by = by
 
-    # As plain Python
-
     def paths(self) -> list[str]:
         """List the paths of all files, sorted."""
         return sorted(self._tree())
@@ -103,8 +101,6 @@ class Files:
 
         """
         return self._file(self._tree(), resolve(path)).text
-
-    # The six commands
 
     def call(self, command: object) -> str:
         """Carry out a command of a model: a dict with "command" and the arguments of that method.
@@ -265,8 +261,6 @@ class Files:
 
         """
         return self._write(lambda tree, author: _Plan(_deleted(tree.values(), author), "All memory cleared"))
-
-    # Behind the commands
 
     def _tree(self) -> Tree:
         return lay_out(self._memory.records(kind=KIND), self._memory.scope.agent)
