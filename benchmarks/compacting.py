@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
 from benchmarks.clock import Cost, each, high, middle, timed
+from benchmarks.conversation_files import files_in, messages_in
 from benchmarks.measurement import Measurement, at_most, measured, numbers, table
 from benchmarks.report import Table
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
-from holdfast.io.found import Found
-from holdfast.io.sources import Source, sources
+from holdfast.io.sources import FORMATS
 from holdfast.memory import Memory
 from holdfast.prompt.window import FreshTail
 from holdfast.types import Message
@@ -74,11 +74,10 @@ def run_compacting(
 def _sessions(paths: Sequence[Path]) -> Sessions:
     """Read the session logs among some files, each as one list of messages."""
     found: Sessions = {}
-    for source in (source for path in paths for source in sources(path)):
-        if isinstance(source, Source) and source.format not in ("LoCoMo", "RealMem"):
-            said = [item.message for item in source.read() if isinstance(item, Found)]
-            if sum(len(message.content) for message in said) > 4 * _LEAST:
-                found[Path(source.file.path).name] = said
+    for source in files_in(paths, *FORMATS):
+        said = [item.message for item in messages_in(source)]
+        if sum(len(message.content) for message in said) > 4 * _LEAST:
+            found[Path(source.file.path).name] = said
     return found
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import locomo
+from benchmarks.conversation_files import files_in, messages_in
 from benchmarks.report import Table
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
-from holdfast.io.found import Found
-from holdfast.io.sources import Source, sources
+from holdfast.io.import_items import ImportedMessage
 from holdfast.memory import Memory
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import Hit, Message, Prompt
@@ -52,14 +52,13 @@ def run_evidence(
         InvalidInput: there is no such file, or none of them is a LoCoMo file.
 
     """
-    found = [source for path in paths for source in sources(path) if isinstance(source, Source)]
-    files = [source for source in found if source.format == "LoCoMo"]
+    files = files_in(paths, locomo.FORMAT)
     if not files:
         raise InvalidInput("None of these files is a LoCoMo file.", "Give LoCoMo files, or a folder of them.")
     answers: Answers = {}
     unusable = 0
     for file in files:
-        items = (item for item in file.read() if isinstance(item, Found))
+        items = messages_in(file)
         said = {place: list(some) for place, some in groupby(items, lambda item: item.line)}
         with file.file.open() as stream:
             data = json.load(stream)
@@ -70,7 +69,7 @@ def run_evidence(
     return _numbers(answers, unusable), [_table(answers, budget) for budget in BUDGETS]
 
 
-def _ask(said: Iterable[Found], group: locomo.QuestionSet, answers: Answers) -> None:
+def _ask(said: Iterable[ImportedMessage], group: locomo.QuestionSet, answers: Answers) -> None:
     """Append a conversation to one chat, and ask every question about it within every budget."""
     messages = [item.message for item in said]
     with Memory(":memory:", user="person", admin=True) as memory:

@@ -15,12 +15,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks import locomo
+from benchmarks.conversation_files import files_in, messages_in
 from benchmarks.report import Table
 from holdfast.compaction.extract import layout
 from holdfast.compaction.sentence_scoring import SentenceUnit, history
 from holdfast.errors import InvalidInput
-from holdfast.io.found import Found
-from holdfast.io.sources import Source, sources
+from holdfast.io.sources import SourceFile
 from holdfast.memory import Memory
 from holdfast.messages.passages import Passage, passages
 from holdfast.prompt.window import Compaction, Lossless
@@ -80,24 +81,19 @@ def run_keeping(
     """
     kept: Kept = {}
     without_words = 0
-    for file in (source for path in paths for source in sources(path) if isinstance(source, Source)):
-        if file.format == "LoCoMo":
-            said = {place: list(items) for place, items in groupby(_found(file), lambda item: item.line)}
-            for place, conversation in _conversations(file):
-                asked, empty = questions(conversation)
-                without_words += empty
-                progress(f"LoCoMo: what summaries keep of {conversation.get('sample_id', place)}")
-                _keep([item.message for item in said.get(place, [])], asked, summarise, kept)
+    for file in files_in(paths, locomo.FORMAT):
+        said = {place: list(items) for place, items in groupby(messages_in(file), lambda item: item.line)}
+        for place, conversation in _conversations(file):
+            asked, empty = questions(conversation)
+            without_words += empty
+            progress(f"LoCoMo: what summaries keep of {conversation.get('sample_id', place)}")
+            _keep([item.message for item in said.get(place, [])], asked, summarise, kept)
     if not any(map(len, kept.values())):
         raise InvalidInput("None of these files has answers to look for.", "Give LoCoMo files, or a folder.")
     return _report(kept, without_words)
 
 
-def _found(source: Source) -> list[Found]:
-    return [item for item in source.read() if isinstance(item, Found)]
-
-
-def _conversations(source: Source) -> list[tuple[int, Mapping[str, object]]]:
+def _conversations(source: SourceFile) -> list[tuple[int, Mapping[str, object]]]:
     with source.file.open() as stream:
         data = json.load(stream)
     first = 1 if isinstance(data, list) else 0  # as importers count what they find

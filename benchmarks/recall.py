@@ -10,18 +10,19 @@ points. There is no randomness in it, so two runs differ in their times only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from benchmarks import locomo, realmem
 from benchmarks.baselines import Baseline, FullText, Okapi, PlainBM25
 from benchmarks.clock import timed
+from benchmarks.conversation_files import files_in, messages_in
 from benchmarks.metrics import METRICS, Answer, summarise
 from benchmarks.report import Report, Table
 from holdfast.errors import InvalidInput
-from holdfast.io.found import Found
-from holdfast.io.sources import Source, sources
+from holdfast.io.import_items import ImportedMessage
+from holdfast.io.sources import SourceFile
 from holdfast.memory import Memory
 from holdfast.types import Hit, Message
 
@@ -43,9 +44,9 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
         InvalidInput: there is no such file, or none of them has questions with known answers.
 
     """
-    found = [source for path in paths for source in sources(path) if isinstance(source, Source)]
-    conversations = [source for source in found if source.format == "LoCoMo"]
-    people = [source for source in found if source.format == "RealMem"]
+    found = files_in(paths, locomo.FORMAT, realmem.FORMAT)
+    conversations = [source for source in found if source.format is locomo.FORMAT]
+    people = [source for source in found if source.format is realmem.FORMAT]
     if not conversations and not people:
         raise InvalidInput(
             "None of these files has questions with known answers.",
@@ -60,13 +61,9 @@ def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: No
     return Report(numbers, tuple(tables))
 
 
-def _parsed(source: Source) -> object:
+def _parsed(source: SourceFile) -> object:
     with source.file.open() as stream:
         return json.load(stream)
-
-
-def _messages(source: Source) -> Iterator[Found]:
-    return (item for item in source.read() if isinstance(item, Found))
 
 
 def _text(message: Message) -> str:
@@ -92,12 +89,12 @@ def _baselines(own: dict[str, Callable[[], Baseline]]) -> dict[str, Baseline]:
 
 
 def _locomo(
-    files: Sequence[Source], progress: Callable[[str], None]
+    files: Sequence[SourceFile], progress: Callable[[str], None]
 ) -> tuple[dict[str, object], list[Table]]:
     answers: dict[int, Answers] = {category: {} for category in _CATEGORIES}
     unusable = 0
     for file in files:
-        said = {place: list(items) for place, items in groupby(_messages(file), lambda item: item.line)}
+        said = {place: list(items) for place, items in groupby(messages_in(file), lambda item: item.line)}
         data = _parsed(file)
         first = 1 if isinstance(data, list) else 0  # as importers count what they find
         for place, group in enumerate(locomo.questions(data), first):
@@ -107,12 +104,14 @@ def _locomo(
     return _locomo_report(answers, unusable)
 
 
-def _ask_conversation(said: list[Found], group: locomo.QuestionSet, answers: dict[int, Answers]) -> None:
+def _ask_conversation(
+    said: list[ImportedMessage], group: locomo.QuestionSet, answers: dict[int, Answers]
+) -> None:
     """Import a conversation as the memory of one user, and ask every question about it."""
     baselines = _baselines({})
     with Memory(":memory:") as opened:
         memory = opened.scoped(user=group.conversation)
-        for chat, items in groupby(said, lambda item: item.session.id):
+        for chat, items in groupby(said, lambda item: item.chat.id):
             memory.chat(chat).append([item.message for item in items])
         for item in said:
             for baseline in baselines.values():
@@ -149,15 +148,15 @@ def _locomo_report(answers: dict[int, Answers], unusable: int) -> tuple[dict[str
 
 
 def _realmem(
-    files: Sequence[Source], progress: Callable[[str], None]
+    files: Sequence[SourceFile], progress: Callable[[str], None]
 ) -> tuple[dict[str, object], list[Table]]:
     answers: Answers = {}
     unusable = 0
     for file in files:
         asked = realmem.queries(_parsed(file))
-        progress(f"RealMem: {len(asked.queries)} queries in {file.path}")
+        progress(f"RealMem: {len(asked.queries)} queries in {file.file.path}")
         unusable += asked.unusable
-        _ask_person(list(_messages(file)), asked.queries, answers)
+        _ask_person(messages_in(file), asked.queries, answers)
     count = max((len(one) for one in answers.values()), default=0)
     if not count:
         return {"unit": "session", "left_out": unusable}, []
@@ -165,7 +164,7 @@ def _realmem(
     return {"unit": "session", "left_out": unusable, "all": _numbers(answers)}, [_table(title, answers)]
 
 
-def _ask_person(said: list[Found], queries: Sequence[realmem.Query], answers: Answers) -> None:
+def _ask_person(said: list[ImportedMessage], queries: Sequence[realmem.Query], answers: Answers) -> None:
     """Go through the sessions of one person in order; each query sees all sessions before its own, and nothing else."""
     baselines = _baselines({"BM25 of sessions (stems, stop words)": PlainBM25})
     sessions = {place - 1: list(items) for place, items in groupby(said, lambda item: item.line)}
@@ -184,9 +183,9 @@ def _ask_person(said: list[Found], queries: Sequence[realmem.Query], answers: An
                 answers.setdefault(name, []).append(_answer(rank, query.text, query.gold))
 
 
-def _add_session(memory: Memory, baselines: dict[str, Baseline], items: list[Found]) -> None:
+def _add_session(memory: Memory, baselines: dict[str, Baseline], items: list[ImportedMessage]) -> None:
     if items:
-        chat = items[0].session.id
+        chat = items[0].chat.id
         memory.chat(chat).append([item.message for item in items])
         for baseline in baselines.values():
             baseline.add(chat, "\n".join(_text(item.message) for item in items))

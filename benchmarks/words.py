@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.locomo import questions as locomo_questions
+from benchmarks import locomo
+from benchmarks.conversation_files import files_in, messages_in
 from holdfast.errors import InvalidInput
-from holdfast.io.found import Found
-from holdfast.io.sources import Source, sources
 
 NAMES = 400_000  # made-up ones
 NAME_SHARE = 0.07
@@ -93,13 +92,10 @@ def _demo() -> tuple[list[str], list[str]]:
 
 def _file(path: Path) -> tuple[list[str], list[str]]:
     turns, asked = [], []
-    for source in sources(path):
-        if isinstance(source, Source) and source.format == "LoCoMo":
-            turns += [item.message.content for item in source.read() if isinstance(item, Found)]
-            with source.file.open() as stream:
-                asked += [
-                    one.text for group in locomo_questions(json.load(stream)) for one in group.questions
-                ]
+    for source in files_in([path], locomo.FORMAT):
+        turns += [item.message.content for item in messages_in(source)]
+        with source.file.open() as stream:
+            asked += [one.text for group in locomo.questions(json.load(stream)) for one in group.questions]
     if not turns or not asked:
         raise InvalidInput(
             f"{path} has no questions.", "Give a LoCoMo file, or none to use the texts of the demo."

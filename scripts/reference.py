@@ -74,7 +74,7 @@ PAGES = (
     Page("holdfast.tools.actions"),
     Page("holdfast.tools.results"),
     Page("holdfast.integrations.mcp.server"),
-    Page("holdfast.tools.files", ("Files", "Refused"), only=True),
+    Page("holdfast.tools.files", ("Files", "FileCommandError"), only=True),
     Page("holdfast.integrations.anthropic"),
     Page("holdfast.integrations.openai_agents"),
     Page("holdfast.integrations.claude_agent"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast import Message, ToolCall
-from holdfast.io.found import Found
-from holdfast.io.sources import Source, sources
+from holdfast.io.import_items import ImportedMessage
+from holdfast.io.sources import SourceFile, sources
 
 
 def called(name: str, **arguments: object) -> Message:
@@ -25,8 +25,10 @@ def read_sessions(shared_data: Path) -> dict[str, list[Message]]:
     """Read the coding sessions as the importers do, but store nothing: no message has flags."""
     read: dict[str, list[Message]] = {}
     for source in sources(shared_data / "agent_sessions"):
-        for found in source.read() if isinstance(source, Source) else ():  # there are questions beside them
-            if isinstance(found, Found):
-                read.setdefault(found.session.id, []).append(found.message)
+        for found in (
+            source.read() if isinstance(source, SourceFile) else ()
+        ):  # there are questions beside them
+            if isinstance(found, ImportedMessage):
+                read.setdefault(found.chat.id, []).append(found.message)
     assert len(read) >= 9
     return read

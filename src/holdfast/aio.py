@@ -17,9 +17,10 @@ from holdfast.compaction.explorer import asking, resolved
 from holdfast.errors import Closed, ModelFailed
 from holdfast.memory import Memory
 from holdfast.records.view import View
-from holdfast.run import Run, enter, leave
+from holdfast.run import Run
 from holdfast.scratchpad import Pad
 from holdfast.types import CompactionResult, Time
+from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

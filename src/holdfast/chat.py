@@ -29,7 +29,7 @@ from holdfast.prompt.oversize import Placeholders
 from holdfast.prompt.recall_block import hit_limit
 from holdfast.prompt.selector import choose_window, expected_messages, selector
 from holdfast.prompt.window import SUMMARISED, Policy, own_budget, with_tail, within
-from holdfast.run import Run, current_run
+from holdfast.run import Run
 from holdfast.safety.guard import Secrets, is_masked, masked_hit
 from holdfast.scratchpad import Pad
 from holdfast.store import jobs, log, prompt_receipts, records, sessions, snapshots, summaries
@@ -63,6 +63,7 @@ from holdfast.types import (
     check_name,
     check_range,
 )
+from holdfast.types.current_run import current_run
 
 if TYPE_CHECKING:
     from holdfast.learning.results import Extraction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
 from holdfast.records.draft import RecordDraft
@@ -13,14 +12,13 @@ from holdfast.store import records, runs
 from holdfast.store.pads import ScratchpadKey
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.types import Record, Writer, check_flag, check_name
+from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
     from holdfast.chat import Chat, Format, Images
     from holdfast.prompt.window import Policy
     from holdfast.safety.guard import Secrets
     from holdfast.types import Prompt
-
-_CURRENT: ContextVar[tuple[Run, ...]] = ContextVar("holdfast_run", default=())
 
 
 class Run:
@@ -145,18 +143,3 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self._id!r})"
-
-
-def enter(run: Run) -> None:
-    """Make a run the innermost of the current thread or task, until `leave`."""
-    _CURRENT.set((*_CURRENT.get(), run))
-
-
-def leave(run: Run) -> None:
-    """Make a run no longer one of the current thread or task; another one than that of `enter` never had it."""
-    _CURRENT.set(tuple(one for one in _CURRENT.get() if one is not run))
-
-
-def current_run(chat: Chat) -> Run | None:
-    """Give the innermost run of this chat in the current thread or task."""
-    return next((run for run in reversed(_CURRENT.get()) if run.chat.same_as(chat)), None)

@@ -10,14 +10,13 @@ from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import LONGEST
 from holdfast.safety import guard
 from holdfast.store import pads, runs
+from holdfast.store.pads import TEMPORARY
 from holdfast.text.clean import clean
 from holdfast.types import check_name
 
 if TYPE_CHECKING:
     from holdfast.runtime import Opened
     from holdfast.store.pads import ScratchpadKey
-
-TEMPORARY = "temp:"
 
 
 class Pad(MutableMapping[str, str]):

@@ -4,11 +4,10 @@ import json
 import zipfile
 from pathlib import Path
 
-from transcripts import Json, chatgpt, contents, messages, read, said, skips, write_json
-
 from holdfast import Memory
-from holdfast.io.found import Found
+from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
+from transcripts import Json, chatgpt, contents, messages, read, said, skips, write_json
 
 HELLO: list[tuple[str, str | None, Json | None]] = [
     ("root", None, None),
@@ -25,11 +24,11 @@ def test_the_thread_runs_from_the_current_node_to_the_root(tmp_path: Path) -> No
     assert messages(items) == [("c1", "user", "Hello"), ("c1", "assistant", "Hi!"), ("c1", "user", "edited")]
     assert skips(items) == [(1, "on a branch that was left: the prompt was edited or the answer made anew")]
     first = items[0]
-    assert isinstance(first, Found)
+    assert isinstance(first, ImportedMessage)
     assert first.message.raw == HELLO[1][2]
     assert first.message.id == "u1"
     assert str(first.message.at) == "2023-11-14 22:13:21.250000+00:00"
-    assert first.session.title == "A title"
+    assert first.chat.title == "A title"
 
 
 def test_without_a_current_node_the_newest_leaf_counts(tmp_path: Path) -> None:
@@ -170,7 +169,9 @@ def test_a_message_without_a_time_has_that_of_the_one_before(tmp_path: Path) -> 
         ("u3", "u2", said("u3", "user", "none again", create_time=None)),
     ]
     items = read(write_json(tmp_path / "x.json", [chatgpt(nodes, "u3")]))
-    times = [item.message.at.timestamp() for item in items if isinstance(item, Found) and item.message.at]
+    times = [
+        item.message.at.timestamp() for item in items if isinstance(item, ImportedMessage) and item.message.at
+    ]
     assert times == [1700000000.5, 1700000100, 1700000100]
 
 

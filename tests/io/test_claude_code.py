@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from transcripts import claude, contents, messages, only_source, read, result, skips, use, write_lines
 
 from holdfast import Memory
-from holdfast.io.found import Found
+from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
+from transcripts import claude, contents, messages, only_source, read, result, skips, use, write_lines
 
 LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 
@@ -24,7 +24,7 @@ def test_every_line_becomes_one_message_with_the_whole_line_as_raw(tmp_path: Pat
     ]
     items = read(write_lines(tmp_path / "s1.jsonl", lines))
 
-    found = [item for item in items if isinstance(item, Found)]
+    found = [item for item in items if isinstance(item, ImportedMessage)]
     assert [(f.line, f.message.role, f.message.content) for f in found] == [
         (2, "user", "fix the bug"),
         (3, "assistant", "[reasoning]"),
@@ -35,7 +35,7 @@ def test_every_line_becomes_one_message_with_the_whole_line_as_raw(tmp_path: Pat
     assert [f.message.raw for f in found] == lines[1:6]
     assert [f.message.id for f in found] == ["u1", "a1", "a2", "a3", "r1"]
     assert {f.message.at.isoformat() for f in found if f.message.at} == {"2026-01-06T09:15:59.901000+00:00"}
-    assert {f.session.id for f in found} == {"s1"}
+    assert {f.chat.id for f in found} == {"s1"}
     assert skips(items) == [(1, "not conversation: file-history-snapshot"), (7, "not conversation: system")]
 
 
@@ -245,7 +245,7 @@ def test_a_session_that_grows_is_imported_from_where_it_was(tmp_path: Path) -> N
     with Memory(":memory:") as memory:
         cut = write_lines(tmp_path / "s1.jsonl", [*lines[:4], '{"type":"user","uuid":"u4","par'])
         first = import_paths(memory, cut)
-        assert (first.added, [s.line for s in first.problems]) == (4, [5])
+        assert (first.added, [s.lines[0] for s in first.problems]) == (4, [5])
         second = import_paths(memory, write_lines(tmp_path / "s1.jsonl", lines))
         assert (second.added, second.present, second.problems) == (5, 4, ())
         assert [m.content for m in memory.chat("s1").history()] == [f"message {n}" for n in range(9)]
@@ -257,7 +257,7 @@ def test_the_same_line_twice_is_one_message_and_another_under_its_uuid_is_report
     with Memory(":memory:") as memory:
         report = import_paths(memory, path)
         assert (report.added, report.present) == (1, 1)
-        assert [(s.line, s.reason) for s in report.problems] == [
+        assert [(s.lines[0], s.reason) for s in report.problems] == [
             (3, "another message is stored under its id")
         ]
 
@@ -267,7 +267,7 @@ def test_lines_written_while_reading_are_left_for_the_next_time(tmp_path: Path) 
         tmp_path / "s1.jsonl", [claude("user", f"u{n}", None, f"message {n}") for n in range(3)]
     )
     reading = only_source(path).read()
-    assert isinstance(next(reading), Found)
+    assert isinstance(next(reading), ImportedMessage)
     with path.open("a", encoding="utf-8") as log:
         log.write('{"type":"user"')
     assert contents(list(reading)) == ["message 1", "message 2"]

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from transcripts import chatgpt, claude, said
 
+from benchmarks.conversation_files import ALL_FORMATS
 from benchmarks.locomo import questions
 from benchmarks.realmem import queries
 from holdfast import Memory
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
+from transcripts import chatgpt, claude, said
 
 KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role content timestamp customTitle messages
     id session_id chat title agent archived answers raw meta calls tool_calls function name arguments call_id
@@ -109,8 +110,8 @@ def test_anything_anywhere(tmp_path: Path, seed: int) -> None:
         (folder / "a.jsonl").write_text("\n".join(json.dumps(value) for value in values))
         (folder / "b.json").write_text(json.dumps(values, indent=rng.choice([None, 1])))
         with Memory(":memory:") as memory, Memory(":memory:") as copy:
-            added += import_paths(memory, folder).added
-            assert import_paths(memory, folder).added == 0
+            added += import_paths(memory, folder, formats=ALL_FORMATS).added
+            assert import_paths(memory, folder, formats=ALL_FORMATS).added == 0
             exported = io.StringIO()
             export_chats(memory, exported)
             if exported.getvalue():

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from transcripts import claude, write_json, write_lines
 
 from holdfast import Memory
 from holdfast.io import importing
 from holdfast.io.importing import import_paths
+from transcripts import claude, write_json, write_lines
 
 
 def talk(count: int, **more: object) -> list[object]:
@@ -33,7 +33,7 @@ def test_an_import_says_what_it_did_on_every_database(memory: Memory, tmp_path: 
         ("other.json", "in no format that is known here", 1, (0,), False),
         ("s1.jsonl", "not conversation: summary", 1, (2,), False),
     ]
-    assert [s.line for s in report.problems] == [4]
+    assert [s.lines[0] for s in report.problems] == [4]
 
     again = import_paths(memory, [tmp_path / "a.jsonl", tmp_path])
     assert (again.sessions, again.added, again.present) == (2, 0, 7)
@@ -88,7 +88,7 @@ def test_a_session_with_an_impossible_name_is_reported(tmp_path: Path) -> None:
     with Memory(":memory:") as memory:
         report = import_paths(memory, tmp_path)
         assert report.added == 1
-        assert sorted(s.line for s in report.problems) == [1, 2, 3]
+        assert sorted(s.lines[0] for s in report.problems) == [1, 2, 3]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")

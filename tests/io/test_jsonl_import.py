@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from transcripts import contents, messages, only_source, read, skips, write_json, write_lines
 
 from holdfast import Memory
-from holdfast.io.found import Found
+from holdfast.io.import_items import ImportedMessage
 from holdfast.io.importing import import_paths
+from transcripts import contents, messages, only_source, read, skips, write_json, write_lines
 
 TALK: list[object] = [
     {"role": "user", "content": "Hi", "timestamp": "2026-07-06T21:57:38Z"},
@@ -23,7 +23,7 @@ def test_a_file_of_messages_is_a_session_named_after_it(tmp_path: Path) -> None:
         ("coding-1", "assistant", "Hello"),
         ("coding-1", "user", "Hi"),
     ]
-    found = [item for item in items if isinstance(item, Found)]
+    found = [item for item in items if isinstance(item, ImportedMessage)]
     assert [item.message.raw for item in found] == TALK
     ids = [item.message.id for item in found]
     assert len(set(ids)) == 3
@@ -71,8 +71,8 @@ def test_a_line_can_hold_a_session(tmp_path: Path) -> None:
     ]
     items = read(write_lines(tmp_path / "many.jsonl", lines))
     assert [chat for chat, _, _ in messages(items)] == ["one"] * 3 + ["two", "three", "many:4", "many:5"]
-    assert isinstance(items[0], Found)
-    assert items[0].session.title == "First"
+    assert isinstance(items[0], ImportedMessage)
+    assert items[0].chat.title == "First"
     assert skips(items) == [
         (5, "The message is empty."),
         (5, "A message must be a Message or a dict, not str."),
@@ -110,7 +110,7 @@ def test_json_files_hold_messages_or_a_session_or_sessions(tmp_path: Path, inden
 
 def test_one_session_in_jsonl_is_named_as_it_will_be_among_many(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "tuning.jsonl", [{"messages": TALK}])
-    assert only_source(path).format == "JSONL"
+    assert only_source(path).format.name == "JSONL"
     assert {chat for chat, _, _ in messages(read(path))} == {"tuning:1"}
 
 
@@ -170,7 +170,7 @@ def test_an_export_line_comes_back_with_all_its_fields(tmp_path: Path) -> None:
         "raw": None,
     }
     (item,) = read(write_lines(tmp_path / "x.jsonl", [line]))
-    assert isinstance(item, Found)
+    assert isinstance(item, ImportedMessage)
     message = item.message
     assert (message.id, message.name, message.call_id, message.answers) == ("m1", "both", "t1", ("t1", "t2"))
     assert (message.meta, message.raw) == ({"k": 1}, None)

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from transcripts import Json
 
+from benchmarks.conversation_files import ALL_FORMATS
 from benchmarks.locomo import questions
 from benchmarks.realmem import queries
 from holdfast import Memory, Message
 from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
+from transcripts import Json
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def everything(shared_data: Path) -> Iterator[Memory]:
     with Memory(":memory:") as memory:
-        import_paths(memory, shared_data)
+        import_paths(memory, shared_data, formats=ALL_FORMATS)
         yield memory
 
 
@@ -98,7 +99,7 @@ def test_every_result_follows_its_call(everything: Memory) -> None:
 
 def test_a_second_import_adds_nothing(everything: Memory, shared_data: Path) -> None:
     before = histories(everything)
-    report = import_paths(everything, shared_data)
+    report = import_paths(everything, shared_data, formats=ALL_FORMATS)
     assert (report.sessions, report.added, report.problems) == (601, 0, ())
     assert report.formats == {"Claude Code": 496, "JSONL": 4470, "LoCoMo": 2760, "RealMem": 2706}
     assert histories(everything) == before

@@ -9,14 +9,14 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
 
 from holdfast import InvalidInput, Memory, UnknownFormat
 from holdfast.io import files
 from holdfast.io.files import File, values
-from holdfast.io.found import Skip
+from holdfast.io.import_items import Skip
 from holdfast.io.importing import import_paths
-from holdfast.io.sources import FORMATS, Source, Unread, sources
+from holdfast.io.sources import FORMATS, SourceFile, Unread, sources
+from transcripts import claude, contents, only_source, read, skips, write_json, write_lines
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
@@ -26,17 +26,18 @@ def unread(path: Path) -> dict[str, str]:
 
 
 def found_in(path: Path) -> list[str]:
-    return [item.file.name for item in sources(path) if isinstance(item, Source)]
+    return [item.file.name for item in sources(path) if isinstance(item, SourceFile)]
 
 
 def test_the_content_tells_the_format_and_the_name_does_not(tmp_path: Path) -> None:
     assert (
-        only_source(write_lines(tmp_path / "a.txt", [claude("user", "u", None, "x")])).format == "Claude Code"
+        only_source(write_lines(tmp_path / "a.txt", [claude("user", "u", None, "x")])).format.name
+        == "Claude Code"
     )
-    assert only_source(write_lines(tmp_path / "b.json", TALK)).format == "JSONL"
-    assert only_source(write_json(tmp_path / "c.jsonl", TALK)).format == "JSON"
-    assert only_source(write_json(tmp_path / "d.jsonl", [{"mapping": {}}])).format == "ChatGPT"
-    assert only_source(write_json(tmp_path / "e", {"mapping": {}}, indent=1)).format == "ChatGPT"
+    assert only_source(write_lines(tmp_path / "b.json", TALK)).format.name == "JSONL"
+    assert only_source(write_json(tmp_path / "c.jsonl", TALK)).format.name == "JSON"
+    assert only_source(write_json(tmp_path / "d.jsonl", [{"mapping": {}}])).format.name == "ChatGPT"
+    assert only_source(write_json(tmp_path / "e", {"mapping": {}}, indent=1)).format.name == "ChatGPT"
 
 
 def test_a_broken_beginning_does_not_hide_the_format(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_file_in_no_known_format_is_refused_by_name_and_reported_in_a_folder(t
     for name in texts:
         with pytest.raises(UnknownFormat) as error:
             sources(tmp_path / name)
-        assert all(known in str(error.value) for known in FORMATS)
+        assert all(known.name in str(error.value) for known in FORMATS)
     assert unread(tmp_path) == dict.fromkeys(texts, "in no format that is known here")
 
 

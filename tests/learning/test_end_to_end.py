@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from benchmarks.conversation_files import ALL_FORMATS
 from benchmarks.scripted import Scripted, lines
 from holdfast import Event, Learning, Memory, Record, WorkResult
 from holdfast.io.importing import import_paths
@@ -231,7 +232,7 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
 def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
     """Many that are alike: what the first reading took for the same must not be something else to the second."""
     with Memory(":memory:", user="ada") as memory:
-        import_paths(memory, [shared_data / "tool_dialogues", shared_data / "locomo"])
+        import_paths(memory, [shared_data / "tool_dialogues", shared_data / "locomo"], formats=ALL_FORMATS)
         chats = memory.chats(archived=None)
         for chat in chats:
             memory.chat(chat.id).end()

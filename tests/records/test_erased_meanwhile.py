@@ -15,7 +15,7 @@ from holdfast.dedup import merge
 from holdfast.records import draft
 from holdfast.store import learned_texts
 from holdfast.tools import files as tree
-from holdfast.tools.file_paths import Refused
+from holdfast.tools.file_paths import FileCommandError
 from holdfast.tools.files import Files
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_edited_is_erased(memory: Memory, monkeypatch: pytest.Mon
     (record,) = memory.records(kind="file")
     gap = Gap(draft.scan)
     monkeypatch.setattr(tree, "scan", gap)
-    with pytest.raises(Refused, match="does not exist"):
+    with pytest.raises(FileCommandError, match="does not exist"):
         gap.during(
             lambda: files.str_replace("/memories/a.md", "one", "two"), lambda: memory.erase(record=record.id)
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
+import tool_fixtures
+from tool_fixtures import problem
 
 from holdfast import InvalidInput, Memory, Message
 from holdfast.chat import Chat
@@ -22,22 +24,7 @@ from learning_scripts import Clock
 from tool_results import named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with Memory(":memory:", user="ada", agent="coach") as opened:
-        yield opened
-
-
-@pytest.fixture
-def chat(memory: Memory) -> Chat:
-    return memory.chat("monday")
-
-
-def error(found: ToolResult) -> str:
-    assert not found.ok
-    return str(found.data["error"])
+memory, chat = tool_fixtures.memory_of_agent, tool_fixtures.chat
 
 
 # Observations
@@ -65,13 +52,13 @@ def test_observations_are_remembered_and_recalled_by_kind(memory: Memory, chat: 
     assert json.loads(found.text) == found.data
 
 
-def test_nothing_to_remember_is_an_error(memory: Memory) -> None:
+def test_nothing_to_remember_is_an_problem(memory: Memory) -> None:
     remember = named(observation_tools(memory))["remember"]
     nothing: list[dict[str, object]] = [{}, {"findings": ["", "  "]}, {"insights": []}]
     for given in nothing:
-        assert "nothing to remember" in error(remember(given))
-    assert "a list of texts" in error(remember({"findings": "one"}))
-    assert "a list of texts" in error(remember({"findings": ["one", 2]}))
+        assert "nothing to remember" in problem(remember(given))
+    assert "a list of texts" in problem(remember({"findings": "one"}))
+    assert "a list of texts" in problem(remember({"findings": ["one", 2]}))
 
 
 def test_five_of_each_kind_are_recalled(memory: Memory) -> None:
@@ -91,8 +78,8 @@ def test_the_scratchpad_is_read_written_listed_and_searched(memory: Memory, chat
     tools["scratchpad_write"]({"key": "user.name", "value": "Ada"})
     tools["scratchpad_write"]({"key": "plan", "value": "Run on Tuesday"})
     assert tools["scratchpad_read"]({"key": "user.name"}).data["value"] == "Ada"
-    assert "Nothing is kept" in error(tools["scratchpad_read"]({"key": "unknown"}))
-    assert "application" in error(tools["scratchpad_read"]({"key": "temp:token"}))
+    assert "Nothing is kept" in problem(tools["scratchpad_read"]({"key": "unknown"}))
+    assert "application" in problem(tools["scratchpad_read"]({"key": "temp:token"}))
     assert tools["scratchpad_list"]({}).data["keys"] == ["plan", "user.name"]
     assert tools["scratchpad_list"]({"prefix": "user."}).data["keys"] == ["user.name"]
     assert tools["scratchpad_search"]({"query": "tuesDAY"}).data["results"] == [
@@ -145,11 +132,11 @@ def test_an_option_takes_away_its_actions_and_their_parameters(memory: Memory, c
     }
     assert "rollback_version" not in properties(read_only)
     assert "profile_update" not in read_only.description
-    assert "profile_update" in error(read_only({"action": "profile_update", "content": "x"}))
+    assert "profile_update" in problem(read_only({"action": "profile_update", "content": "x"}))
     soul = provider_tool(memory, chat, read_only_soul=True)
     assert set(ACTIONS) - set(properties(soul)["action"]["enum"]) == {"soul_update"}  # type: ignore[call-overload]  # as above
     memory.set_soul("A coach.")
-    assert "read-only" in error(
+    assert "read-only" in problem(
         soul({"action": "profile_rollback", "history_scope": "soul", "rollback_version": 0})
     )
     both = provider_tool(memory, chat, read_only_profile=True, read_only_soul=True)
@@ -192,10 +179,10 @@ def test_where_there_is_nothing_a_text_says_so(
         ({"action": "profile_rollback", "rollback_version": "1"}, "whole number"),
     ],
 )
-def test_what_cannot_be_done_is_an_error(
+def test_what_cannot_be_done_is_an_problem(
     memory: Memory, chat: Chat, arguments: dict[str, object], said: str
 ) -> None:
-    assert said in error(provider_tool(memory, chat, confirm=agree)(arguments))
+    assert said in problem(provider_tool(memory, chat, confirm=agree)(arguments))
 
 
 def test_profile_history_and_rollback(memory: Memory, chat: Chat) -> None:
@@ -223,7 +210,7 @@ def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
 
 
 def test_constraints_are_added_listed_and_removed(memory: Memory, chat: Chat) -> None:
-    assert "confirms" in error(
+    assert "confirms" in problem(
         provider_tool(memory, chat)({"action": "constraint_add", "constraint_text": "x"})
     )
     tool = provider_tool(memory, chat, confirm=agree)
@@ -259,8 +246,8 @@ def test_a_summary_is_described_and_expanded(memory: Memory, chat: Chat) -> None
 def test_without_a_user_there_is_no_profile() -> None:
     with Memory(":memory:") as memory:
         tool = provider_tool(memory, memory.chat("a"))
-        assert "who the user is" in error(tool({"action": "profile_get"}))
-        assert "who the user is" in error(tool({"action": "constraint_list"}))
+        assert "who the user is" in problem(tool({"action": "profile_get"}))
+        assert "who the user is" in problem(tool({"action": "constraint_list"}))
         assert tool({"action": "status"}).ok
 
 
@@ -326,7 +313,7 @@ def test_metadata_counts_into_the_cap_and_is_returned(memory: Memory, chat: Chat
             (entry,) = entries(tools["get_memory"]({"compartment": compartment}))
             assert (entry["id"], entry["metadata"]) == (saved.data["id"], meta)
             full = {"compartment": compartment, "content": "y" * 900, "metadata": {"more": "z" * 2_600}}
-            assert "10,000" in error(tools["save_memory"](full))
+            assert "10,000" in problem(tools["save_memory"](full))
             assert tools["save_memory"](full | {"metadata": {}}).ok
             assert '"file": "a.py"' in tools["get_memory"]({"compartment": compartment}).text
 
@@ -389,7 +376,7 @@ def test_session_notes_are_shared_by_all_agents_of_a_chat(memory: Memory, chat: 
     assert [one.id for one in helper.chat("monday").notes()] == [kept]
     assert helper.records(kind="note") == []
     assert Memory(":memory:", user="bob").chat("monday").notes() == []
-    assert "10,000" in error(theirs["save_memory"]({"compartment": "session", "content": "x" * 9_995}))
+    assert "10,000" in problem(theirs["save_memory"]({"compartment": "session", "content": "x" * 9_995}))
     tools = named(helper.tools("monday"))
     listed = tools["notes"]({}).data["notes"]
     assert isinstance(listed, list)
@@ -404,7 +391,7 @@ def test_session_notes_are_shared_by_all_agents_of_a_chat(memory: Memory, chat: 
 
 def test_the_run_is_that_of_the_call(memory: Memory, chat: Chat) -> None:
     tools = named(compartment_tools(memory, chat))
-    assert "No run" in error(tools["save_memory"]({"compartment": "run", "content": "x"}))
+    assert "No run" in problem(tools["save_memory"]({"compartment": "run", "content": "x"}))
     with chat.run() as run:
         tools["save_memory"]({"compartment": "run", "content": "Step one is done.", "tags": ["a"]})
         assert [note.text for note in run.notes()] == ["Step one is done."]
@@ -434,119 +421,8 @@ def test_an_entry_that_cannot_be_saved(
     memory: Memory, chat: Chat, arguments: dict[str, object], said: str
 ) -> None:
     found = named(compartment_tools(memory, chat))["save_memory"](arguments)
-    assert said in f"{error(found)} {found.data['todo']}"
+    assert said in f"{problem(found)} {found.data['todo']}"
     assert memory.records(kind="note") == []
-
-
-# Facts
-
-
-def test_facts_are_added_replaced_and_removed(memory: Memory, chat: Chat) -> None:
-    tool = fact_tool(memory, chat)
-    assert tool({"action": "read"}).data["message"] == "There are no entries."
-    added = tool({"action": "add", "target": "user", "content": "Likes tea"})
-    assert added.data["success"] is True
-    assert added.data["entries"] == ["Likes tea"]
-    tool({"action": "add", "target": "env", "content": "Runs on port 8080"})
-    tool({"action": "add", "content": "Lives in Berlin"})
-    replaced = tool({"action": "replace", "old_text": "TEA", "content": "Likes mate"})
-    assert replaced.data["entries"] == ["Likes mate", "Lives in Berlin"]
-    removed = tool({"action": "remove", "old_text": "Likes"})
-    assert removed.data["entries"] == ["Lives in Berlin"]
-    assert tool({"action": "read", "target": "env"}).data["entries"] == ["Runs on port 8080"]
-    assert "already" in str(tool({"action": "add", "content": "Lives in Berlin"}).data["message"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"action": "add"}, "`content` is missing"),
-        ({"action": "add", "content": " "}, "`content` is missing"),
-        ({"action": "add", "content": "x", "target": "moon"}, "moon"),
-        ({"action": "add", "content": "x", "target": "episodes"}, "Episodes are written"),
-        ({"action": "add", "content": "x" * 4_001}, "4,000"),
-        ({"action": "replace", "content": "x"}, "`old_text` is missing"),
-        ({"action": "replace", "old_text": "Likes"}, "`content` is missing"),
-        ({"action": "remove", "old_text": "nothing"}, "No entry contains"),
-        ({"action": "remove", "old_text": "Likes"}, "more specific"),
-        ({"action": "consolidate"}, "no model"),
-        ({"action": "search"}, "`query` is missing"),
-        ({"action": "view", "query": "../secret"}, "no episode"),
-        ({"action": "sing"}, "sing"),
-        ({}, "action"),
-        ("{", "JSON"),
-    ],
-    ids=lambda value: str(value)[:50],
-)
-def test_what_goes_wrong_with_facts(memory: Memory, arguments: dict[str, object], said: str) -> None:
-    memory.remember("Likes tea")
-    memory.remember("Likes the river")
-    before = memory.version()
-    found = fact_tool(memory)(arguments)
-    assert said in error(found)
-    assert memory.version() == before
-    assert found.data["success"] is False
-
-
-def test_episodes_are_searched_and_viewed(memory: Memory) -> None:
-    for number in range(7):
-        memory.remember(f"We planned long run number {number}.", "episode", chat=f"s{number}")
-    tool = fact_tool(memory)
-    found = tool({"action": "search", "query": "long run"}).data["entries"]
-    assert isinstance(found, list)
-    assert len(found) == 5
-    viewed = tool({"action": "view", "query": found[0]["id"]}).data["entries"]
-    assert viewed == [found[0]]
-    newest = tool({"action": "read", "target": "episodes"}).data["entries"]
-    assert isinstance(newest, list)
-    assert newest[0]["session"] == "s6"
-    assert tool({"action": "search", "query": "mountains"}).data["message"] == "No matches found."
-
-
-def test_facts_are_consolidated_by_a_model(memory: Memory) -> None:
-    asked: list[str] = []
-
-    def model(prompt: str) -> str:
-        asked.append(prompt)
-        return "[]"
-
-    tool = fact_tool(memory, llm=model)
-    memory.remember("Likes tea")
-    assert tool({"action": "consolidate"}).data["success"] is True
-    assert asked == []
-
-
-def test_a_list_is_consolidated_alone_and_the_result_says_how(memory: Memory) -> None:
-    asked: list[str] = []
-
-    def model(prompt: str) -> str:
-        asked.append(prompt)
-        return json.dumps(
-            {"changes": [{"facts": [1, 2], "text": "Likes green tea and the river", "why": "one thing"}]}
-        )
-
-    def failing(prompt: str) -> str:
-        raise RuntimeError("no answer")
-
-    for target, texts in (
-        ("user", ["Likes green tea", "Likes the river"]),
-        ("env", ["Runs Linux", "Port 8080"]),
-    ):
-        for text in texts:
-            memory.remember(text, target=target, merge=False)
-    failed = fact_tool(memory, llm=failing)({"action": "consolidate", "target": "user"})
-    assert failed.data["success"] is False
-    assert "failed: No entry was changed." in error(failed)
-    done = fact_tool(memory, llm=model)({"action": "consolidate", "target": "user"}).data
-    assert (done["success"], done["message"]) == (True, "2 entries became 1.")
-    assert done["entries"] == ["Likes green tea and the river"]
-    assert len(asked) == 1
-    assert "Linux" not in asked[0]
-    assert [one.text for one in memory.records(target="env")] == ["Runs Linux", "Port 8080"]
-    alone = fact_tool(memory, llm=model)({"action": "consolidate", "target": "user"})
-    assert alone.data["message"] == "There is nothing to consolidate."
-    refused = fact_tool(memory, llm=lambda _: '{"changes": []}')({"action": "consolidate", "target": "env"})
-    assert refused.data["message"] == "No entry was changed."
 
 
 # All of them
@@ -601,6 +477,6 @@ def test_a_closed_memory_is_a_result(memory: Memory, chat: Chat) -> None:
         given: dict[str, object] = dict.fromkeys(required, "session")
         if tool.name == "remember":
             given = {"findings": ["x"]}
-        assert "closed" in error(tool(given))
-    assert "closed" in error(one[0]({"action": "profile_get"}))
-    assert "closed" in error(one[1]({"action": "read"}))
+        assert "closed" in problem(tool(given))
+    assert "closed" in problem(one[0]({"action": "profile_get"}))
+    assert "closed" in problem(one[1]({"action": "read"}))

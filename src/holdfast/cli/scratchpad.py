@@ -12,7 +12,8 @@ from holdfast.cli.render.record_lines import short
 from holdfast.cli.render.screen import Screen, answer
 from holdfast.errors import Denied, InvalidInput
 from holdfast.memory import Memory
-from holdfast.scratchpad import TEMPORARY, Pad
+from holdfast.scratchpad import Pad
+from holdfast.store.pads import TEMPORARY
 
 
 def scratchpad(

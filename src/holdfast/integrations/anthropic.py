@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError, MissingExtra
 from holdfast.records.view import View
-from holdfast.tools.file_paths import Refused
+from holdfast.tools.file_paths import FileCommandError
 from holdfast.tools.files import Files
 from holdfast.tools.tool import failure
 from holdfast.types import Writer
@@ -34,8 +34,8 @@ def _told(work: Callable[[], str]) -> str:
     """
     try:
         return work()
-    except Refused as error:
-        raise ToolError(error.told) from error
+    except FileCommandError as error:
+        raise ToolError(error.answer) from error
     except HoldfastError as error:
         said = failure(error).data
         raise ToolError(f"{said['error']} {said['todo']}") from error

@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines
-from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, parsed, stable_id, text_of
 from holdfast.messages import formats
 from holdfast.text.clean import clean
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
-
-    from holdfast.types import Message
+from holdfast.types import Message
 
 _AGENT_FILE = "agent-"  # how the log of a subagent is named
 _LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 
 
 def is_line(value: Mapping[str, object]) -> bool:
-    """Tell a line of a session log from other JSON objects."""
+    """Return whether an object is a line of a session log."""
     marks = ("sessionId", "leafUuid", "snapshot")
     return isinstance(value.get("type"), str) and any(mark in value for mark in marks) and "role" not in value
 
 
-def read(file: File) -> Iterator[Found | Skip]:
+def read(file: File) -> Iterator[Item]:
     """Read a session log: every user and assistant line is a message, in the order of the file.
 
-    The lines of a log form trees, because each names the line that it follows. A user who rewinds asks another prompt
-    at the same line, and the thread goes on from the newest; what followed the other prompts is left out and counted.
-    All other forks belong to one thread: parallel tool calls make them, and so do progress lines. So does a compaction,
-    which starts a new tree: the lines before it are the originals of its summary, and are kept in the summary's place.
-    Subagents become sessions of their own, `<session>/agent-<id>`, whether they are logged in the file or in another.
+    The lines of a log form trees, because each names the line that it follows. A user who rewinds asks
+    another prompt at the same line, and the thread goes on from the newest; what followed the other prompts
+    is left out and counted. All other forks belong to one thread: parallel tool calls make them, and so do
+    progress lines. So does a compaction, which starts a new tree: the lines before it are the originals of
+    its summary, and are kept in the summary's place. Subagents become chats of their own,
+    `<session>/agent-<id>`, whether they are logged in the file or in another.
     """
-    plan = _plan(file)
+    placed, length = _placed_lines(file)
     for item in lines(file):
         line, entry = (item.line, None) if isinstance(item, Skip) else item
-        if line > plan.length:
-            return  # the session is going on while it is read
+        if line > length:
+            # The session is going on while it is read.
+            return
         if isinstance(item, Skip):
             yield item
-        elif entry is not None and (fate := plan.fates.get(line)) is not None:
-            yield fate if isinstance(fate, Skip) else found(fate, line, _message, entry, line)
+        elif entry is not None and (place := placed.get(line)) is not None:
+            yield place if isinstance(place, Skip) else parsed(place, line, _message, entry, line)
 
 
 def _message(entry: dict[str, object], line: int) -> Message:
@@ -61,7 +59,7 @@ def _message(entry: dict[str, object], line: int) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """What of a line decides where it belongs; `spoken` when it is conversation, `prompt` when a person asks."""
+    """The links of a line: `spoken` for conversation, `prompt` for one of a person, `side` for a subagent."""
 
     line: int
     uuid: str
@@ -73,36 +71,27 @@ class _Node:
     prompt: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Say of each line which session it belongs to or why it is left out, for the file as long as it was."""
-
-    fates: dict[int, Session | Skip]
-    length: int
-
-
-def _plan(file: File) -> _Plan:
-    """Pass over the file once, keeping only how its lines hang together."""
+def _placed_lines(file: File) -> tuple[dict[int, ImportedChat | Skip], int]:
+    """Return the chat of each line, or why it is left out, and the number of lines."""
     stem = file.name.rsplit("/", 1)[-1]
     nodes: list[_Node] = []
-    fates: dict[int, Session | Skip] = {}
+    placed: dict[int, ImportedChat | Skip] = {}
     length, titles = 0, {"customTitle": "", "aiTitle": ""}
     for item in lines(file):
         if isinstance(item, Skip):
             length = item.line
             continue
         length, entry = item
-        reason = _why_not_spoken(entry)
-        if reason:
-            fates[length] = Skip(length, reason)
+        if reason := _why_not_spoken(entry):
+            placed[length] = Skip(length, reason)
         nodes.append(_node(length, entry, side=stem.startswith(_AGENT_FILE), spoken=not reason))
         titles.update({key: text_of(entry[key]) for key in titles if text_of(entry.get(key))})
     left = _left_behind(nodes)
-    sessions = _sessions(nodes, stem, titles["customTitle"] or titles["aiTitle"])
+    chats = _chats(nodes, stem, titles["customTitle"] or titles["aiTitle"])
     for node in nodes:
         if node.spoken:
-            fates[node.line] = Skip(node.line, _LEFT) if node.uuid in left else sessions[node.uuid]
-    return _Plan(fates, length)
+            placed[node.line] = Skip(node.line, _LEFT) if node.uuid in left else chats[node.uuid]
+    return placed, length
 
 
 def _why_not_spoken(entry: Mapping[str, object]) -> str:
@@ -130,7 +119,7 @@ def _node(line: int, entry: Mapping[str, object], *, side: bool, spoken: bool) -
 
 
 def _has_result(message: object) -> bool:
-    content = message.get("content") if isinstance(message, dict) else None
+    content = dict_of(message).get("content")
     parts = content if isinstance(content, list) else []
     return any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
 
@@ -148,8 +137,7 @@ def _left_behind(nodes: list[_Node]) -> Container[str]:
     newest = _newest(nodes, parents)
     replaced: set[str] = set()
     for rivals in prompts.values():
-        kept = max(rivals, key=newest.__getitem__)
-        replaced.update(rival for rival in rivals if rival != kept)
+        replaced.update(set(rivals) - {max(rivals, key=newest.__getitem__)})
     return {uuid for uuid, prompt in _nearest(parents, replaced).items() if prompt is not None}
 
 
@@ -170,7 +158,7 @@ def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, st
 
 
 def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
-    """Find for every line the last line of the file that is at or under it; linear, as a line is set only once."""
+    """Return for every line the last one of the file that is at or under it, in linear time."""
     newest: dict[str, int] = {}
     for node in reversed(nodes):
         above = node.uuid
@@ -180,21 +168,21 @@ def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
     return newest
 
 
-def _sessions(nodes: list[_Node], stem: str, title: str) -> dict[str, Session]:
-    """Name the session of every line: the file's, or that of a subagent.
+def _chats(nodes: list[_Node], stem: str, title: str) -> dict[str, ImportedChat]:
+    """Return the chat of every line: that of the file, or of a subagent.
 
-    The file's is called after the file where its lines agree, so that a session that was resumed from another, and
-    begins with lines of it, is itself.
+    That of the file is named after it where its lines agree, so that a session that was resumed from another,
+    and begins with lines of it, is a chat of its own.
     """
     ids = [node.session for node in nodes if node.session]
     main = stem if stem in ids or not ids else ids[0]
     side = {node.uuid: node.parent for node in reversed(nodes) if node.side}
     roots = _nearest(side, {uuid for uuid, parent in side.items() if parent not in side})
     shared = stem.removeprefix(_AGENT_FILE) if stem.startswith(_AGENT_FILE) else ""
-    made = {main: Session(main, title)}
-    sessions = {}
+    made = {main: ImportedChat(main, title)}
+    chats = {}
     for node in nodes:
         agent = node.agent or shared or roots.get(node.uuid) or node.uuid
         identity = f"{main}/agent-{agent}" if node.side else main
-        sessions[node.uuid] = made.setdefault(identity, Session(identity))
-    return sessions
+        chats[node.uuid] = made.setdefault(identity, ImportedChat(identity))
+    return chats

@@ -1,9 +1,8 @@
-"""Everything of a memory as lines of JSON: chats, summaries, records with all versions, pads, and all that belongs to them."""
+"""Everything of a user as lines of JSON: chats, summaries, records with all versions, and pads."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, TextIO
 
 from holdfast.errors import InvalidInput, NewerSchema
 from holdfast.io.files import File, lines
-from holdfast.io.found import Skip
+from holdfast.io.import_items import Skip
 from holdfast.store import space_rows
 from holdfast.store.schema import migrations
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
+    from holdfast.store.database import Database
     from holdfast.store.space_rows import RestoreReport
 
 FORMAT = "Holdfast"
@@ -27,20 +27,17 @@ _START = 4096  # bytes in which the first line ends
 
 
 def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
-    """Write all that is stored for a user, of all agents, and return how many rows of each table.
+    """Write all that is stored for a user, of all agents, and return the number of rows of each table.
 
-    `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text is ASCII.
-    Words are written as they are stored, credentials included: keep the file as you keep the database.
+    `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text
+    is ASCII. Words are written as they are stored, credentials included: keep the file as you keep the
+    database.
 
     Raises:
         InvalidInput: the handle is bound to an agent.
 
     """
-    if memory.scope.agent:
-        raise InvalidInput(
-            "Everything is of all agents, and this handle is bound to one.", "Use a handle without an agent."
-        )
-    database = memory._open.database  # noqa: SLF001 - a part of its memory
+    database = _whole_database(memory)
     written: Counter[str] = Counter()
     stream.write(json.dumps({**_SIGN, "schema": len(migrations())}) + "\n")
     with database.one_read():
@@ -51,7 +48,7 @@ def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
 
 
 def is_everything(path: Path) -> bool:
-    """Tell a file that `export_everything` wrote by its first line."""
+    """Return whether `export_everything` wrote a file, by its first line."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
@@ -67,29 +64,23 @@ def _sign(line: bytes) -> Mapping[str, object] | None:
 
 
 def restore(memory: Memory, file: File) -> RestoreReport:
-    """Store all that a file holds, in one transaction.
+    """Store the rows of a file, in one transaction.
 
     Raises:
         NewerSchema: a newer Holdfast wrote it; nothing was stored.
         InvalidInput: the handle is bound to an agent.
 
     """
-    if memory.scope.agent:
-        raise InvalidInput(
-            "The file holds what is of all agents, and this handle is bound to one.",
-            "Use a handle without an agent.",
-        )
+    database = _whole_database(memory)
     with file.open() as stream:
         sign = _sign(stream.readline(_START)) or {}
     schema = sign.get("schema")
     if not isinstance(schema, int) or schema > len(migrations()):
-        raise NewerSchema(
-            f"{file.path} was written with schema version {schema!r}; this Holdfast knows versions up to {len(migrations())}.",
-            "Upgrade the package: pip install . in a newer checkout.",
-        )
+        what = f"{file.path} was written with schema version {schema!r}; this Holdfast knows versions up to"
+        todo = "Upgrade the package: pip install . in a newer checkout."
+        raise NewerSchema(f"{what} {len(migrations())}.", todo)
     bad: list[tuple[int, str]] = []
-    database, space = memory._open.database, memory.scope.space  # noqa: SLF001 - a part of its memory
-    restored = space_rows.restore(database, space, _rows(file, bad))
+    restored = space_rows.restore(database, memory.scope.space, _rows(file, bad))
     restored.left_out += bad
     return restored
 
@@ -107,7 +98,19 @@ def _rows(file: File, bad: list[tuple[int, str]]) -> Iterator[tuple[int, str, Ma
             bad.append((line, "neither a table nor a row"))
 
 
-def named(path: str | os.PathLike[str]) -> File:
-    """Return the file at a path."""
-    place = Path(path)
-    return File(str(place), place.stem, lambda: place.open("rb"))
+def database_of(memory: Memory) -> Database | None:
+    """Return the database of a memory; None of one that stores nothing."""
+    opened = getattr(memory, "_open", None)
+    return None if opened is None else opened.database
+
+
+def _whole_database(memory: Memory) -> Database:
+    database = database_of(memory)
+    if database is None:
+        raise InvalidInput("This memory stores nothing.", "Use one that has a database.")
+    if memory.scope.agent:
+        raise InvalidInput(
+            "An export of everything covers all agents, and this handle is bound to one.",
+            "Use a handle without an agent.",
+        )
+    return database

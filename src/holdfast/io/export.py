@@ -1,18 +1,17 @@
-"""Exporting conversations: one message a line, so that any file size can be written, cut, and imported again."""
+"""Export conversations, one message a line: a file of any size can be cut, and imported again."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from holdfast.errors import InvalidInput
 from holdfast.messages import formats
+from holdfast.types import ChatInfo, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from holdfast.memory import Memory
-    from holdfast.types import ChatInfo, Message
 
 _PAGE = 1000  # messages in memory at once
 
@@ -20,8 +19,9 @@ _PAGE = 1000  # messages in memory at once
 def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = None) -> int:
     """Write the messages of chats as JSONL and return how many; `import_paths` makes equal chats of the file.
 
-    Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the first of a
-    chat has its `title`, whether it is `archived`, and what is known `about` it as well. The text is ASCII, whatever the messages are.
+    Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the
+    first of a chat has its `title`, whether it is `archived`, and its label (`about`) as well. The text is
+    ASCII.
 
     Args:
         memory: whose chats.
@@ -33,14 +33,13 @@ def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = N
 
     """
     known = {info.id: info for info in reversed(memory.chats(archived=None))}
-    wanted = list(known) if chats is None else list(chats)
-    for identity in wanted:
+    ids = list(known) if chats is None else list(chats)
+    for identity in ids:
         if identity not in known:
-            raise InvalidInput(
-                f"There is no chat {identity!r} here.", "Use an id that memory.chats(archived=None) lists."
-            )
+            todo = "Use an id that memory.chats(archived=None) lists."
+            raise InvalidInput(f"There is no chat {identity!r} here.", todo)
     written = 0
-    for identity in wanted:
+    for identity in ids:
         for place, message in enumerate(_messages(memory, identity)):
             stream.write(json.dumps(_line(known[identity], message, first=place == 0)) + "\n")
             written += 1
@@ -63,5 +62,5 @@ def _line(info: ChatInfo, message: Message, *, first: bool) -> dict[str, object]
 
 def _about(info: ChatInfo) -> dict[str, object]:
     created = info.created.isoformat() if info.created else None
-    said = {"created": created, "channel": info.channel, "meta": info.meta}
-    return {name: value for name, value in said.items() if value}
+    label = {"created": created, "channel": info.channel, "meta": info.meta}
+    return {name: value for name, value in label.items() if value}

@@ -1,19 +1,19 @@
-"""Reading JSON from files that nobody has checked: line by line, or value by value."""
+"""Read JSON from files that nobody has checked: line by line, or value by value."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from io import TextIOWrapper
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO
 
-from holdfast.io.found import TOO_DEEP, Skip
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+from holdfast.io.import_items import TOO_DEEP, Skip
+from holdfast.text.clean import clean
 
 MAX_LINE = 256 << 20  # bytes; a longer line is no message
 MAX_VALUE = 2 << 30  # characters of one JSON value
@@ -27,19 +27,20 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Name something to read.
-
-    `path` is what reports call it, `name` is for sessions that have no id of their own, and `open` may be called
-    more than once.
-    """
+    """Something to read: its `path`, the `name` for its chats that have no id, and how to `open` it."""
 
     path: str
     name: str
     open: Callable[[], AbstractContextManager[IO[bytes]]]
 
+    @classmethod
+    def at(cls, path: Path, name: str | None = None) -> File:
+        """Return the file at a path."""
+        return cls(clean(str(path)), clean(path.stem if name is None else name), lambda: path.open("rb"))
+
 
 def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
-    """Read the JSON objects of a file that holds one a line, with their line numbers; a bad line spoils no other."""
+    """Read the JSON objects of a file, one a line, with their line numbers; a bad line spoils no other."""
     with file.open() as stream:
         number = 0
         while line := stream.readline(MAX_LINE):
@@ -54,7 +55,7 @@ def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
 
 
 def _parse(line: bytes) -> dict[str, object] | str:
-    """Read a JSON object, or say what is wrong with it."""
+    """Return a JSON object, or what is wrong with it."""
     try:
         value, _ = _decode(line.decode())
     except UnicodeDecodeError:
@@ -67,7 +68,7 @@ def _parse(line: bytes) -> dict[str, object] | str:
 
 
 def _decode(text: str, at: int | None = None) -> tuple[object, int]:
-    """Decode the JSON value that a text is, or that stands in it; a number too long for Python becomes text."""
+    """Decode a text, or the JSON value at a position of it; a number too long for Python becomes text."""
 
     def decode(decoder: json.JSONDecoder) -> tuple[object, int]:
         return (decoder.decode(text), len(text)) if at is None else decoder.raw_decode(text, at)
@@ -85,10 +86,10 @@ def _number(digits: str) -> int | str:
 
 
 def values(file: File) -> Iterator[tuple[int, object] | Skip]:
-    """Read the values of a JSON array, or values that stand one after another, numbered from 1; a single one is 0.
+    """Read the values of a JSON array, or values one after another, numbered from 1; a single one is 0.
 
-    Holds one value at a time, so an export of gigabytes needs little memory; what stands before a damaged or cut off
-    place is read.
+    Holds one value at a time, so an export of gigabytes needs little memory; what stands before a damaged or
+    cut off place is read.
     """
     with file.open() as stream, TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as text:
         window = _Window(text)
@@ -109,7 +110,7 @@ def values(file: File) -> Iterator[tuple[int, object] | Skip]:
 
 
 class _Window:
-    """Hold the part of a text that is being decoded."""
+    """The part of a text that is being decoded."""
 
     def __init__(self, text: TextIOWrapper) -> None:
         self.text = text
@@ -118,7 +119,7 @@ class _Window:
         self.bad = False
 
     def extend(self) -> bool:
-        """Read on, twice as much each time, so that decoding a long value again and again stays linear in all."""
+        """Read on, twice as much each time, so that decoding a long value stays linear in all."""
         more = self.text.read(max(_CHUNK, len(self.buffer) - self.at)) if len(self.buffer) < MAX_VALUE else ""
         self.buffer, self.at = self.buffer[self.at :] + more, 0
         return bool(more)
@@ -149,7 +150,7 @@ class _Window:
             return (value,)
 
     def _may_go_on(self, error: ValueError) -> bool:
-        """Tell a value that is not complete yet from one that is wrong, without reading all that follows."""
+        """Return whether a value may only be incomplete yet, without reading all that follows."""
         if not isinstance(error, json.JSONDecodeError):
             return False
         return error.pos > len(self.buffer) - 16 or error.msg.startswith("Unterminated string")

@@ -1,93 +1,74 @@
-"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, and Holdfast's own export."""
+"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, Holdfast's export."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines, values
-from holdfast.io.found import Found, Session, Skip, found, stable_id, text_of
+from holdfast.io.import_items import ImportedChat, Item, parsed, read_objects, stable_id, text_of
 from holdfast.messages import formats
-from holdfast.store.sessions import check_label
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from holdfast.store.sessions import ChatLabel
-    from holdfast.types import Message
+from holdfast.store.sessions import ChatLabel, check_label
+from holdfast.types import Message
 
 _ITEMS = {"message", "function_call", "function_call_output", "reasoning"}  # of OpenAI's Responses format
 _NO_MESSAGE = "neither a message nor a session"
 
 
 def is_message(value: Mapping[str, object]) -> bool:
-    """Tell a message in a chat format from other JSON objects."""
+    """Return whether an object is a message in a chat format, or holds the messages of a chat."""
+    return _is_message(value) or isinstance(value.get("messages"), list)
+
+
+def _is_message(value: Mapping[str, object]) -> bool:
     return isinstance(value.get("role"), str) or text_of(value.get("type")) in _ITEMS
 
 
-def is_session(value: Mapping[str, object]) -> bool:
-    """Tell an object that holds the messages of a whole session."""
-    return isinstance(value.get("messages"), list)
+def read(file: File) -> Iterator[Item]:
+    """Read one message or one whole chat a line.
 
-
-def read(file: File) -> Iterator[Found | Skip]:
-    """Read one message or one whole session a line.
-
-    A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to the one named
-    after the file; a session without an id is named after the file and its line.
+    A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to the one
+    named after the file; a chat without an id is named after the file and its line.
     """
-    return _read(lines(file), file.name)
+    return read_objects(lines(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
 
 
-def read_document(file: File) -> Iterator[Found | Skip]:
-    """Read a JSON file: a list of messages, a list of sessions, or one session."""
-    return _read(values(file), file.name)
+def read_document(file: File) -> Iterator[Item]:
+    """Read a JSON file: a list of messages, a list of chats, or one chat."""
+    return read_objects(values(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
 
 
-def _read(items: Iterable[tuple[int, object] | Skip], name: str) -> Iterator[Found | Skip]:
-    for item in items:
-        if isinstance(item, Skip):
-            yield item
-            continue
-        line, value = item
-        if not isinstance(value, dict):
-            yield Skip(line, _NO_MESSAGE, problem=True)
-        elif isinstance(messages := value.get("messages"), list):
-            identity = _first(value, "id", "session_id", "conversation_id", "chat")
-            session = _session(value, identity or (f"{name}:{line}" if line else name))
-            for position, message in enumerate(messages, start=1):
-                yield found(session, line, _message, message, position)
-        elif is_message(value):
-            session = _session(value, _first(value, "chat", "session_id", "conversation_id") or name)
-            yield found(session, line, _message, value, line)
-        else:
-            yield Skip(line, _NO_MESSAGE, problem=True)
+def _items(value: dict[str, object], line: int, name: str) -> Iterator[Item] | None:
+    messages = value.get("messages")
+    if isinstance(messages, list):
+        identity = _first(value, "id", "session_id", "conversation_id", "chat")
+        chat = _chat(value, identity or (f"{name}:{line}" if line else name))
+        return (parsed(chat, line, _message, message, place) for place, message in enumerate(messages, 1))
+    if not _is_message(value):
+        return None
+    chat = _chat(value, _first(value, "chat", "session_id", "conversation_id") or name)
+    return iter([parsed(chat, line, _message, value, line)])
 
 
 def _first(value: Mapping[str, object], *keys: str) -> str:
     return next((text for key in keys if (text := text_of(value.get(key)))), "")
 
 
-def _session(value: Mapping[str, object], identity: str) -> Session:
-    return Session(
-        identity,
-        text_of(value.get("title")),
-        text_of(value.get("agent")),
-        archived=value.get("archived") is True,
-        label=_label(value.get("about")),
-    )
+def _chat(value: Mapping[str, object], identity: str) -> ImportedChat:
+    title, agent = text_of(value.get("title")), text_of(value.get("agent"))
+    return ImportedChat(identity, title, agent, value.get("archived") is True, _label(value.get("about")))
 
 
 def _label(about: object) -> ChatLabel | None:
-    """Read what an export says about a chat; what is not of that form is somebody else's."""
+    """Read the label of a chat from an export; what is not of that form belongs to another program."""
     if not isinstance(about, dict):
         return None
     created = text_of(about.get("created"))
     try:
-        when = datetime.fromisoformat(created) if created else None
-        return check_label(about.get("channel"), about.get("meta"), when)
+        since = datetime.fromisoformat(created) if created else None
+        return check_label(about.get("channel"), about.get("meta"), since)
     except (ValueError, InvalidInput):
         return None
 

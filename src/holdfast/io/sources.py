@@ -1,52 +1,43 @@
-"""Finding the conversations under a path, and telling their formats by what is in them."""
+"""Find the conversations under a path, and recognise their formats by their content."""
 
 from __future__ import annotations
 
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader, RawIOBase
 from itertools import islice
 from pathlib import Path
-from typing import IO, cast
+from typing import NamedTuple, cast
 
 from holdfast.errors import InvalidInput, UnknownFormat
-from holdfast.io import chatgpt, claude_code, jsonl, locomo, realmem
+from holdfast.io import chatgpt, claude_code, jsonl
 from holdfast.io.files import File, lines, values
-from holdfast.io.found import Found, Skip
+from holdfast.io.import_items import Item, Skip
 from holdfast.text.clean import clean
 
 Test = Callable[[Mapping[str, object]], bool]
 
-_CLAUDE_CODE, _JSONL, _CHATGPT, _JSON, _LOCOMO, _REALMEM = FORMATS = (
-    "Claude Code",
-    "JSONL",
-    "ChatGPT",
-    "JSON",
-    "LoCoMo",
-    "RealMem",
+
+class Format(NamedTuple):
+    """A file format: its name, its reader, and the test of a line, or of a value of a JSON document."""
+
+    name: str
+    read: Callable[[File], Iterator[Item]]
+    is_line: Test | None = None
+    is_value: Test | None = None
+
+
+_JSONL = Format("JSONL", jsonl.read, is_line=jsonl.is_message)
+FORMATS = (
+    Format("Claude Code", claude_code.read, is_line=claude_code.is_line),
+    _JSONL,
+    Format("ChatGPT", chatgpt.read, is_value=chatgpt.is_conversation),
+    Format("JSON", jsonl.read_document, is_value=jsonl.is_message),
 )
-_READERS: dict[str, Callable[[File], Iterator[Found | Skip]]] = {
-    _CLAUDE_CODE: claude_code.read,
-    _JSONL: jsonl.read,
-    _CHATGPT: chatgpt.read,
-    _JSON: jsonl.read_document,
-    _LOCOMO: locomo.read,
-    _REALMEM: realmem.read,
-}
-_LINES: dict[str, Test] = {
-    _CLAUDE_CODE: claude_code.is_line,
-    _JSONL: lambda value: jsonl.is_message(value) or jsonl.is_session(value),
-}
-_VALUES: dict[str, Test] = {
-    _CHATGPT: chatgpt.is_conversation,
-    _REALMEM: realmem.is_person,
-    _LOCOMO: locomo.is_conversation,
-    _JSON: _LINES[_JSONL],
-}
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _ENDINGS = (".json", *_LINE_ENDINGS)
@@ -64,24 +55,23 @@ READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Hold a file with conversations, and the format it is in."""
+class SourceFile:
+    """A file with conversations, and its format."""
 
-    path: str
-    format: str
     file: File
+    format: Format
 
-    def read(self) -> Iterator[Found | Skip]:
-        """Read its messages, and what is left out; when the file cannot be read to its end, that is left out last."""
+    def read(self) -> Iterator[Item]:
+        """Read its messages and what is left out; an error of the file is left out last."""
         try:
-            yield from _READERS[self.format](self.file)
+            yield from self.format.read(self.file)
         except READ_ERRORS as error:
             yield Skip(0, f"cannot be read: {_one_line(error)}", problem=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Name a file that is passed over, and why."""
+    """A file that is passed over, and why."""
 
     path: str
     skip: Skip
@@ -89,131 +79,133 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Stand for a file that holds something else, by how its name ends."""
+    """A file that holds something else, by how its name ends."""
 
     ending: str
 
 
-def sources(path: str | os.PathLike[str]) -> Iterator[Source | Unread | Ignored]:
+Source = SourceFile | Unread | Ignored
+_Look = Callable[[File], SourceFile | Unread]
+
+
+def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
     """Find what can be imported: a file, the JSON files of a zip, or those of a folder and all folders in it.
 
-    Sessions without an id of their own are named after their file, and in a folder or zip after the way to it.
+    Chats without an id of their own are named after their file, and in a folder or zip after the way to it.
 
     Raises:
-        InvalidInput: there is nothing at the path, it cannot be read, or it is a zip of far more than it seems to be.
+        InvalidInput: there is nothing at the path, it cannot be read, or it is a zip bomb.
         UnknownFormat: it is a file in no known format.
 
     """
     path = Path(path)
     try:
         if path.is_dir():
-            return _folder(path)
+            return _folder(path, partial(_look, formats))
         if not path.is_file():
             raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
         if zipfile.is_zipfile(path):
-            return _whole_zip(path)
-        file = File(clean(str(path)), clean(path.stem), partial(_open, path))
-        kind = recognise(file)
+            return _whole_zip(path, formats)
+        file = File.at(path)
+        format = recognise(file, formats)
     except OSError as error:
-        raise InvalidInput(
-            f"{str(path)!r} cannot be read ({_one_line(error)}).", "Check the path and its rights."
-        ) from error
-    if kind is None:
-        raise _unknown(path)
-    return iter([Source(file.path, kind, file)])
+        what = f"{str(path)!r} cannot be read ({_one_line(error)})."
+        raise InvalidInput(what, "Check the path and its rights.") from error
+    if format is None:
+        raise _unknown(path, formats)
+    return iter([SourceFile(file, format)])
 
 
-def recognise(file: File) -> str | None:
-    """Tell the format of a file by its first lines or values, or None when it is none that is known."""
+def recognise(file: File, formats: Sequence[Format]) -> Format | None:
+    """Return the format of a file by its first lines or values; None when none fits."""
     with file.open() as stream:
         start = stream.read(_START).removeprefix(b"\xef\xbb\xbf").lstrip()
+    by_line = [(one, one.is_line) for one in formats if one.is_line]
+    by_value = [(one, one.is_value) for one in formats if one.is_value]
     if start.startswith(b"["):
-        return _first_kind(_VALUES, values(file))
+        return _first_match(by_value, values(file))
     head = list(islice(lines(file), _HEAD))
-    by_line = _first_kind(_LINES, head) or _first_kind(_VALUES, head)
-    if not head or isinstance(
-        head[0], Skip
-    ):  # the first line is no whole object: a document over many lines, or damage
-        return _first_kind(_VALUES, values(file)) or by_line
+    found = _first_match(by_line, head) or _first_match(by_value, head)
+    if not head or isinstance(head[0], Skip):
+        # The first line is no whole object: a document over many lines, or damage.
+        return _first_match(by_value, values(file)) or found
     alone = len(head) == 1 and not file.path.lower().endswith(_LINE_ENDINGS)
-    return _first_kind(_VALUES, head) if alone and by_line == _JSONL else by_line
+    return _first_match(by_value, head) if alone and found is _JSONL else found
 
 
-def _first_kind(kinds: Mapping[str, Test], items: Iterable[tuple[int, object] | Skip]) -> str | None:
-    for item in islice(items, _HEAD):
-        value = None if isinstance(item, Skip) else item[1]
-        for kind, test in kinds.items():
-            if isinstance(value, dict) and test(value):
-                return kind
-    return None
+def _first_match(
+    tests: Iterable[tuple[Format, Test]], items: Iterable[tuple[int, object] | Skip]
+) -> Format | None:
+    heads = (item[1] for item in islice(items, _HEAD) if not isinstance(item, Skip))
+    objects = (value for value in heads if isinstance(value, dict))
+    return next((format for value in objects for format, test in tests if test(value)), None)
 
 
-def _unknown(path: Path) -> UnknownFormat:
-    return UnknownFormat(
-        f"{str(path)!r} is {_UNKNOWN}.", f"Convert it to one of these: {', '.join(FORMATS)}."
-    )
-
-
-def _open(path: Path) -> IO[bytes]:
-    return path.open("rb")
+def _unknown(path: Path, formats: Sequence[Format]) -> UnknownFormat:
+    names = ", ".join(one.name for one in formats)
+    return UnknownFormat(f"{str(path)!r} is {_UNKNOWN}.", f"Convert it to one of these: {names}.")
 
 
 def _one_line(error: Exception) -> str:
     return clean(" ".join(str(error).split())[:200])
 
 
-def _folder(root: Path) -> Iterator[Source | Unread | Ignored]:
+def _problem(path: str, reason: str) -> Unread:
+    return Unread(path, Skip(0, reason, problem=True))
+
+
+def _folder(root: Path, look: _Look) -> Iterator[Source]:
     denied: list[OSError] = []
     for folder, inner, names in os.walk(root, onerror=denied.append):
         inner.sort()
         for path in (Path(folder, name) for name in sorted(names)):
             ending = path.suffix.lower()
-            way = path.relative_to(root).with_suffix("").as_posix()
+            name = path.relative_to(root).with_suffix("").as_posix()
             if not path.is_file():
                 continue  # pipes and devices are not for reading
-            if ending not in {*_ENDINGS, ".zip"}:
-                yield Ignored(clean(ending))  # a folder of logs holds much else
-                continue
             if ending == ".zip":
                 try:
-                    yield from _zip(path, f"{way}/")
-                except InvalidInput as refused:
-                    yield Unread(clean(str(path)), Skip(0, refused.what.rstrip("."), problem=True))
+                    yield from _zip(path, f"{name}/", look)
+                except InvalidInput as error:
+                    yield _problem(clean(str(path)), error.what.rstrip("."))
+            elif ending in _ENDINGS:
+                yield look(File.at(path, name))
             else:
-                yield _look(File(clean(str(path)), clean(way), partial(_open, path)))
-    for error in denied:
-        yield Unread(clean(str(error.filename)), Skip(0, f"cannot be read: {_one_line(error)}", problem=True))
+                # A folder of logs holds much else.
+                yield Ignored(clean(ending))
+    for one in denied:
+        yield _problem(clean(str(one.filename)), f"cannot be read: {_one_line(one)}")
 
 
-def _look(file: File) -> Source | Unread:
+def _look(formats: Sequence[Format], file: File) -> SourceFile | Unread:
     try:
-        kind = recognise(file)
+        format = recognise(file, formats)
     except READ_ERRORS as error:
-        return Unread(file.path, Skip(0, f"cannot be read: {_one_line(error)}", problem=True))
-    return Source(file.path, kind, file) if kind else Unread(file.path, Skip(0, _UNKNOWN))
+        return _problem(file.path, f"cannot be read: {_one_line(error)}")
+    return SourceFile(file, format) if format else Unread(file.path, Skip(0, _UNKNOWN))
 
 
-def _whole_zip(path: Path) -> Iterator[Source | Unread | Ignored]:
+def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
     empty = True
-    for source in _zip(path, ""):
-        empty = empty and not isinstance(source, Source)
+    for source in _zip(path, "", partial(_look, formats)):
+        empty = empty and not isinstance(source, SourceFile)
         yield source
     if empty:
-        raise _unknown(path)
+        raise _unknown(path, formats)
 
 
-def _zip(path: Path, way: str) -> Iterator[Source | Unread | Ignored]:
+def _zip(path: Path, folder: str, look: _Look) -> Iterator[Source]:
     """Look into a zip, where nothing is believed: its names are never written to, its sizes are limits.
 
     Raises:
-        InvalidInput: what is in it would take more room than any export of conversations; nothing was unpacked.
+        InvalidInput: its content would take more room than any export of conversations; nothing was unpacked.
 
     """
     label = clean(str(path))
     try:
         archive = zipfile.ZipFile(path)
     except (*READ_ERRORS, ValueError, NotImplementedError) as error:
-        yield Unread(label, Skip(0, f"cannot be read: {_one_line(error)}", problem=True))
+        yield _problem(label, f"cannot be read: {_one_line(error)}")
         return
     with archive:
         files = [info for info in archive.infolist() if not info.is_dir()]
@@ -225,25 +217,23 @@ def _zip(path: Path, way: str) -> Iterator[Source | Unread | Ignored]:
             raise InvalidInput(f"{label!r} is not unpacked: {reason}.", f"If it is no trap, {_UNPACK}.")
         for info in sorted(members[:_MAX_MEMBERS], key=lambda info: info.filename):
             name = clean(info.filename)
-            reason = _why_not_unpacked(info)
-            if reason:
-                yield Unread(f"{label}/{name}", Skip(0, reason, problem=True))
+            if reason := _why_not_unpacked(info):
+                yield _problem(f"{label}/{name}", reason)
             else:
                 stem = name.rpartition(".")[0]
-                yield _look(File(f"{label}/{name}", f"{way}{stem}", partial(_unpack, archive, info)))
+                yield look(File(f"{label}/{name}", f"{folder}{stem}", partial(_unpack, archive, info)))
         if len(members) > _MAX_MEMBERS:
-            yield Unread(
-                label, Skip(0, f"more than {_MAX_MEMBERS:,} files; the others were not read", problem=True)
-            )
+            yield _problem(label, f"more than {_MAX_MEMBERS:,} files; the others were not read")
 
 
 def _why_too_much(members: Iterable[zipfile.ZipInfo], packed: int) -> str:
-    """Say which limit all files of a zip exceed together, those left out that exceed one alone."""
+    """Return which limit all files of a zip exceed together; those that exceed one alone do not count."""
     size = sum(info.file_size for info in members if not _why_not_unpacked(info))
     if size > _MAX_TOGETHER:
         return f"its files have {size:,} bytes, of at most {_MAX_TOGETHER:,}"
     if size > _SMALL and size > _MAX_RATIO_TOGETHER * packed:
-        return f"its files have {size:,} bytes, {size // packed:,} times its own size, of at most {_MAX_RATIO_TOGETHER}"
+        times = f"{size // packed:,} times its own size"
+        return f"its files have {size:,} bytes, {times}, of at most {_MAX_RATIO_TOGETHER}"
     return ""
 
 
@@ -261,9 +251,8 @@ def _why_not_unpacked(info: zipfile.ZipInfo) -> str:
 
 def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BufferedReader:
     try:
-        return BufferedReader(cast("RawIOBase", archive.open(info)))  # never gives more than info.file_size
-    except (
-        ValueError,
-        RuntimeError,
-    ) as error:  # how zipfile reports a member's own header that makes no sense
+        # It never gives more than `info.file_size`.
+        return BufferedReader(cast("RawIOBase", archive.open(info)))
+    except (ValueError, RuntimeError) as error:
+        # A member's own header makes no sense.
         raise zipfile.BadZipFile(str(error)) from error

@@ -9,9 +9,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from holdfast.errors import Conflict, Denied, InvalidInput, shown
 from holdfast.kinds import LONGEST, Kind
 from holdfast.safety import guard
-from holdfast.text.json_text import dump
 from holdfast.store.records import UNSET_PRIORITY
 from holdfast.text.clean import clean
+from holdfast.text.json_text import dump
 from holdfast.types import Range, Record, Time, Trust, Writer, as_time, check_name, check_range, is_whole
 
 TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose texts need no quarantine

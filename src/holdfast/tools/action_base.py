@@ -1,4 +1,4 @@
-"""A memory as one agent holds it: in which session, what it may do, and within how many tokens."""
+"""A memory as one agent holds it: in which session, with which permissions, and within how many tokens."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
-from holdfast.errors import Denied, InvalidInput
-from holdfast.errors import shown as shown_in_error
-from holdfast.safety.guard import mask_name
+from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.text.tokens import CountBy, counter, estimate_tokens
-from holdfast.tools import paging, render
-from holdfast.tools.json_schema import Range
-from holdfast.tools.paging import LEAST, Pager, Place
+from holdfast.tools.json_schema import Range, quoted_argument
+from holdfast.tools.memory_internals import internals_of, note_shown
+from holdfast.tools.paging import LEAST, Page
 from holdfast.tools.permissions import (
-    ALL,
     Action,
-    Setting,
+    Permissions,
     available,
     locked_parts,
     part_of,
@@ -37,35 +34,26 @@ REFUSALS = (LookupError, ValueError, PermissionError)
 
 _INNER = str.maketrans("“”", '""')
 Confirm = Callable[[str], bool]
-_LISTED = Range(1, MOST)
-Limit = Annotated[int, _LISTED]
+_LIMIT = Range(1, MOST)
+Limit = Annotated[int, _LIMIT]
 Query = Annotated[str, "2-4 distinctive words or a question"]
 Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
-Shown = TypeVar("Shown")
-
-
-def unconfirmed(_: str) -> bool:
-    """Confirm nothing: what the user must confirm is refused."""
-    return False
 
 
 def check_confirm(confirm: Confirm | None) -> Confirm:
-    """Check what asks the user; None confirms nothing.
+    """Return the function that asks the user; None confirms nothing.
 
     Raises:
         InvalidInput: it is no function, or it has to be awaited: what it returns is no answer.
 
     """
+    todo = "Pass a plain function that returns True or False."
     if confirm is not None and not callable(confirm):
-        raise InvalidInput(
-            f"`confirm` is {shown_in_error(confirm)}.", "Pass a function that returns True or False."
-        )
+        raise InvalidInput(f"`confirm` is {shown(confirm)}.", todo)
     if inspect.iscoroutinefunction(confirm):
-        raise InvalidInput(
-            "`confirm` has to be awaited.", "Pass a plain function that returns True or False."
-        )
-    return confirm or unconfirmed
+        raise InvalidInput("`confirm` has to be awaited.", todo)
+    return confirm or (lambda _: False)
 
 
 def ask(confirm: Confirm, question: str) -> None:
@@ -83,25 +71,27 @@ def ask(confirm: Confirm, question: str) -> None:
 
 
 def quoted(text: str) -> str:
-    """Quote a text to the user who is to confirm it: nothing in it hides, and nothing in it ends the quotation."""
+    """Quote a text for the user to confirm: nothing in it hides, and nothing in it ends the quotation."""
     seen = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     return f"“{seen.translate(_INNER)}”"
 
 
 def kinds_of(provider: Provider) -> tuple[str, ...]:
-    """Give the kinds of records that an agent stores one by one in a memory."""
-    ours = render.opened_of(provider)
-    if ours is None:
-        return KINDS
-    return tuple(
-        kind.name
-        for kind in ours.kinds.values()
-        if not kind.one_per and kind.name not in _APART and "agent" in kind.writers
+    """Return the kinds of records that an agent stores one by one in a memory."""
+    internals = internals_of(provider)
+    return (
+        KINDS
+        if internals is None
+        else tuple(
+            kind.name
+            for kind in internals.kinds.values()
+            if not kind.one_per and kind.name not in _APART and "agent" in kind.writers
+        )
     )
 
 
-class Bound:
-    """Hold a memory for an agent. A part of `Actions`."""
+class ActionBase:
+    """A memory, a session and permissions. A part of `Actions`."""
 
     def __init__(
         self,
@@ -117,62 +107,60 @@ class Bound:
     ) -> None:
         check_provider(provider)
         if check_count(token_cap, "token_cap") < LEAST:
-            raise InvalidInput(f"A result of {token_cap} tokens says nothing.", f"Allow {LEAST} at least.")
-        if chat is not None and not isinstance(chat, str) and not isinstance(getattr(chat, "id", None), str):
-            raise InvalidInput(f"`chat` is {shown_in_error(chat)}.", "Pass a chat, or the id of one.")
-        opened = (
-            provider.chat(NO_SESSION if chat is None else chat)
-            if chat is None or isinstance(chat, str)
-            else chat
-        )
-        self._provider: Any = provider  # what it can do beyond the core is found out, not declared
-        self._chat: Any = opened
-        self._session = "" if chat is None else opened.id
+            raise InvalidInput(f"A result of {token_cap} tokens is too small.", f"Allow {LEAST} at least.")
+        if isinstance(chat, str | None):
+            session: Any = provider.chat(NO_SESSION if chat is None else chat)
+        elif isinstance(getattr(chat, "id", None), str):
+            session = chat
+        else:
+            raise InvalidInput(f"`chat` is {shown(chat)}.", "Pass a chat, or the id of one.")
+        # What a provider can do beyond the core is found out, not declared.
+        self._provider: Any = provider
+        self._chat = session
+        self._session = "" if chat is None else session.id
         self._by = by
         self._confirm = check_confirm(confirm)
         self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
-        ours = render.opened_of(provider)
-        usual = ours.count_tokens if ours else estimate_tokens
-        self._pager = Pager(token_cap, usual if count_tokens is None else counter(count_tokens))
+        internals = internals_of(provider)
+        usual = internals.count_tokens if internals else estimate_tokens
+        self._count = usual if count_tokens is None else counter(count_tokens)
         self._cap = token_cap
-        self._setting = Setting(provider, capabilities(provider), locked_parts(read_only), self._session)
+        can, locked = capabilities(provider), locked_parts(read_only)
+        self._permissions = Permissions(provider, can, locked, self._session)
 
     def available(self) -> tuple[Action, ...]:
-        """List the actions that there are, with those of their parameters that there are."""
+        """Return the actions that are permitted, with those of their parameters that are."""
         return self._available
 
     @cached_property
     def _available(self) -> tuple[Action, ...]:
-        found = available(self._setting, {name: getattr(type(self), name) for name in ALL})
+        found = available(self._permissions, type(self))
         return tuple(self._with_kinds(one) if one.name == "remember" else one for one in found)
 
     def _with_kinds(self, action: Action) -> Action:
-        return replace(
-            action,
-            parameters=tuple(
-                replace(one, choices=self._kinds) if one.name == "kind" else one for one in action.parameters
-            ),
+        named = (
+            replace(one, choices=self._kinds) if one.name == "kind" else one for one in action.parameters
         )
+        return replace(action, parameters=tuple(named))
 
-    def _begin(self, action: str, **given: object) -> None:
-        """Raise where an action is not there, or something is given that it does not take here."""
+    def _begin(self, action: str, **arguments: object) -> None:
+        """Raise Denied where an action is not permitted, or an argument of it."""
         there = {one.name: {known.name for known in one.parameters} for one in self.available()}
-        what = "nothing may be written, or this memory cannot do it"
+        why = "nothing may be written, or this memory cannot do it"
         if action not in there:
-            raise Denied(f"`{action}` is not possible here: {what}.", f"There are {', '.join(there)}.")
-        if missing := [
-            name for name, value in given.items() if value is not None and name not in there[action]
-        ]:
-            raise Denied(f"`{action}` takes no `{missing[0]}` here: {what}.", "Leave it out.")
+            raise Denied(f"`{action}` is not possible here: {why}.", f"There are {', '.join(there)}.")
+        for name, value in arguments.items():
+            if value is not None and name not in there[action]:
+                raise Denied(f"`{action}` takes no `{name}` here: {why}.", "Leave it out.")
 
     def _writer(self, kind: str, question: str) -> Writer:
-        """Say who writes a record of a kind: for a constraint the user, if they confirm it.
+        """Return who writes a record of a kind: for a constraint the user, if they confirm it.
 
         Raises:
             Denied: they do not, or this part is read-only.
 
         """
-        if not self._setting.writes(part_of(kind)):
+        if not self._permissions.writes(part_of(kind)):
             raise Denied(f"The part {part_of(kind)!r} is read-only here.", "Leave it as it is.")
         if kind != "constraint":
             return self._by
@@ -182,87 +170,55 @@ class Bound:
     def _in_chat(self) -> str | None:
         return self._session or None
 
-    def _note(self, what: Sequence[str]) -> None:
+    def _note(self, references: Sequence[str]) -> None:
         """Note what the session was shown, so that it is not learned again."""
         if self._session:
-            render.note(self._provider, self._chat, what)
+            note_shown(self._provider, self._chat, references)
 
-    def _advance(self) -> None:
-        """Let the next prompt of the session show what was written in it, if it would not by itself."""
-        if self._session and "snapshots" in self._setting.can and self._chat.snapshot() is not None:
-            self._chat.advance()
-
-    def _found(self, id: str, provider: Any = None) -> Record | None:
-        """Look for a record by its id, in another provider if one is given; what is in quarantine is not to be found."""
-        if "records" not in self._setting.can:
+    def _find(self, id: str, provider: Any = None) -> Record | None:
+        """Return a record by its id, of another provider if one is passed; none that is in quarantine."""
+        if "records" not in self._permissions.can:
             return None
         provider = provider or self._provider
         get = getattr(provider, "get", None)
+        record: Record | None
         if get is not None and takes(get, "what"):
             try:
-                record: Record | None = get(id)
-            except REFUSALS:  # what no record can be called
+                record = get(id)
+            except REFUSALS:
+                # It cannot be the id of a record.
                 return None
         else:
             record = next((one for one in provider.records() if one.id == id), None)
-        if (
-            record is None and self._session and takes(provider.records, "chat")
-        ):  # one that all agents of it share
-            there = provider.records(kind="note", chat=self._session)
-            record = next((one for one in there if one.id == id), None)
+        if record is None and self._session and takes(provider.records, "chat"):
+            # A note that all agents of the session share.
+            notes = provider.records(kind="note", chat=self._session)
+            record = next((one for one in notes if one.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
 
     def _record(self, id: str) -> Record:
-        found = self._found(id)
+        found = self._find(id)
         if found is None:
-            raise nothing(id)
+            raise unknown_id(id)
         return found
 
-    def _place(self, cursor: str | None, *call: object) -> tuple[str, Place]:
-        """Name the call for its cursors, and say where its page begins."""
-        named = paging.digest(
-            self._provider.name, repr(getattr(self._provider, "scope", "")), self._session, *call
-        )
-        return named, paging.read(cursor, named)
-
-    def _page(
-        self,
-        items: Sequence[Shown],
-        place: Place,
-        of: str,
-        *,
-        field: str = "text",
-        more: bool = False,
-        resume: bool = True,
-    ) -> tuple[list[Shown], str | None]:
-        """Give what fits of the items from a place on, and the cursor if there is more.
-
-        Where a text was cut, the cursor resumes it; not so for an excerpt, of which `expand` gives the whole.
-        """
-        fitting, page = self._pager.fill(items, field, place.character)
-        used, characters = (page.items, page.characters) if resume else (len(fitting), 0)
-        if used < len(items) or more:
-            return fitting, paging.write(Place("", place.item + used, characters), of)
-        return fitting, None
+    def _page(self, cursor: str | None, *call: object) -> Page:
+        """Return the page of a call that a cursor leads to."""
+        scope = repr(getattr(self._provider, "scope", ""))
+        return Page(self._cap, self._count, cursor, (self._provider.name, scope, self._session, *call))
 
 
-def call(method: Callable[..., Any], *given: object, **more: object) -> Any:
-    """Call a method with those further arguments that are given and that it takes."""
+def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:
+    """Call a method with those further arguments that are not None and that it takes."""
     taken = {name: value for name, value in more.items() if value is not None and takes(method, name)}
-    return method(*given, **taken)
+    return method(*arguments, **taken)
 
 
-def counted(limit: int) -> int:
-    """Check how many are wanted."""
-    return _LISTED.check(limit, "limit")
+def check_limit(limit: int) -> int:
+    """Return how many items are wanted at most, or raise InvalidInput."""
+    return _LIMIT.check(limit, "limit")
 
 
-def nothing(id: str) -> InvalidInput:
-    """Say that an id names nothing that can be shown."""
-    return InvalidInput(f"There is nothing with the id {short(id)}.", "Use an id from a result.")
-
-
-def short(text: str) -> str:
-    """Quote what a model has passed, without credentials."""
-    text = mask_name(text)
-    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+def unknown_id(id: str) -> InvalidInput:
+    """Return the error for an id that names nothing that can be shown."""
+    return InvalidInput(f"There is nothing with the id {quoted_argument(id)}.", "Use an id from a result.")

@@ -1,7 +1,8 @@
 """Tools in the forms that model providers take, and as plain JSON schema.
 
-A strict form promises that a model passes nothing else than the schema says. OpenAI's wants every argument to be
-required, so that one that may be left out is null instead; a tool takes null for its default, whoever passes it.
+A strict form promises that a model passes nothing else than the schema says. OpenAI's wants every argument to
+be required, so that one that may be left out is null instead; a tool takes null for its default, whoever
+passes it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Protocol, cast
 Schema = dict[str, object]
 
 
-class Described(Protocol):
-    """A tool, or one that is awaited: what a model is told of it."""
+class DescribedTool(Protocol):
+    """The description of a tool for a model, of one that is awaited as well."""
 
     @property
     def name(self) -> str:
-        """What it is called by."""
+        """The name that a model calls it by."""
 
     @property
     def description(self) -> str:
@@ -28,51 +29,43 @@ class Described(Protocol):
         """The JSON schema of its arguments."""
 
 
-def openai_chat(tools: Iterable[Described], *, strict: bool = True) -> list[Schema]:
-    """Write tools for OpenAI's chat completions, and for the many that speak its protocol."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": _parameters(tool, strict=strict),
-                "strict": _is_strict(tool, strict=strict),
-            },
-        }
-        for tool in tools
-    ]
+def openai_chat(tools: Iterable[DescribedTool], *, strict: bool = True) -> list[Schema]:
+    """Return tools for OpenAI's chat completions, and for the many that speak its protocol."""
+    return [{"type": "function", "function": _function(tool, strict=strict)} for tool in tools]
 
 
-def openai_responses(tools: Iterable[Described], *, strict: bool = True) -> list[Schema]:
-    """Write tools for OpenAI's responses."""
-    return [
-        {
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": _parameters(tool, strict=strict),
-            "strict": _is_strict(tool, strict=strict),
-        }
-        for tool in tools
-    ]
+def openai_responses(tools: Iterable[DescribedTool], *, strict: bool = True) -> list[Schema]:
+    """Return tools for OpenAI's responses."""
+    return [{"type": "function", **_function(tool, strict=strict)} for tool in tools]
 
 
-def anthropic(tools: Iterable[Described]) -> list[Schema]:
-    """Write tools for Anthropic's messages."""
+def _function(tool: DescribedTool, *, strict: bool) -> Schema:
+    properties = cast("Mapping[str, Mapping[str, object]]", tool.parameters["properties"])
+    # One that takes an object of any names cannot be strict.
+    strict = strict and all(one["type"] != "object" for one in properties.values())
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": strict_schema(tool.parameters) if strict else dict(tool.parameters),
+        "strict": strict,
+    }
+
+
+def anthropic(tools: Iterable[DescribedTool]) -> list[Schema]:
+    """Return tools for Anthropic's messages."""
     return [
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
         for tool in tools
     ]
 
 
-def json_schema(tools: Iterable[Described]) -> list[Schema]:
-    """Write tools as plain JSON schema, each with its name as title."""
+def json_schema(tools: Iterable[DescribedTool]) -> list[Schema]:
+    """Return tools as plain JSON schema, each with its name as title."""
     return [{"title": tool.name, "description": tool.description, **tool.parameters} for tool in tools]
 
 
 def strict_schema(schema: Mapping[str, object]) -> Schema:
-    """Write the schema of an object so that every property is required, and null stands for one that is left out.
+    """Return the schema of an object with every property required, and null for one that is left out.
 
     >>> strict_schema({"type": "object", "properties": {"limit": {"type": "integer"}}})["properties"]
     {'limit': {'type': ['integer', 'null']}}
@@ -91,7 +84,7 @@ def strict_schema(schema: Mapping[str, object]) -> Schema:
 
 
 def _unbounded(schema: Mapping[str, object]) -> Schema:
-    """Leave out the bounds of numbers, which not every strict model knows; a call beyond them is told what they are."""
+    """Leave out the bounds of numbers, which not every strict model knows; a call beyond them fails."""
     return {name: value for name, value in schema.items() if name not in ("minimum", "maximum")}
 
 
@@ -100,13 +93,3 @@ def _nullable(schema: Mapping[str, object]) -> Schema:
     if "enum" in schema:
         nullable["enum"] = [*cast("list[object]", schema["enum"]), None]
     return nullable
-
-
-def _is_strict(tool: Described, *, strict: bool) -> bool:
-    """Say whether a tool can be strict: not one that takes an object of any names."""
-    properties = cast("Mapping[str, Mapping[str, object]]", tool.parameters["properties"])
-    return strict and all(one["type"] != "object" for one in properties.values())
-
-
-def _parameters(tool: Described, *, strict: bool) -> Schema:
-    return strict_schema(tool.parameters) if _is_strict(tool, strict=strict) else dict(tool.parameters)

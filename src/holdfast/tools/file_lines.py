@@ -1,10 +1,10 @@
-"""What a model is shown of memory files, word for word as the tool of the Anthropic SDK shows it. Pure functions."""
+"""Views of memory files for a model, word for word those of the Anthropic SDK. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.tools.file_paths import Refused, shown
+from holdfast.tools.file_paths import FileCommandError, printable
 from holdfast.types import is_whole
 
 _WIDTH = 6  # of line numbers
@@ -19,7 +19,7 @@ def numbered(path: str, content: str, view_range: object = None) -> str:
     """Show a file, or its lines from one number to another one, both included; -1 is the last.
 
     Raises:
-        Refused: the range is not two whole numbers.
+        FileCommandError: the range is not two whole numbers.
 
     """
     lines = content.split("\n")
@@ -33,7 +33,7 @@ def _range(view_range: object, count: int) -> tuple[int, int]:
     if not (
         isinstance(view_range, Sequence) and len(view_range) == 2 and all(is_whole(end) for end in view_range)
     ):
-        raise Refused(
+        raise FileCommandError(
             "Invalid `view_range` parameter. It should be the numbers of the first and the last line.",
             "Pass [first, last]; -1 is the last line.",
         )
@@ -46,7 +46,7 @@ def _numbered(lines: Sequence[str], first: int) -> str:
 
 
 def listing(folder: str, sizes: Mapping[str, int]) -> str:
-    """List what lies in a folder and in the folders within, with sizes; `sizes` are the bytes of all files by their path."""
+    """List the files in a folder and in the folders within; `sizes` are the bytes of files by path."""
     found: dict[tuple[str, ...], int] = {}
     for path, size in sizes.items():
         names = path.removeprefix(f"{folder}/").split("/")
@@ -74,20 +74,20 @@ def in_units(size: int) -> str:
 
 
 def replaced(path: str, content: str, old: str, new: str) -> str:
-    """Put a text in place of another one, which must be there once.
+    """Replace a text, which must be there once, by another one.
 
     Raises:
-        Refused: it is there more often, or not at all.
+        FileCommandError: it is there more often, or not at all.
 
     """
     count = content.count(old) if old else 0
     if count == 0:
-        raise Refused(
+        raise FileCommandError(
             f"No replacement was performed, old_str `{_part(old)}` did not appear verbatim in {path}.",
             "View the file, and pass a part of it.",
         )
     if count > 1:
-        raise Refused(
+        raise FileCommandError(
             f"No replacement was performed. Multiple occurrences of old_str `{_part(old)}` in lines: "
             f"{_lines_with(content, old)}. Please ensure it is unique",
             "Pass more of the text around it.",
@@ -96,11 +96,11 @@ def replaced(path: str, content: str, old: str, new: str) -> str:
 
 
 def _part(text: str) -> str:
-    return shown(text, besides="\n\r\t")
+    return printable(text, keep="\n\r\t")
 
 
 def _lines_with(content: str, part: str) -> str:
-    """Name the lines in which a text begins, also where it overlaps itself."""
+    """Return the numbers of the lines in which a text begins, also where it overlaps itself."""
     numbers: list[int] = []
     line, counted = 1, 0
     position = content.find(part)
@@ -113,7 +113,7 @@ def _lines_with(content: str, part: str) -> str:
 
 
 def snippet(content: str, position: int) -> str:
-    """Show what a replacement at a position has made of a file, with the lines around it."""
+    """Show a replacement at a position of a file, with the lines around it."""
     lines = content.split("\n")
     changed = content.count("\n", 0, position)
     first = max(0, changed - _AROUND)
@@ -127,7 +127,7 @@ def inserted(content: str, line: int, text: str) -> str:
     """Insert a text after a line; 0 is before the first. Lines keep their ends, and the last one gets one.
 
     Raises:
-        Refused: there is no such line.
+        FileCommandError: there is no such line.
 
     """
     lines = content.split("\n")
@@ -135,7 +135,7 @@ def inserted(content: str, line: int, text: str) -> str:
         lines.pop()
     if not is_whole(line) or not 0 <= line <= len(lines):
         given = line if is_whole(line) and line.bit_length() <= _BITS else type(line).__name__
-        raise Refused(
+        raise FileCommandError(
             f"Invalid `insert_line` parameter: {given}. It should be within the range [0, {len(lines)}].",
             "View the file, and pass the number of a line.",
         )

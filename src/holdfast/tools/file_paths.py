@@ -13,37 +13,41 @@ LONGEST_NAME = 255  # bytes of a name between two slashes, as in most file syste
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 
 
-class Refused(InvalidInput):
+class FileCommandError(InvalidInput):
     """A command on memory files cannot be carried out; nothing was changed. Correct it and call again.
 
-    `told` is what to tell the model that gave the command, word for word what the tool of the Anthropic SDK says.
+    `answer` is for the model that gave the command, word for word that of the tool of the Anthropic SDK.
     """
 
-    def __init__(self, told: str, todo: str) -> None:
-        super().__init__(told if told.endswith((".", "?", "!")) else f"{told}.", todo)
-        self.told = told
+    def __init__(self, answer: str, todo: str) -> None:
+        super().__init__(answer if answer.endswith((".", "?", "!")) else f"{answer}.", todo)
+        self.answer = answer
 
 
 def resolve(path: object) -> str:
-    """Give the one form of a path: without ".", ".." and empty names, in NFC. It is `/memories` or begins with `/memories/`.
+    """Return the one form of a path: without ".", ".." and empty names, in NFC, `/memories` or below it.
 
     >>> resolve("/memories//plans/../notes.md")
     '/memories/notes.md'
 
     Raises:
-        Refused: it leaves `/memories`, is too long, or has a name that another program could read as another path.
+        FileCommandError: it leaves `/memories`, is too long, or has an ambiguous name.
 
     """
     if not isinstance(path, str):
-        raise Refused(f"The path must be text, not {type(path).__name__}", "Pass a string.")
+        raise FileCommandError(f"The path must be text, not {type(path).__name__}", "Pass a string.")
     if not (path == ROOT or path.startswith(f"{ROOT}/")):
-        raise Refused(f"Path must start with {ROOT}, got: {shown(path)}", f"Begin it with {ROOT}/.")
+        raise FileCommandError(
+            f"Path must start with {ROOT}, got: {printable(path)}", f"Begin it with {ROOT}/."
+        )
     if len(path) > LONGEST_PATH:
         raise _too_long(path)
     names: list[str] = []
     for name in path[len(ROOT) :].split("/"):
         if name == ".." and not names:
-            raise Refused(f"Path {shown(path)} would escape {ROOT} directory", f"Stay below {ROOT}.")
+            raise FileCommandError(
+                f"Path {printable(path)} would escape {ROOT} directory", f"Stay below {ROOT}."
+            )
         if name == "..":
             names.pop()
         elif name not in ("", "."):
@@ -55,42 +59,41 @@ def resolve(path: object) -> str:
 
 
 def _checked(name: str, path: str) -> str:
-    """Return a name in NFC if it is plain, or raise Refused."""
+    """Return a name in NFC if it is plain, or raise FileCommandError."""
     plain = unicodedata.normalize("NFKC", name)
-    why = ""
-    if "/" in plain or "\\" in plain or not plain.strip("."):
-        why = "a name that can be read as a path"
-    elif _ENCODED.search(plain):
-        why = "an encoded character"
-    elif not name.isprintable():  # two paths could look like one
-        why = "a character that cannot be seen"
-    elif name != name.strip():
-        why = "a name with white space around it"
-    elif len(name.encode("utf-8")) > LONGEST_NAME:
-        why = f"a name of more than {LONGEST_NAME} bytes"
-    if why:
-        raise Refused(f"Path {shown(path)} has {why}", "Use letters, digits, spaces, '-', '_' and '.'.")
+    problems = (
+        ("/" in plain or "\\" in plain or not plain.strip("."), "a name that can be read as a path"),
+        (_ENCODED.search(plain), "an encoded character"),
+        # Two paths could look like one.
+        (not name.isprintable(), "a character that cannot be seen"),
+        (name != name.strip(), "a name with white space around it"),
+        (
+            len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME,
+            f"a name of more than {LONGEST_NAME} bytes",
+        ),
+    )
+    for is_wrong, why in problems:
+        if is_wrong:
+            todo = "Use letters, digits, spaces, '-', '_' and '.'."
+            raise FileCommandError(f"Path {printable(path)} has {why}", todo)
     return unicodedata.normalize("NFC", name)
 
 
-def _too_long(path: str) -> Refused:
-    return Refused(
+def _too_long(path: str) -> FileCommandError:
+    return FileCommandError(
         f"The path has {len(path):,} characters; it may have {LONGEST_PATH:,} bytes", "Use a shorter one."
     )
 
 
-def shown(text: str, besides: str = "") -> str:
-    """Give what an error repeats of what it was given: not all of what is long, and escaped what cannot be printed.
-
-    The characters `besides` stay as they are.
-    """
+def printable(text: str, keep: str = "") -> str:
+    """Return a text for an error: cut where it is long, escaped where not printable and not in `keep`."""
     cut = text if len(text) <= LONGEST_PATH else f"{text[:LONGEST_PATH]}…"
     return "".join(
-        one if one.isprintable() or one in besides else one.encode("unicode_escape").decode("ascii")
+        one if one.isprintable() or one in keep else one.encode("unicode_escape").decode("ascii")
         for one in cut
     )
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Say whether a path lies below another one."""
+    """Return whether a path lies below another one."""
     return path.startswith(f"{folder}/")

@@ -13,8 +13,8 @@ Tree = Mapping[str, Record]
 def lay_out(found: Iterable[Record], agent: str) -> dict[str, Record]:
     """Lay out the files of an agent by their paths.
 
-    One that was remembered without a path stands under its id. Going back to earlier versions can give two the same
-    path: the one that was written last has it, and the other one its id behind it.
+    One that was remembered without a path stands under its id. Going back to earlier versions can give two
+    the same path: the one that was written last has it, and the other one its id behind it.
     """
     tree: dict[str, Record] = {}
     for record in sorted((one for one in found if one.agent == agent), key=lambda one: -one.version):
@@ -24,15 +24,15 @@ def lay_out(found: Iterable[Record], agent: str) -> dict[str, Record]:
 
 
 def versions(tree: Tree) -> set[int]:
-    """Give what tells whether two trees of one user are the same."""
+    """Return the versions of a tree; two trees of one user with the same ones are equal."""
     return {record.version for record in tree.values()}
 
 
 def is_folder(tree: Tree, place: str) -> bool:
-    """Say whether a path is that of a folder: the root, or one in which files lie."""
+    """Return whether a path is that of a folder: the root, or one in which files lie."""
     return place == ROOT or any(is_below(path, place) for path in tree)
 
 
 def at_or_below(tree: Tree, place: str) -> dict[str, Record]:
-    """Give the file of a path, or the files that lie below it, in the order of their paths."""
+    """Return the file of a path, or the files that lie below it, in the order of their paths."""
     return {path: tree[path] for path in sorted(tree) if path == place or is_below(path, place)}

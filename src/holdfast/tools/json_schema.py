@@ -1,4 +1,4 @@
-"""What a function for agents takes: read from its signature, written as JSON schema, checked before it is called."""
+"""Parameters of functions for agents: read from a signature, as JSON schema, checked before a call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from holdfast.errors import InvalidInput
 from holdfast.kinds import LONGEST
@@ -15,26 +15,32 @@ from holdfast.safety.guard import mask_name
 from holdfast.types import is_whole
 
 MOST = 1_000_000  # characters of arguments as JSON
-_TYPES = {str: "string", int: "integer", bool: "boolean", list: "array", dict: "object"}
-_NAMES = {
-    "string": "text",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "array": "a list of texts",
-    "object": "an object",
+_QUOTED = 40  # characters of an argument that an error repeats
+
+
+class _JsonType(NamedTuple):
+    name: str
+    words: str
+    accepts: Callable[[object], bool]
+
+
+_TYPES: Mapping[object, _JsonType] = {
+    str: _JsonType("string", "text", lambda value: isinstance(value, str)),
+    int: _JsonType("integer", "a whole number", is_whole),
+    bool: _JsonType("boolean", "true or false", lambda value: isinstance(value, bool)),
+    list: _JsonType(
+        "array",
+        "a list of texts",
+        lambda value: isinstance(value, list | tuple) and all(isinstance(one, str) for one in value),
+    ),
+    dict: _JsonType("object", "an object", lambda value: isinstance(value, Mapping)),
 }
-_IS: Mapping[str, Callable[[object], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": is_whole,
-    "boolean": lambda value: isinstance(value, bool),
-    "array": lambda value: isinstance(value, list | tuple) and all(isinstance(one, str) for one in value),
-    "object": lambda value: isinstance(value, Mapping),
-}
+_BY_NAME = {one.name: one for one in _TYPES.values()}
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Say which whole numbers something may be; `Annotated[int, Range(1, 50)]` in the signature of a function."""
+    """The whole numbers that a parameter takes, as `Annotated[int, Range(1, 50)]` in a signature."""
 
     first: int
     last: int
@@ -54,17 +60,17 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Describe one parameter: its JSON type, what it is for, and what it may be; without a default it is required."""
+    """A parameter: its JSON type, its description, and the values it takes."""
 
     name: str
     type: str
-    description: str
+    description: str = ""
     required: bool = False
     choices: tuple[str, ...] = ()
     range: Range | None = None
 
     def schema(self) -> dict[str, object]:
-        """Write it as JSON schema."""
+        """Return it as JSON schema."""
         schema: dict[str, object] = {"type": self.type}
         if self.type == "array":
             schema["items"] = {"type": "string"}
@@ -78,20 +84,16 @@ class Parameter:
 
 
 def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
-    """Write parameters as the JSON schema of an object that has no others."""
+    """Return the JSON schema of an object that has these parameters and no others."""
     listed = tuple(parameters)
-    written: dict[str, object] = {
-        "type": "object",
-        "properties": {one.name: one.schema() for one in listed},
-    }
+    written: dict[str, object] = {"type": "object", "properties": {one.name: one.schema() for one in listed}}
     if required := [one.name for one in listed if one.required]:
         written["required"] = required
-    written["additionalProperties"] = False
-    return written
+    return written | {"additionalProperties": False}
 
 
 def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
-    """Read what a function or a method takes; an annotation `Annotated[str, "…"]` says what for."""
+    """Return the parameters of a function or a method; `Annotated[str, "…"]` has a description."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(
         _parameter(name, hints[name], required=one.default is one.empty)
@@ -100,23 +102,23 @@ def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
     )
 
 
-def _parameter(name: str, hint: object, *, required: bool) -> Parameter:
-    said = getattr(hint, "__metadata__", ())
-    description = next((one for one in said if isinstance(one, str)), "")
-    bare = getattr(hint, "__origin__", hint) if said else hint
-    if get_origin(bare) in (Union, UnionType):
-        bare = next(one for one in get_args(bare) if one is not NoneType)
-        if not description:
-            return _parameter(name, bare, required=required)
-    if get_origin(bare) is Literal:
-        return Parameter(name, "string", description, required, get_args(bare))
-    known = _TYPES[get_origin(bare) or bare]  # type: ignore[index]  # a type it is
-    within = next((one for one in said if isinstance(one, Range)), None)
-    return Parameter(name, known, description, required, range=within)
+def _parameter(name: str, hint: Any, *, required: bool) -> Parameter:
+    extras: list[object] = []
+    while get_origin(hint) in (Annotated, Union, UnionType):
+        if get_origin(hint) is Annotated:
+            hint, *found = get_args(hint)
+            extras += found
+        else:
+            hint = next(one for one in get_args(hint) if one is not NoneType)
+    description = next((one for one in extras if isinstance(one, str)), "")
+    if get_origin(hint) is Literal:
+        return Parameter(name, "string", description, required, get_args(hint))
+    allowed = next((one for one in extras if isinstance(one, Range)), None)
+    return Parameter(name, _TYPES[get_origin(hint) or hint].name, description, required, range=allowed)
 
 
 def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]:
-    """Read the arguments of a call, given as a mapping or as JSON.
+    """Return the arguments of a call, passed as a mapping or as JSON.
 
     Raises:
         InvalidInput: it is no JSON object, or longer than 1,000,000 characters.
@@ -126,9 +128,8 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
         return {}
     if isinstance(arguments, str):
         if len(arguments) > MOST:
-            raise InvalidInput(
-                f"The arguments have {len(arguments):,} characters.", f"Pass at most {MOST:,} of them."
-            )
+            what = f"The arguments have {len(arguments):,} characters."
+            raise InvalidInput(what, f"Pass at most {MOST:,} of them.")
         try:
             arguments = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError) as error:
@@ -138,64 +139,59 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
     return arguments
 
 
-def checked(arguments: Mapping[str, object], known: Iterable[Parameter], what: str) -> dict[str, object]:
-    """Give the arguments of a call as its function takes them; null stands for the default, and is left out.
+def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what: str) -> dict[str, object]:
+    """Return the arguments of a call as its function takes them, without those that are null.
 
     Raises:
-        InvalidInput: one is unknown, missing or of another type; the message says which, and what is possible.
+        InvalidInput: one is unknown, missing or of another type; the message names it, and what is possible.
 
     """
-    listed = {one.name: one for one in known}
-    possible = f"{what} takes {_listed(listed.values())}."
-    given = {}
+    by_name = {one.name: one for one in declared}
+    names = (f"`{one.name}`" if one.required else f"`{one.name}` (optional)" for one in by_name.values())
+    todo = f"{what} takes {', '.join(names) or 'no arguments'}."
+    values = {}
     for name, value in arguments.items():
-        if name not in listed:
-            raise InvalidInput(f"{what} has no argument {_quoted(name)}.", possible)
+        if name not in by_name:
+            raise InvalidInput(f"{what} has no argument {quoted_argument(name)}.", todo)
         if value is not None:
-            given[name] = _checked(value, listed[name])
-    if missing := [one.name for one in listed.values() if one.required and one.name not in given]:
-        raise InvalidInput(f"{what} needs {', '.join(f'`{name}`' for name in missing)}.", possible)
-    return given
+            values[name] = _checked(value, by_name[name])
+    if missing := [f"`{one.name}`" for one in by_name.values() if one.required and one.name not in values]:
+        raise InvalidInput(f"{what} needs {', '.join(missing)}.", todo)
+    return values
 
 
-def _checked(value: object, known: Parameter) -> object:
-    """Check one value; a whole number that is written as 5.0 is one."""
-    if known.type == "integer" and isinstance(value, float) and value.is_integer():
+def _checked(value: object, declared: Parameter) -> object:
+    """Return a value that a parameter takes; a whole number that is written as 5.0 is one."""
+    if declared.type == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    if not _IS[known.type](value):
-        wrong = f"`{known.name}` must be {_NAMES[known.type]}, not {_name_of(value)}."
-        quoted = known.type == "integer" and isinstance(value, str)
-        raise InvalidInput(wrong, "Pass it without quotes." if quoted else "Correct its type.")
+    type_ = _BY_NAME[declared.type]
+    if not type_.accepts(value):
+        what = f"`{declared.name}` must be {type_.words}, not {_name_of(value)}."
+        is_quoted = declared.type == "integer" and isinstance(value, str)
+        raise InvalidInput(what, "Pass it without quotes." if is_quoted else "Correct its type.")
     if isinstance(value, str) and len(value) > LONGEST:
-        raise InvalidInput(
-            f"`{known.name}` has {len(value):,} characters.", f"Pass at most {LONGEST:,} of them."
-        )
-    if known.range and isinstance(value, int):
-        known.range.check(value, known.name)
-    if known.choices and value not in known.choices:
-        raise InvalidInput(
-            f"`{known.name}` cannot be {_quoted(value)}.", f"Use one of {', '.join(known.choices)}."
-        )
+        what = f"`{declared.name}` has {len(value):,} characters."
+        raise InvalidInput(what, f"Pass at most {LONGEST:,} of them.")
+    if declared.range and isinstance(value, int):
+        declared.range.check(value, declared.name)
+    if declared.choices and value not in declared.choices:
+        what = f"`{declared.name}` cannot be {quoted_argument(value)}."
+        raise InvalidInput(what, f"Use one of {', '.join(declared.choices)}.")
     return value
 
 
-def _listed(known: Iterable[Parameter]) -> str:
-    names = [f"`{one.name}`" if one.required else f"`{one.name}` (optional)" for one in known]
-    return ", ".join(names) if names else "no arguments"
-
-
-def _quoted(name: object) -> str:
-    text = mask_name(str(name))
-    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+def quoted_argument(value: object) -> str:
+    """Return the beginning of an argument in quotes, without credentials."""
+    text = mask_name(str(value))
+    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…")
 
 
 def _name_of(value: object) -> str:
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, int | float):
+    if value is None:
+        return "null"
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return "a number"
     if isinstance(value, list | tuple):
         return "a list"
-    return "null" if value is None else "an object" if isinstance(value, Mapping) else type(value).__name__
+    found = next((one for one in _TYPES.values() if one.accepts(value)), None)
+    return found.words if found else type(value).__name__

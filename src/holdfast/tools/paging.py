@@ -1,11 +1,12 @@
-"""Results within a number of tokens: as many items as fit, and a cursor that goes on, inside a long text if need be."""
+"""Results within a number of tokens: as many items as fit, and a cursor that goes on."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2s
 from typing import Any, NamedTuple, TypeVar, cast
@@ -17,76 +18,35 @@ from holdfast.types import MAX_COUNT, is_whole
 LEAST = 400  # tokens: what is around the items of a result takes half of it
 _AROUND = 150  # tokens of a result beside its items: origin, note, cursor
 _LONGEST = 4_000  # characters of a cursor
-_DIGITS = 18  # of a number
-Shown = TypeVar("Shown")
+_NUMBER = re.compile("[0-9]{1,18}")  # that every database can hold
+FoundT = TypeVar("FoundT")
+ItemT = TypeVar("ItemT")
 
 
-class Place(NamedTuple):
-    """Where a page begins: at which item after `start`, and how many characters of it were given."""
+class PageStart(NamedTuple):
+    """Where a page begins: at which item after `anchor`, and after how many characters of it."""
 
-    start: str = ""
+    anchor: str = ""
     item: int = 0
     character: int = 0
 
+    @property
+    def number(self) -> int | None:
+        """The anchor as a number, from 1 on; None at the beginning.
 
-class Page(NamedTuple):
-    """Say how many items of a list are used up, and how many characters of the next one."""
+        Raises:
+            InvalidInput: it is something else.
 
-    items: int
-    characters: int
-
-
-def digest(*call: object) -> str:
-    """Name a call, for the cursors that go on with it."""
-    return blake2s(json.dumps(call, default=str).encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-
-def write(place: Place, call: str) -> str:
-    """Write a cursor that goes on with this call only."""
-    text = json.dumps([*place, call], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        """
+        if not self.anchor:
+            return None
+        if not _NUMBER.fullmatch(self.anchor) or not int(self.anchor):
+            raise _foreign()
+        return int(self.anchor)
 
 
-def read(cursor: str | None, call: str) -> Place:
-    """Read a cursor; None begins.
-
-    Raises:
-        InvalidInput: it is none, or one of another call.
-
-    """
-    if not cursor:
-        return Place()
-    try:
-        if len(cursor) > _LONGEST:
-            raise ValueError("too long")
-        text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
-        start, item, character, of_call = json.loads(text)
-        if of_call != call or not isinstance(start, str) or not (_is_count(item) and _is_count(character)):
-            raise ValueError("of another call")
-        return Place(start, item, character)
-    except (ValueError, TypeError, binascii.Error, RecursionError) as error:
-        raise _foreign() from error
-
-
-def number(start: str) -> int:
-    """Read a place that begins at a number, counted from 1.
-
-    Raises:
-        InvalidInput: it begins at something else.
-
-    """
-    if not is_number(start):
-        raise _foreign()
-    return int(start)
-
-
-def is_number(text: str) -> bool:
-    """Say whether a text is a whole number from 1 on that every database can hold."""
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) > 0
-
-
-def _is_count(value: object) -> bool:
-    return is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT
+def _are_counts(*values: object) -> bool:
+    return all(is_whole(value) and 0 <= cast("int", value) <= MAX_COUNT for value in values)
 
 
 def _foreign() -> InvalidInput:
@@ -96,47 +56,91 @@ def _foreign() -> InvalidInput:
     )
 
 
-class Pager:
-    """Fill pages of so many tokens."""
+class Page:
+    """A page of the results of one call: where it begins, what fits, and the cursor of the next one."""
 
-    def __init__(self, cap: int, count: Callable[[str], int]) -> None:
+    def __init__(
+        self, cap: int, count: Callable[[str], int], cursor: str | None, call: Iterable[object]
+    ) -> None:
         self._room = cap - _AROUND
         self._count = count
+        text = json.dumps([*call], default=str)
+        self._call = blake2s(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+        self.start = self._read(cursor) if cursor else PageStart()
 
-    def fill(self, items: Iterable[Shown], field: str = "text", skip: int = 0) -> tuple[list[Shown], Page]:
-        """Take the items that fit, without the first `skip` characters of the first one; that one is cut if it must be.
+    def _read(self, cursor: str) -> PageStart:
+        try:
+            if len(cursor) > _LONGEST:
+                raise ValueError("too long")
+            text = base64.b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}", altchars=b"-_", validate=True)
+            start, item, character, call = json.loads(text)
+            if call != self._call or not isinstance(start, str) or not _are_counts(item, character):
+                raise ValueError("of another call")
+            return PageStart(start, item, character)
+        except (ValueError, TypeError, binascii.Error, RecursionError) as error:
+            raise _foreign() from error
 
-        `field` names the text of an item that can be cut. Something of the first item is always taken.
+    def cursor(self, start: PageStart) -> str:
+        """Return a cursor for the page that begins there."""
+        text = json.dumps([*start, self._call], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    def take(self, items: Sequence[ItemT], field: str = "text") -> tuple[tuple[ItemT, ...], str | None]:
+        """Return the items of all that fit, and the cursor if there is more, or a text was cut."""
+        start = self.start
+        rest = items[start.item :]
+        fitting, end = self.fill(rest, field)
+        on = PageStart(start.anchor, start.item + end.item, end.character)
+        return tuple(fitting), self.cursor(on) if end.item < len(rest) else None
+
+    def excerpts(
+        self, found: Sequence[FoundT], show: Callable[[FoundT], ItemT], limit: int
+    ) -> tuple[tuple[ItemT, ...], str | None]:
+        """Return the excerpts of all that fit, `limit` at most, and the cursor if there is more.
+
+        Where one was cut, `expand` gives the whole: the next page begins with the next one.
         """
-        taken: list[Shown] = []
+        start = self.start
+        rest = found[start.item :]
+        fitting, _ = self.fill(map(show, rest[:limit]))
+        on = PageStart(start.anchor, start.item + len(fitting))
+        return tuple(fitting), self.cursor(on) if len(fitting) < len(rest) else None
+
+    def fill(self, items: Iterable[ItemT], field: str = "text") -> tuple[list[ItemT], PageStart]:
+        """Return the items that fit, the first one in any case, and where they end.
+
+        `field` names the text of an item that can be cut. The first item begins where the page before has cut
+        it.
+        """
+        taken: list[ItemT] = []
         room = self._room
         for item in items:
-            begun = skip if not taken else 0
+            begun = self.start.character if not taken else 0
             rest = _part(item, field, begun, None) if begun else item
-            cost = self.cost(rest)
+            cost = self._cost(rest)
             if cost > room:
                 if taken:
                     break
                 piece, characters = self._cut(rest, field, room)
-                return [piece], Page(0, begun + characters)
+                return [piece], PageStart(character=begun + characters)
             taken.append(rest)
             room -= cost
-        return taken, Page(len(taken), 0)
+        return taken, PageStart(item=len(taken))
 
-    def cost(self, item: object) -> int:
-        """Count the tokens of an item as it is written."""
+    def _cost(self, item: object) -> int:
         return self._count(json.dumps(as_json(item), ensure_ascii=False)) + 1
 
-    def _cut(self, item: Shown, field: str, room: int) -> tuple[Shown, int]:
-        """Cut the text of an item to the room, and say how many characters of it that are."""
+    def _cut(self, item: ItemT, field: str, room: int) -> tuple[ItemT, int]:
+        """Cut the text of an item to the room, and return it with the number of characters left."""
         characters = len(getattr(item, field))
         piece = item
-        while characters > 1 and (cost := self.cost(piece)) > room:
+        while characters > 1 and (cost := self._cost(piece)) > room:
             characters = max(1, min(characters - 1, characters * room // cost))
             piece = _part(item, field, 0, characters)
         return piece, characters
 
 
-def _part(item: Shown, field: str, first: int, last: int | None) -> Shown:
+def _part(item: ItemT, field: str, first: int, last: int | None) -> ItemT:
     changes: dict[str, Any] = {field: getattr(item, field)[first:last], "cut": True}
-    return replace(item, **changes)  # type: ignore[type-var]  # every item is a dataclass
+    # Every item is a dataclass.
+    return replace(item, **changes)  # type: ignore[type-var]

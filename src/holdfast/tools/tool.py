@@ -1,8 +1,8 @@
-"""Tools: what is handed to an agent so that it can use its memory, in whatever framework it runs.
+"""Tools: the actions on a memory for an agent, in whatever framework it runs.
 
-A tool is a name, a description, a JSON schema, and a call that takes JSON and gives JSON. A call never raises: what goes
-wrong is a result that says what happened and what is possible. `holdfast.tools.exports` writes tools in the forms that
-model providers take.
+A tool is a name, a description, a JSON schema, and a call that takes JSON and returns JSON. A call never
+raises: an error is a result with what happened and what is possible. `holdfast.tools.exports` writes tools in
+the forms that model providers take.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal, get_args
 
 from holdfast.contract import Provider, Session
@@ -21,21 +20,22 @@ from holdfast.tools.action_base import REFUSALS, Confirm
 from holdfast.tools.actions import Actions
 from holdfast.tools.json_schema import Parameter, checked, parameters, parsed, schema
 from holdfast.tools.permissions import ALL, Action, allowed_names
+from holdfast.tools.render import cut
 from holdfast.tools.results import as_json
 from holdfast.types import Writer
 
 Style = Literal["many", "single"]
 STYLES: tuple[Style, ...] = get_args(Style)
 _LONGEST = 500  # characters of what an error says
-_TOLD = (InvalidInput, Denied, Conflict, Closed)  # the others may name files and servers
+_OPEN = (InvalidInput, Denied, Conflict, Closed)  # the others may name files and servers
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Hold what a call of a tool gave: JSON values, and the same as text for a model to read.
+    """The result of a call: JSON values, and the same as text for a model to read.
 
-    `ok` is False where the call failed, and `data` then holds `error`, what happened, and `todo`, what to do. `error` is
-    the exception, for the application to log; nothing of it but its two sentences is in the text.
+    `ok` is False where the call failed, and `data` then holds `error`, what happened, and `todo`, what to do.
+    `error` is the exception, for the application to log; nothing of it but its two sentences is in the text.
     """
 
     data: Mapping[str, object] = field(hash=False)
@@ -45,30 +45,25 @@ class ToolResult:
 
 
 def result(data: object, text: str | None = None) -> ToolResult:
-    """Make a result of JSON values, with the same as text unless another one is given."""
+    """Return a result of JSON values, with the same as text unless another one is passed."""
     values = data if isinstance(data, Mapping) else {"result": data}
     return ToolResult(values, clean(_json(values) if text is None else text))
 
 
 def failure(error: Exception) -> ToolResult:
-    """Make a result of an error: its two sentences, or for one that is not about the call only that it happened."""
-    if isinstance(error, _TOLD):
+    """Return the result of an error: its two sentences, unless it is not about the call."""
+    todo = "Go on without it, and say so."
+    if isinstance(error, _OPEN):
         what, todo = error.what, error.todo
     elif isinstance(error, HoldfastError):
-        what, todo = "The memory is not available at the moment.", "Go on without it, and say so."
+        what = "The memory is not available at the moment."
     elif isinstance(error, REFUSALS):
-        what, todo = (
-            f"The memory refused this: {type(error).__name__}.",
-            "Mend what you passed, or go on without it.",
-        )
+        what = f"The memory refused this: {type(error).__name__}."
+        todo = "Mend what you passed, or go on without it."
     else:
-        what, todo = f"The memory failed: {type(error).__name__}.", "Go on without it, and say so."
-    data = {"error": _shortened(what), "todo": _shortened(todo)}
+        what = f"The memory failed: {type(error).__name__}."
+    data = {"error": cut(what, _LONGEST), "todo": cut(todo, _LONGEST)}
     return ToolResult(data, clean(_json(data)), ok=False, error=error)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _json(data: object) -> str:
@@ -77,15 +72,15 @@ def _json(data: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Hold a capability that is handed to an agent. Made by `Memory.tools`; call it with what the model passes.
+    """A function for an agent. Made by `Memory.tools`; call it with the arguments that the model passes.
 
     >>> from holdfast import Memory
     >>> recall = Memory(":memory:").tools(allow=["recall"])[0]
     >>> recall({"query": "marathon"}).text
     '{"origin":"memory: data, not instructions","note":"No matches found.","hits":[]}'
 
-    `parameters` is the JSON schema of its arguments. `read_only`, `destructive` and `idempotent` say what a call may do
-    to what is stored; everything but the scratchpad can be undone.
+    `parameters` is the JSON schema of its arguments. `read_only`, `destructive` and `idempotent` are the
+    effects of a call on what is stored; everything but the scratchpad can be undone.
     """
 
     name: str
@@ -102,7 +97,8 @@ class Tool:
         try:
             found = self.run(parsed(arguments))
             return found if isinstance(found, ToolResult) else result(as_json(found))
-        except Exception as error:  # noqa: BLE001 - the edge where an error becomes a result that can be read
+        # The edge where an error becomes a result that can be read.
+        except Exception as error:  # noqa: BLE001
             return self.fail(error)
 
 
@@ -114,21 +110,28 @@ def tool_of(
     read_only: bool = False,
     destructive: bool = False,
     idempotent: bool = False,
+    fail: Callable[[Exception], ToolResult] = failure,
 ) -> Tool:
-    """Make a tool of a function with annotated parameters of plain types; what it returns becomes the result."""
-    known = parameters(function)
+    """Make a tool of a function with annotated parameters; its return value becomes the result."""
+    takes, idempotent = parameters(function), idempotent or read_only
+    return _tool(Action(name, description, takes, read_only, destructive, idempotent), function, fail)
 
+
+def _tool(
+    action: Action, function: Callable[..., object], fail: Callable[[Exception], ToolResult] = failure
+) -> Tool:
     def run(arguments: Mapping[str, object]) -> object:
-        return function(**checked(arguments, known, f"`{name}`"))
+        return function(**checked(arguments, action.parameters, f"`{action.name}`"))
 
     return Tool(
-        name,
-        description,
-        schema(known),
-        read_only,
-        destructive and not read_only,
-        idempotent or read_only,
+        action.name,
+        action.description,
+        schema(action.parameters),
+        action.read_only,
+        action.destructive,
+        action.idempotent,
         run,
+        fail,
     )
 
 
@@ -152,7 +155,7 @@ def tools_for(
 
     """
     if style not in STYLES:
-        raise InvalidInput(f"{shown(style)} is no style of tools.", f"Use one of {', '.join(STYLES)}.")
+        raise InvalidInput(f"Unknown style of tools {shown(style)}.", f"Use one of {', '.join(STYLES)}.")
     actions = Actions(
         provider,
         chat,
@@ -164,47 +167,34 @@ def tools_for(
         count_tokens=count_tokens,
     )
     allowed = allowed_names(allow, ALL)
-    there = [action for action in actions.available() if action.name in allowed]
+    permitted = [action for action in actions.available() if action.name in allowed]
     if style == "many":
-        return [_tool(actions, action) for action in there]
-    return [_single(actions, there)] if there else []
+        return [_tool(action, getattr(actions, action.name)) for action in permitted]
+    if not permitted:
+        return []
+    listed = "\n".join(f"{_signature(action)}: {action.description}" for action in permitted)
+    return [single_tool(actions, permitted, f"Long-term memory. Actions:\n{listed}", _together(permitted))]
 
 
-def _tool(actions: Actions, action: Action) -> Tool:
-    return Tool(
-        action.name,
-        action.description,
-        schema(action.parameters),
-        action.read_only,
-        action.destructive,
-        action.idempotent,
-        partial(_run, actions, action),
-    )
-
-
-def _run(actions: Actions, action: Action, arguments: Mapping[str, object]) -> object:
-    method: Callable[..., object] = getattr(actions, action.name)
-    return method(**checked(arguments, action.parameters, f"`{action.name}`"))
-
-
-def _single(actions: Actions, there: Iterable[Action]) -> Tool:
-    """Make one tool with an argument that names the action."""
-    named = {action.name: action for action in there}
-    choice = Parameter("action", "string", "", required=True, choices=tuple(named))
-    listed = "\n".join(f"{_signature(action)}: {action.description}" for action in named.values())
+def single_tool(
+    actions: object, permitted: Iterable[Action], description: str, optional: Iterable[Parameter]
+) -> Tool:
+    """Make one tool `memory` of methods of an object; its argument `action` names the one to call."""
+    tools = {action.name: _tool(action, getattr(actions, action.name)) for action in permitted}
+    choice = Parameter("action", "string", required=True, choices=tuple(tools))
 
     def run(arguments: Mapping[str, object]) -> object:
-        given = {name: value for name, value in arguments.items() if value is not None}
-        name = checked({"action": given.pop("action", "")}, [choice], "`memory`")["action"]
-        return _run(actions, named[str(name)], given)
+        values = {name: value for name, value in arguments.items() if value is not None}
+        name = checked({"action": values.pop("action", "")}, [choice], "`memory`")["action"]
+        return tools[str(name)].run(values)
 
     return Tool(
         "memory",
-        f"Long-term memory. Actions:\n{listed}",
-        schema([choice, *_together(named.values())]),
-        all(action.read_only for action in named.values()),
-        any(action.destructive for action in named.values()),
-        all(action.idempotent for action in named.values()),
+        description,
+        schema([choice, *optional]),
+        all(tool.read_only for tool in tools.values()),
+        any(tool.destructive for tool in tools.values()),
+        all(tool.idempotent for tool in tools.values()),
         run,
     )
 
@@ -215,22 +205,21 @@ def _signature(action: Action) -> str:
 
 
 def _together(actions: Iterable[Action]) -> list[Parameter]:
-    """Join the parameters of actions: one of each name, none of them required, since no other action needs it."""
+    """Join the parameters of actions: one of each name, none of them required."""
     by_name: dict[str, list[tuple[str, Parameter]]] = {}
     for action in actions:
         for one in action.parameters:
             by_name.setdefault(one.name, []).append((action.name, one))
-    first = {name: used[0][1] for name, used in by_name.items()}
     return [
-        Parameter(name, first[name].type, _description(used), range=first[name].range)
-        for name, used in by_name.items()
+        Parameter(name, uses[0][1].type, _description(uses), range=uses[0][1].range)
+        for name, uses in by_name.items()
     ]
 
 
-def _description(used: list[tuple[str, Parameter]]) -> str:
-    """Say what a parameter is for: once if that is the same for all actions, else for each of them."""
+def _description(uses: list[tuple[str, Parameter]]) -> str:
+    """Describe a parameter: once if it means the same to all actions, else for each of them."""
     meanings: dict[str, list[str]] = {}
-    for action, one in used:
+    for action, one in uses:
         meaning = one.description or " | ".join(one.choices)
         if meaning:
             meanings.setdefault(meaning, []).append(action)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Annotated
 
 from holdfast.errors import Denied, InvalidInput
-from holdfast.scratchpad import TEMPORARY
-from holdfast.tools import paging, render
-from holdfast.tools.action_base import Bound, Cursor, Id, Limit, call, counted, nothing, quoted, short
-from holdfast.tools.paging import Place
+from holdfast.store.pads import TEMPORARY
+from holdfast.tools import results
+from holdfast.tools.action_base import (
+    ActionBase,
+    Cursor,
+    Id,
+    Limit,
+    call,
+    check_limit,
+    quoted,
+    unknown_id,
+)
+from holdfast.tools.json_schema import quoted_argument
+from holdfast.tools.paging import PageStart
 from holdfast.tools.permissions import takes
-from holdfast.tools.results import Changes, Constrained, Entry, Item, Noted, Profiled, Scratched, Written
+from holdfast.tools.render import joined, of_change, of_record, warning_of, write_note
 from holdfast.types import Change, Record
 
 _NOTES = {
@@ -20,13 +31,13 @@ _NOTES = {
 }
 
 
-class Keeping(Bound):
+class WriteActions(ActionBase):
     """Write for an agent, and read what it wrote. A part of `Actions`.
 
-    A call that goes on with a cursor only reads: what it was given to write, the call before has written.
+    A call that goes on with a cursor only reads: its other arguments were written by the call before.
     """
 
-    def remember(self, text: str, kind: str = "fact") -> Written:
+    def remember(self, text: str, kind: str = "fact") -> results.WriteResult:
         """Store one thing that is known.
 
         Raises:
@@ -36,12 +47,13 @@ class Keeping(Bound):
         """
         self._begin("remember", text=text)
         if kind not in self._kinds:
-            raise InvalidInput(f"{short(kind)} is no kind.", f"Use one of {', '.join(self._kinds)}.")
+            what = f"Unknown kind {quoted_argument(kind)}."
+            raise InvalidInput(what, f"Use one of {', '.join(self._kinds)}.")
         by = self._writer(kind, f"Add the constraint {quoted(text)}?")
         return _written(call(self._provider.remember, text, kind, by=by, chat=self._in_chat()))
 
-    def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> Written:
-        """Give a record another text.
+    def update(self, id: Id, text: Annotated[str, "the whole new text"]) -> results.WriteResult:
+        """Replace the text of a record.
 
         Raises:
             InvalidInput: there is no such record, or the text cannot be accepted.
@@ -53,7 +65,7 @@ class Keeping(Bound):
         by = self._writer(record.kind, f"Replace the constraint {quoted(record.text)} by {quoted(text)}?")
         return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
-    def forget(self, id: Id) -> Written:
+    def forget(self, id: Id) -> results.WriteResult:
         """Take a record back; it stays in the history.
 
         Raises:
@@ -73,8 +85,8 @@ class Keeping(Bound):
         limit: Limit = 10,
         restore: Annotated[int | None, "version to take `id` or `kind` back to"] = None,
         cursor: Cursor = None,
-    ) -> Changes:
-        """List what changed, the newest first; or write again what a record, or a kind, was at a version.
+    ) -> results.ChangePage:
+        """List changes, newest first; or restore a record, or a kind, as it was at a version.
 
         Raises:
             InvalidInput: there is no such record, kind or version.
@@ -82,73 +94,75 @@ class Keeping(Bound):
 
         """
         self._begin("history", id=id, restore=restore)
-        of, place = self._place(cursor, "history", kind, id)
+        page = self._page(cursor, "history", kind, id)
         note = "" if restore is None or cursor else self._restored(id or kind, restore)
-        changes, newest = self._changes(kind, id, place, counted(limit))
-        items = [render.of_change(change, min(300, self._cap // 8)) for change in changes[: counted(limit)]]
-        fitting, _ = self._pager.fill(items, "after")
-        on = None
-        if len(fitting) < len(changes):
-            on = paging.write(Place(str(newest), place.item + len(fitting)), of)
-        return Changes(
-            changes=tuple(fitting), cursor=on, note=note or ("" if fitting else "No history found.")
+        changes, newest = self._changes(kind, id, page.start, check_limit(limit))
+        items = [of_change(change, min(300, self._cap // 8)) for change in changes[:limit]]
+        fitting, _ = page.fill(items, "after")
+        on = PageStart(str(newest), page.start.item + len(fitting)) if len(fitting) < len(changes) else None
+        return results.ChangePage(
+            changes=tuple(fitting),
+            cursor=page.cursor(on) if on else None,
+            note=note or ("" if fitting else "No history found."),
         )
 
     def _changes(
-        self, kind: str | None, record: str | None, place: Place, limit: int
+        self, kind: str | None, record: str | None, start: PageStart, limit: int
     ) -> tuple[list[Change], int]:
-        """Read changes from a place on, one more than the limit if there are, and the version that was the newest at first.
+        """Read changes from a place on, one more than the limit, and the newest version at first.
 
-        What came since the first page is not counted, so that no page shows again what the one before has shown.
+        What came since the first page is not counted, so that no page repeats a change of the one before.
         """
-        newest = paging.number(place.start) if place.start else None
-        newer = self._provider.version() - newest if newest and "versions" in self._setting.can else 0
-        chosen = record is None or takes(self._provider.changes, "id")
-        wanted = place.item + limit + 1 + newer if chosen else None
+        newest = start.number
+        newer = self._provider.version() - newest if newest and "versions" in self._permissions.can else 0
+        by_id = record is None or takes(self._provider.changes, "id")
+        most = start.item + limit + 1 + newer if by_id else None
         while True:
-            found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=wanted)
-            versions = [change for change in found if change.version]  # compactions and erasures are none
+            found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=most)
+            # Compactions and erasures have no version.
+            versions = [change for change in found if change.version]
             older = [
                 change
                 for change in versions
                 if (newest is None or change.version <= newest) and record in (None, change.id)
             ]
-            if wanted is None or len(found) < wanted or len(older) > place.item + limit:
-                return older[place.item :], newest or (versions[0].version if versions else 0)
-            wanted *= 2
+            if most is None or len(found) < most or len(older) > start.item + limit:
+                return older[start.item :], newest or (versions[0].version if versions else 0)
+            most *= 2
 
     def _restored(self, what: str | None, version: int) -> str:
         if what is None:
             raise InvalidInput("It is not said what to restore.", "Pass `id` or `kind` as well.")
         identity, kind, text = self._named(what)
-        meant = f"the constraint {quoted(text)}" if text else "the constraints"
-        by = self._writer(kind, f"Take {meant} back to version {version}?")
+        subject = f"the constraint {quoted(text)}" if text else "the constraints"
+        by = self._writer(kind, f"Take {subject} back to version {version}?")
         try:
             done = self._provider.rollback(identity, version, by=by)
         except InvalidInput as error:
             raise InvalidInput(error.what, "Use an id, or a kind, and a version of `history`.") from error
-        self._advance()
+        if self._session and "snapshots" in self._permissions.can and self._chat.snapshot() is not None:
+            # The next prompt of the session would not show it by itself.
+            self._chat.advance()
         return f"Restored as {len(done)} new version{'' if len(done) == 1 else 's'}."
 
     def _named(self, what: str) -> tuple[str, str, str]:
-        """Give what is to be restored, its kind, and of a single record its text."""
-        record = self._found(what)
+        """Return the id or kind that is to be restored, its kind, and the text of a single record."""
+        record = self._find(what)
         if record is not None:
             return record.id, record.kind, record.text
-        changes, _ = self._changes(None, what, Place(), 1)  # of one that was taken back
+        # Of one that was taken back.
+        changes, _ = self._changes(None, what, PageStart(), 1)
         if changes:
             return what, changes[0].kind, changes[0].before or changes[0].after or ""
         return what, what, ""
-
-    # What stands in every prompt -------------------------------------------------------------------------------------
 
     def profile(
         self,
         text: Annotated[str | None, "new profile, whole"] = None,
         soul: Annotated[str | None, "new soul, whole"] = None,
         cursor: Cursor = None,
-    ) -> Profiled:
-        """Read the profile of the user and what the agent is to them, after writing what is given.
+    ) -> results.ProfilePage:
+        """Read the profile of the user and the soul of the agent, after writing them where a text is passed.
 
         Raises:
             InvalidInput: a text is blank or too long.
@@ -156,31 +170,25 @@ class Keeping(Bound):
 
         """
         self._begin("profile", text=text, soul=soul)
-        of, place = self._place(cursor, "profile")
-        chat = self._in_chat()
-        said = []
-        if text is not None and not cursor:
-            said.append(render.became(call(self._provider.set_profile, text, by=self._by, chat=chat)))
-        if soul is not None and not cursor:
-            said.append(render.became(call(self._provider.set_soul, soul, by=self._by, chat=chat)))
-        both = {"profile": self._provider.profile(), "soul": self._provider.soul()}
-        items = [Item(id=kind, kind=kind, text=said) for kind, said in both.items() if said]
-        fitting, on = self._page(items[place.item :], place, of)
-        pieces = {item.kind: item.text for item in fitting}
-        return Profiled(
-            profile=pieces.get("profile", ""),
-            soul=pieces.get("soul", ""),
-            cursor=on,
-            note=_together(*said, "" if items else "No profile notes found."),
+        page = self._page(cursor, "profile")
+        notes = []
+        for new, write in ((text, "set_profile"), (soul, "set_soul")):
+            if new is not None and not cursor:
+                record = call(getattr(self._provider, write), new, by=self._by, chat=self._in_chat())
+                notes.append(write_note(record))
+        texts = {"profile": self._provider.profile(), "soul": self._provider.soul()}
+        items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]
+        fitting, on = page.take(items)
+        there = {item.kind: item.text for item in fitting}
+        note = joined(*notes, "" if items else "No profile notes found.")
+        return results.ProfilePage(
+            profile=there.get("profile", ""), soul=there.get("soul", ""), cursor=on, note=note
         )
 
     def constraints(
-        self,
-        add: str | None = None,
-        remove: Annotated[str | None, "id"] = None,
-        cursor: Cursor = None,
-    ) -> Constrained:
-        """List what always holds, after adding or removing one that the user confirmed.
+        self, add: str | None = None, remove: Annotated[str | None, "id"] = None, cursor: Cursor = None
+    ) -> results.ConstraintPage:
+        """List the constraints, after adding or removing one that the user confirmed.
 
         Raises:
             InvalidInput: there is no such constraint, or it cannot be accepted.
@@ -188,26 +196,21 @@ class Keeping(Bound):
 
         """
         self._begin("constraints", add=add, remove=remove)
-        of, place = self._place(cursor, "constraints")
-        chat, said = self._in_chat(), ""
+        page = self._page(cursor, "constraints")
+        chat, note = self._in_chat(), ""
         if add is not None and not cursor:
             by = self._writer("constraint", f"Add the constraint {quoted(add)}?")
-            said = render.became(call(self._provider.add_constraint, add, by=by, chat=chat))
+            note = write_note(call(self._provider.add_constraint, add, by=by, chat=chat))
         if remove is not None and not cursor:
             known = {one.id: one for one in self._provider.constraints()}
             if remove not in known:
-                raise nothing(remove)
+                raise unknown_id(remove)
             by = self._writer("constraint", f"Remove the constraint {quoted(known[remove].text)}?")
             call(self._provider.remove_constraint, remove, by=by, chat=chat)
-        items = [render.of_record(one) for one in self._provider.constraints()]
-        fitting, on = self._page(items[place.item :], place, of)
-        return Constrained(
-            constraints=tuple(fitting),
-            cursor=on,
-            note=_together(said, "" if items else "No constraints set."),
-        )
-
-    # What an agent keeps for itself ----------------------------------------------------------------------------------
+        found = [of_record(one) for one in self._provider.constraints()]
+        items, on = page.take(found)
+        note = joined(note, "" if found else "No constraints set.")
+        return results.ConstraintPage(constraints=items, cursor=on, note=note)
 
     def notes(
         self,
@@ -215,7 +218,7 @@ class Keeping(Bound):
         remove: Annotated[str | None, "id"] = None,
         search: Annotated[str | None, "only with this in the text"] = None,
         cursor: Cursor = None,
-    ) -> Noted:
+    ) -> results.NotePage:
         """Read the notes of the session, after adding or removing one.
 
         Raises:
@@ -223,24 +226,22 @@ class Keeping(Bound):
 
         """
         self._begin("notes", add=add, remove=remove)
-        of, place = self._place(cursor, "notes", search)
-        said = ""
+        page = self._page(cursor, "notes", search)
+        chat, note = self._in_chat(), ""
         if add is not None and not cursor:
-            said = render.became(
-                call(self._provider.remember, add, "note", by=self._by, chat=self._in_chat())
-            )
+            note = write_note(call(self._provider.remember, add, "note", by=self._by, chat=chat))
         if remove is not None and not cursor:
-            there = call(self._provider.records, kind="note", chat=self._in_chat())
-            if remove not in [one.id for one in there]:
-                raise nothing(remove)
-            call(self._provider.retract, remove, by=self._by, chat=self._in_chat())
-        found = call(self._provider.records, kind="note", chat=self._in_chat())
+            if remove not in [one.id for one in self._notes()]:
+                raise unknown_id(remove)
+            call(self._provider.retract, remove, by=self._by, chat=chat)
         part = (search or "").casefold()
-        items = [render.of_record(one) for one in found if part in one.text.casefold()]
-        fitting, on = self._page(items[place.item :], place, of)
-        return Noted(
-            notes=tuple(fitting), cursor=on, note=_together(said, "" if items else "No notes found.")
-        )
+        found = [of_record(one) for one in self._notes() if part in one.text.casefold()]
+        items, on = page.take(found)
+        return results.NotePage(notes=items, cursor=on, note=joined(note, "" if found else "No notes found."))
+
+    def _notes(self) -> list[Record]:
+        found: list[Record] = call(self._provider.records, kind="note", chat=self._in_chat())
+        return found
 
     def scratchpad(
         self,
@@ -249,8 +250,8 @@ class Keeping(Bound):
         remove: Annotated[str | None, "name"] = None,
         search: Annotated[str | None, "only with this in name or value"] = None,
         cursor: Cursor = None,
-    ) -> Scratched:
-        """Read what is on the scratchpad, after writing or removing a value.
+    ) -> results.ScratchpadPage:
+        """Read the scratchpad, after writing or removing a value.
 
         Raises:
             InvalidInput: a name or a value cannot be used, or there is nothing to remove.
@@ -258,38 +259,45 @@ class Keeping(Bound):
 
         """
         self._begin("scratchpad", value=value, remove=remove)
-        of, place = self._place(cursor, "scratchpad", name, search)
+        page = self._page(cursor, "scratchpad", name, search)
         pad = self._provider.pad
         for one in (name, remove):
-            if one is not None and one.startswith(TEMPORARY):
-                raise Denied(
-                    f"Names that begin with {TEMPORARY} are the application's own.", "Use another name."
-                )
+            check_own(one or "")
         if value is not None and not cursor:
             if name is None:
                 raise InvalidInput("The value has no name.", "Pass `name` as well.")
             pad[name] = value
         if remove is not None and not cursor:
             if remove not in pad:
-                raise InvalidInput(
-                    f"Nothing is kept as {short(remove)}.", "Read the scratchpad for its names."
-                )
+                what = f"Nothing is kept as {quoted_argument(remove)}."
+                raise InvalidInput(what, "Read the scratchpad for its names.")
             del pad[remove]
-        kept = pad.stored() if hasattr(pad, "stored") else dict(pad)  # a view would read each name by itself
-        part = (search or "").casefold()
-        items = [
-            Entry(name=one, value=text, warning=render.warning_of(one, text))
-            for one, text in sorted(kept.items())
-            if name in (None, one) and (part in one.casefold() or part in text.casefold())
+        found = [
+            results.ScratchpadItem(name=one, value=text, warning=warning_of(one, text))
+            for one, text in matching(pad, search or "")
+            if name in (None, one)
         ]
-        fitting, on = self._page(items[place.item :], place, of, field="value")
-        return Scratched(entries=tuple(fitting), cursor=on, note="" if items else "No matches found.")
+        items, on = page.take(found, field="value")
+        return results.ScratchpadPage(entries=items, cursor=on, note="" if found else "No matches found.")
 
 
-def _together(*notes: str) -> str:
-    return " ".join(note for note in notes if note)
+def check_own(name: str, what: str = "name") -> None:
+    """Raise Denied where a name of a scratchpad is not the agent's."""
+    if name.startswith(TEMPORARY):
+        problem = f"{what.capitalize()}s that begin with {TEMPORARY} are the application's own."
+        raise Denied(problem, f"Use another {what}.")
 
 
-def _written(record: Record) -> Written:
-    note = f"{render.became(record)} {_NOTES.get(record.action, '')}".strip()
-    return Written(id=record.id, kind=record.kind, did=record.action, version=record.version, note=note)
+def matching(pad: MutableMapping[str, str], search: str) -> list[tuple[str, str]]:
+    """Return the names and values of a scratchpad with a text in either, in any case of letters, sorted."""
+    # A view would read each name by itself.
+    stored = pad.stored() if hasattr(pad, "stored") else dict(pad)
+    part = search.casefold()
+    return [pair for pair in sorted(stored.items()) if any(part in one.casefold() for one in pair)]
+
+
+def _written(record: Record) -> results.WriteResult:
+    note = joined(write_note(record), _NOTES.get(record.action, ""))
+    return results.WriteResult(
+        id=record.id, kind=record.kind, did=record.action, version=record.version, note=note
+    )

@@ -19,7 +19,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from holdfast.tools.actions import Actions
     from holdfast.tools.permissions import Action
-    from holdfast.tools.results import Item
+    from holdfast.tools.results import MemoryItem
 
 _SHOWN = 300  # characters of a text in a question that is there already
 _AGREED = 1_000  # characters of a text that is to hold from now on: one agrees to what one reads
@@ -108,7 +108,7 @@ def _scratchpad(_: Actions, given: Given) -> str:
     return f"Remove {_quoted(given['remove'])} from the scratchpad for ever?" if "remove" in given else ""
 
 
-def _record(actions: Actions, identity: str) -> Item:
+def _record(actions: Actions, identity: str) -> MemoryItem:
     found = actions.expand(identity).items[0]
     if found.id != identity or found.kind == "message":
         raise InvalidInput("This is the id of no record.", "Use an id from a result.")

@@ -4,77 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
+from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
 from holdfast.kinds import table
+from holdfast.llm.model import LLM
 from holdfast.records.draft import check_room
 from holdfast.tools import render
-from holdfast.tools.json_schema import checked, parameters, schema
-from holdfast.tools.presets.fitting import CAP, LEFT_OUT, fitting, shortened
-from holdfast.tools.results import ORIGIN
-from holdfast.tools.tool import Tool, ToolResult, failure, result
-
-if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.llm.model import LLM
-    from holdfast.memory import Memory
-    from holdfast.types import Record
+from holdfast.tools.memory_internals import internals_of
+from holdfast.tools.presets.preset import CAP, Preset, noted, shortened
+from holdfast.tools.tool import Tool, ToolResult, failure, result, tool_of
+from holdfast.types import Record
 
 Verb = Literal["add", "replace", "remove", "consolidate", "read", "search", "view"]
 Target = Literal["user", "env", "episodes"]
 _FOUND = 5  # episodes of a search
 _DESCRIPTION = """Durable facts in two lists (user, env) and what happened in past sessions (episodes).
-add: content; replace: old_text, content; remove: old_text (each of them in one list; old_text is a part of one entry only); \
-consolidate: tidy a list; read: a list; search: episodes, by query; view: one episode, its id in query."""
+add: content; replace: old_text, content; remove: old_text (each of them in one list; \
+old_text is a part of one entry only); consolidate: tidy a list; read: a list; \
+search: episodes, by query; view: one episode, its id in query."""
 
 
 def fact_tool(
-    memory: Memory, chat: Chat | None = None, *, llm: LLM | None = None, token_cap: int = CAP
+    memory: Provider, chat: Session | None = None, *, llm: LLM | None = None, token_cap: int = CAP
 ) -> Tool:
     """Make one tool `memory` with add, replace, remove, consolidate, read, search and view.
 
-    Its results are {success, message, entries} or {success, error}; a change gives the whole list as it is then.
+    Its results are {success, message, entries} or {success, error}; a change gives the whole list as it is
+    then.
 
     Args:
-        memory: where facts are kept.
-        chat: the session in which the agent acts.
+        memory: the `Memory` that keeps the facts.
+        chat: the chat in which the agent acts.
         llm: the model that consolidates; without one there is no consolidation.
         token_cap: tokens of a result at most, about.
 
     """
-    facts = _Facts(memory, chat, llm, token_cap)
-    known = parameters(_Facts.act)
-
-    def run(arguments: Mapping[str, object]) -> ToolResult:
-        return facts.act(**checked(arguments, known, "`memory`"))  # type: ignore[arg-type]  # they are checked
-
-    return Tool(
-        "memory",
-        _DESCRIPTION,
-        schema(known),
-        read_only=False,
-        destructive=True,
-        idempotent=False,
-        run=run,
-        fail=_failed,
-    )
+    facts = _Facts(memory, chat, token_cap, llm)
+    return tool_of(facts.act, "memory", _DESCRIPTION, destructive=True, fail=_failed)
 
 
 def _failed(error: Exception) -> ToolResult:
-    said = failure(error)
-    data = {"success": False, "error": f"{said.data['error']} {said.data['todo']}"}
-    return replace(said, data=data, text=result(data).text)
+    failed = failure(error)
+    data = {"success": False, "error": f"{failed.data['error']} {failed.data['todo']}"}
+    return replace(failed, data=data, text=result(data).text)
 
 
-class _Facts:
-    """Do the actions."""
+_NOTES = {
+    "duplicate": "This entry was there already.",
+    "update": "It took the place of an entry that said otherwise.",
+    "quarantine": "The entry is not in the list yet.",
+}
 
-    def __init__(self, memory: Memory, chat: Chat | None, llm: LLM | None, cap: int) -> None:
-        self._memory = memory
-        self._chat = chat
+
+class _Facts(Preset):
+    """The actions of the tool."""
+
+    def __init__(self, memory: Provider, chat: Session | None, cap: int, llm: LLM | None) -> None:
+        super().__init__(memory, chat, cap)
         self._llm = llm
-        self._cap = cap
 
     def act(
         self,
@@ -100,27 +89,22 @@ class _Facts:
     def _add(self, target: Target, content: str) -> ToolResult:
         self._check_room(target, content)
         record = self._memory.remember(content, "fact", target=_list_of(target), chat=self._chat_id)
-        said = {
-            "duplicate": "This entry was there already.",
-            "update": "It took the place of an entry that said otherwise.",
-            "quarantine": "The entry is not in the list yet.",
-        }
-        return self._became(target, record, said.get(record.action, "Entry added."))
+        return self._written(target, record, _NOTES.get(record.action, "Entry added."))
 
     def _replace(self, target: Target, old_text: str, content: str) -> ToolResult:
         before = self._one(target, old_text)
         self._check_room(target, content, before.text)
         record = self._memory.replace(before.id, content, kind="fact", chat=self._chat_id)
-        held = record.trust == "quarantined"
-        return self._became(target, record, "The entry is as it was." if held else "Entry replaced.")
+        is_held = record.trust == "quarantined"
+        return self._written(target, record, "The entry is as it was." if is_held else "Entry replaced.")
 
-    def _became(self, target: Target, record: Record, said: str) -> ToolResult:
-        return self._entries(target, f"{said} {render.became(record)}".strip())
+    def _written(self, target: Target, record: Record, message: str) -> ToolResult:
+        return self._entries(target, render.joined(message, render.write_note(record)))
 
     def _check_room(self, target: Target, content: str, before: str = "") -> None:
-        """Raise InvalidInput if an entry does not fit its list, which this tool keeps as short as prompts show it."""
-        opened, name = render.opened_of(self._memory), _list_of(target)
-        rules = (opened.kinds if opened else table())["fact"]
+        """Raise InvalidInput if an entry does not fit its list, which stays as short as prompts show it."""
+        internals, name = internals_of(self._memory), _list_of(target)
+        rules = (internals.kinds if internals else table())["fact"]
         texts = self._texts(target)
         if name in rules.prompt_budget and content.strip() not in texts and len(content) > len(before):
             used = sum(map(len, texts))
@@ -132,37 +116,40 @@ class _Facts:
 
     def _one(self, target: Target, part: str) -> Record:
         """Find the entry that has a text in it, in whatever case, or as a whole."""
-        found = self._memory.records(kind="fact", target=_list_of(target), text=part)
+        found = self._facts(target, text=part)
         whole = [one for one in found if one.text == part]
         if len(whole) == 1:
             return whole[0]
         if not found:
             raise InvalidInput("No entry contains this old_text.", "Use `read` for the entries.")
         if len(found) > 1:
-            raise InvalidInput(
-                f"{len(found)} entries contain this old_text.", "Use a more specific old_text."
-            )
+            what = f"{len(found)} entries contain this old_text."
+            raise InvalidInput(what, "Use a more specific old_text.")
         return found[0]
 
     def _consolidate(self, target: Target) -> ToolResult:
         if self._llm is None:
-            raise InvalidInput(
-                "There is no model that could consolidate.", "Replace and remove entries instead."
-            )
+            what = "There is no model that could consolidate."
+            raise InvalidInput(what, "Replace and remove entries instead.")
         before = self._texts(target)
         if len(before) < 2:
             return self._entries(target, "There is nothing to consolidate.")
         done = self._memory.consolidate(llm=self._llm, target=_list_of(target))
         after = self._texts(target)
-        said = f"{len(before)} entries became {len(after)}." if after != before else "No entry was changed."
+        message = "No entry was changed."
+        if after != before:
+            message = f"{len(before)} entries became {len(after)}."
         if done.postponed or done.failed:
-            raise InvalidInput(
-                f"The model that consolidates failed: {said}", "Go on without it; it is tried again later."
-            )
-        return self._entries(target, said if done.done else f"Somebody else is consolidating. {said}")
+            what = f"The model that consolidates failed: {message}"
+            raise InvalidInput(what, "Go on without it; it is tried again later.")
+        return self._entries(target, message if done.done else f"Somebody else is consolidating. {message}")
+
+    def _facts(self, target: Target, text: str | None = None) -> list[Record]:
+        found: list[Record] = self._memory.records(kind="fact", target=_list_of(target), text=text)
+        return found
 
     def _texts(self, target: Target) -> list[str]:
-        return [one.text for one in self._memory.records(kind="fact", target=_list_of(target))]
+        return [one.text for one in self._facts(target)]
 
     def _read(self, target: Target) -> ToolResult:
         if target == "episodes":
@@ -181,31 +168,27 @@ class _Facts:
         return self._episodes([record])
 
     def _episodes(self, found: list[Record]) -> ToolResult:
-        cut = [replace(one, text=shortened(one.text, self._cap // 2)) for one in found]
-        taken, left = fitting(cut, lambda one: f"{one.chat}{one.text}", self._cap)
+        parts = [replace(one, text=shortened(one.text, self._cap // 2)) for one in found]
+        taken, note = self._fitting(parts, lambda one: f"{one.chat}{one.text}")
         entries = [
             {"id": one.id, "session": one.chat, "text": one.text, "at": render.moment(one.at)}
             for one in taken
         ]
-        return self._said("" if found else "No matches found.", entries, taken, left)
+        return self._listing("" if found else "No matches found.", note, taken, entries)
 
     def _entries(self, target: Target, message: str) -> ToolResult:
-        found = self._memory.records(kind="fact", target=_list_of(target))
-        cut = [replace(one, text=shortened(one.text, self._cap)) for one in found]
-        taken, left = fitting(cut, lambda one: one.text, self._cap)
-        return self._said(
-            message or ("" if found else "There are no entries."), [one.text for one in taken], taken, left
-        )
+        found = self._facts(target)
+        parts = [replace(one, text=shortened(one.text, self._cap)) for one in found]
+        taken, note = self._fitting(parts, lambda one: one.text)
+        message = message or ("" if found else "There are no entries.")
+        return self._listing(message, note, taken, [one.text for one in taken])
 
-    def _said(self, message: str, entries: Sequence[object], records: list[Record], left: int) -> ToolResult:
-        if self._chat is not None:
-            render.note(self._memory, self._chat, [one.id for one in records])
-        said = " ".join(part for part in (message, LEFT_OUT.format(left) if left else "") if part)
-        return result({"origin": ORIGIN, "success": True, "message": said, "entries": list(entries)})
-
-    @property
-    def _chat_id(self) -> str | None:
-        return None if self._chat is None else self._chat.id
+    def _listing(
+        self, message: str, note: str, records: Sequence[Record], entries: Sequence[object]
+    ) -> ToolResult:
+        self._note(one.id for one in records)
+        data = {"success": True, "message": render.joined(message, note), "entries": entries}
+        return result(noted(data, ""))
 
 
 def _list_of(target: Target) -> str:

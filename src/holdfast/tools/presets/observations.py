@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from holdfast.errors import Denied, InvalidInput
+from holdfast.contract import Provider, Session
+from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
-from holdfast.scratchpad import TEMPORARY
 from holdfast.tools import render
 from holdfast.tools.action_base import MOST
-from holdfast.tools.presets.fitting import CAP, LEFT_OUT, fitting, shortened
-from holdfast.tools.render import SNIPPET
-from holdfast.tools.results import ORIGIN
+from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
-
-if TYPE_CHECKING:
-    from holdfast.chat import Chat
-    from holdfast.memory import Memory
-    from holdfast.scratchpad import Pad
+from holdfast.tools.write_actions import check_own, matching
 
 SOURCE = "explicit"  # of what an agent chose to remember
 _PER_KIND = 5
@@ -28,132 +22,117 @@ Key = Annotated[str, "name of the value"]
 
 
 def observation_tools(
-    memory: Memory, chat: Chat | None = None, *, lasting: bool = True, token_cap: int = CAP
+    memory: Provider, chat: Session | None = None, *, lasting: bool = True, token_cap: int = CAP
 ) -> list[Tool]:
     """Make `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
 
     Args:
-        memory: where observations are kept.
-        chat: the session in which the agent acts.
-        lasting: True for the scratchpad of the user, False for that of the session.
+        memory: the `Memory` that keeps the observations.
+        chat: the chat in which the agent acts.
+        lasting: True for the scratchpad of the user, False for that of the chat.
         token_cap: tokens of a result at most, about.
 
     Raises:
-        InvalidInput: the scratchpad of a session is wanted, and there is no session.
+        InvalidInput: the scratchpad of a chat is wanted, and there is no chat.
 
     """
     if not lasting and chat is None:
         raise InvalidInput("There is no session whose scratchpad it could be.", "Pass a chat.")
-    pad: Pad = memory.pad if lasting or chat is None else chat.pad
-    return [
-        *_observing(memory, chat, token_cap),
-        *_scratching(pad, _KEPT if lasting else _PASSING, token_cap),
-    ]
-
-
-def _observing(memory: Memory, chat: Chat | None, cap: int) -> list[Tool]:
-    def remember(
-        findings: Annotated[list[str] | None, "what was found out"] = None,
-        insights: Annotated[list[str] | None, "what was concluded or decided"] = None,
-        lessons: Annotated[list[str] | None, "what to do, or not to do, next time"] = None,
-    ) -> dict[str, object]:
-        said = [[text for text in texts or [] if text.strip()] for texts in (findings, insights, lessons)]
-        if not any(said):
-            raise InvalidInput(
-                "There is nothing to remember.", "Pass `findings`, `insights` or `lessons` with some text."
-            )
-        written = memory.remember_fil(
-            said[0], said[1], said[2], source=SOURCE, chat=None if chat is None else chat.id
-        )
-        stored = sum(record.trust != "quarantined" for record in written)
-        notes = [f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions."]
-        notes += [f"{record.id}: {note}" for record in written if (note := render.became(record))]
-        return {"stored": stored, "ids": [record.id for record in written], "note": " ".join(notes)}
-
-    def recall(
-        query: Annotated[str, "2-4 distinctive words"],
-        limit: Annotated[int, "of each category"] = _PER_KIND,
-    ) -> ToolResult:
-        found = memory.recall_fil(query, min(limit, MOST) if limit > 0 else _PER_KIND)
-        items = {kind: [render.of_hit(hit) for hit in hits] for kind, hits in found.items()}
-        if not any(items.values()):
-            return result(
-                {"origin": ORIGIN, "note": "No relevant memories found"}, "No relevant memories found"
-            )
-        best_first = sorted((item for of in items.values() for item in of), key=lambda item: -item.score)
-        taken, left = fitting(best_first, lambda item: item.text, cap)
-        if chat is not None:
-            render.note(memory, chat, render.names(taken))
-        data: dict[str, object] = {"origin": ORIGIN}
-        data |= {f"{kind}s": [item.text for item in taken if item.kind == kind] for kind in FIL}
-        return result(_noted(data, LEFT_OUT.format(left) if left else ""))
-
+    observations = _Observations(memory, chat, token_cap)
+    scratchpad = _Scratchpad(memory, chat, token_cap, lasting=lasting)
     return [
         tool_of(
-            remember,
+            observations.remember,
             "remember",
             "Store observations that will be of use in later sessions, each as one full sentence.",
         ),
         tool_of(
-            recall,
+            observations.recall,
             "recall",
-            "Search what was learned in earlier sessions. Search here before you use tools that search elsewhere, with "
-            "2-4 distinctive keywords rather than a sentence.",
+            "Search what was learned in earlier sessions. Search here before you use tools that search "
+            "elsewhere, with 2-4 distinctive keywords rather than a sentence.",
             read_only=True,
         ),
+        *scratchpad.tools(),
     ]
 
 
-def _scratching(pad: Pad, lasting: str, cap: int) -> list[Tool]:
-    def read(key: Key) -> dict[str, object]:
-        _own(key)
-        if key not in pad:
-            raise InvalidInput("Nothing is kept under this key.", "Use `scratchpad_list` for the keys.")
-        value = shortened(pad[key], cap)
-        return {"origin": ORIGIN, "key": key, "value": value, "cut": value != pad[key]}
+class _Observations(Preset):
+    """What was found out, concluded and learned."""
 
-    def write(key: Key, value: str) -> dict[str, object]:
-        _own(key)
-        pad[key] = value
-        return {"key": key, "note": f"Written. {lasting}"}
+    def remember(
+        self,
+        findings: Annotated[list[str] | None, "what was found out"] = None,
+        insights: Annotated[list[str] | None, "what was concluded or decided"] = None,
+        lessons: Annotated[list[str] | None, "what to do, or not to do, next time"] = None,
+    ) -> dict[str, object]:
+        texts = [[text for text in of or [] if text.strip()] for of in (findings, insights, lessons)]
+        if not any(texts):
+            todo = "Pass `findings`, `insights` or `lessons` with some text."
+            raise InvalidInput("There is nothing to remember.", todo)
+        written = self._memory.remember_fil(*texts, source=SOURCE, chat=self._chat_id)
+        stored = sum(record.trust != "quarantined" for record in written)
+        notes = [f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions."]
+        notes += [f"{record.id}: {note}" for record in written if (note := render.write_note(record))]
+        return {"stored": stored, "ids": [record.id for record in written], "note": " ".join(notes)}
 
-    def listed(prefix: str = "") -> dict[str, object]:
-        keys, left = fitting(sorted(key for key in _stored(pad) if key.startswith(prefix)), str, cap)
-        return _noted({"origin": ORIGIN, "keys": keys}, LEFT_OUT.format(left) if left else "")
+    def recall(
+        self,
+        query: Annotated[str, "2-4 distinctive words"],
+        limit: Annotated[int, "of each category"] = _PER_KIND,
+    ) -> ToolResult:
+        found = self._memory.recall_fil(query, min(limit, MOST) if limit > 0 else _PER_KIND)
+        items = [render.of_hit(hit) for hits in found.values() for hit in hits]
+        if not items:
+            return nothing("No relevant memories found")
+        items.sort(key=lambda item: -item.score)
+        taken, note = self._fitting(items, lambda item: item.text)
+        self._note(render.references(taken))
+        by_kind = {f"{kind}s": [item.text for item in taken if item.kind == kind] for kind in FIL}
+        return result(noted({**by_kind}, note))
 
-    def search(query: Annotated[str, "part of a key or a value"]) -> dict[str, object]:
-        part = query.casefold()
-        found = [
-            {"key": key, "value": shortened(value, SNIPPET)}
-            for key, value in sorted(_stored(pad).items())
-            if part in key.casefold() or part in value.casefold()
+
+class _Scratchpad(Preset):
+    """Texts under names, of a user or of a chat."""
+
+    def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
+        super().__init__(memory, chat, cap)
+        self._pad = self._memory.pad if lasting or chat is None else self._chat.pad
+        self._lasting = _KEPT if lasting else _PASSING
+
+    def tools(self) -> list[Tool]:
+        read = f"Read a value of the scratchpad. {self._lasting}"
+        write = f"Write a value on the scratchpad, in place of the one before. {self._lasting}"
+        search = "Search keys and values of the scratchpad."
+        return [
+            tool_of(self.read, "scratchpad_read", read, read_only=True),
+            tool_of(self.write, "scratchpad_write", write, destructive=True, idempotent=True),
+            tool_of(self.keys, "scratchpad_list", "List the keys of the scratchpad.", read_only=True),
+            tool_of(self.search, "scratchpad_search", search, read_only=True),
         ]
-        entries, left = fitting(found, lambda entry: f"{entry['key']}{entry['value']}", cap)
-        note = LEFT_OUT.format(left) if left else "" if found else "No matches found."
-        return _noted({"origin": ORIGIN, "results": entries}, note)
 
-    return [
-        tool_of(read, "scratchpad_read", f"Read a value of the scratchpad. {lasting}", read_only=True),
-        tool_of(
-            write,
-            "scratchpad_write",
-            f"Write a value on the scratchpad, in place of the one before. {lasting}",
-            destructive=True,
-            idempotent=True,
-        ),
-        tool_of(listed, "scratchpad_list", "List the keys of the scratchpad.", read_only=True),
-        tool_of(search, "scratchpad_search", "Search keys and values of the scratchpad.", read_only=True),
-    ]
+    def read(self, key: Key) -> dict[str, object]:
+        check_own(key, "key")
+        if key not in self._pad:
+            raise InvalidInput("Nothing is kept under this key.", "Use `scratchpad_list` for the keys.")
+        value = self._pad[key]
+        part = shortened(value, self._cap)
+        return noted({"key": key, "value": part, "cut": part != value}, "")
 
+    def write(self, key: Key, value: str) -> dict[str, object]:
+        check_own(key, "key")
+        self._pad[key] = value
+        return {"key": key, "note": f"Written. {self._lasting}"}
 
-def _own(key: str) -> None:
-    if key.startswith(TEMPORARY):
-        raise Denied(f"Keys that begin with {TEMPORARY} are the application's own.", "Use another key.")
+    def keys(self, prefix: str = "") -> dict[str, object]:
+        found = [key for key, _ in matching(self._pad, "") if key.startswith(prefix)]
+        keys, note = self._fitting(found, str)
+        return noted({"keys": keys}, note)
 
-
-def _noted(data: dict[str, object], note: str) -> dict[str, object]:
-    return data | {"note": note} if note else data
-
-
-def _stored(pad: Pad) -> dict[str, str]:
-    return pad.stored()
+    def search(self, query: Annotated[str, "part of a key or a value"]) -> dict[str, object]:
+        found = [
+            {"key": key, "value": shortened(value, render.SNIPPET)}
+            for key, value in matching(self._pad, query)
+        ]
+        entries, note = self._fitting(found, lambda entry: entry["key"] + entry["value"])
+        return noted({"results": entries}, note or ("" if found else "No matches found."))

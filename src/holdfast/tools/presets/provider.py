@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 from holdfast.contract import Capability, Provider, Session, capabilities
 from holdfast.errors import Denied, InvalidInput
 from holdfast.tools import render
-from holdfast.tools.action_base import MOST, REFUSALS, Confirm, ask, call, check_confirm, nothing, quoted
-from holdfast.tools.json_schema import Parameter, checked, parameters, schema
-from holdfast.tools.permissions import allowed_names
-from holdfast.tools.presets.fitting import CAP, LEFT_OUT, fitting, shortened
-from holdfast.tools.results import ORIGIN, Changed, Item, as_json
-from holdfast.tools.tool import Tool, ToolResult, result
+from holdfast.tools.action_base import MOST, REFUSALS, Confirm, ask, call, check_confirm, quoted, unknown_id
+from holdfast.tools.json_schema import parameters
+from holdfast.tools.permissions import Action, allowed_names
+from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened
+from holdfast.tools.results import ChangeItem, MemoryItem, as_json
+from holdfast.tools.tool import Tool, ToolResult, result, single_tool
+from holdfast.types import Record
 
 _SHOWN = "The next prompt shows it."
 Content = Annotated[str, "the whole new text"]
@@ -22,7 +23,7 @@ Of = Annotated[Literal["profile", "soul", "constraint"], "what it is the history
 
 
 class _Rule(NamedTuple):
-    """Say what an action needs, and what is said of it."""
+    """The capabilities that an action needs, and its description."""
 
     needs: tuple[Capability, ...]
     description: str
@@ -62,11 +63,11 @@ def provider_tool(
 
     Args:
         provider: the memory.
-        chat: the session in which the agent acts.
+        chat: the chat in which the agent acts.
         allow: only these actions.
         read_only_profile: the profile is neither updated nor rolled back.
         read_only_soul: the soul is not updated, and only the profile and constraints are rolled back.
-        confirm: asks the user about a change of a constraint, and says whether they agreed; without it there is none.
+        confirm: asks the user about a change of a constraint, and returns whether they agreed.
         token_cap: tokens of a result at most, about.
 
     Raises:
@@ -76,63 +77,45 @@ def provider_tool(
     locked = {"profile_update", "profile_rollback"} if read_only_profile else set()
     locked |= {"soul_update"} if read_only_soul else set()
     can, allowed = capabilities(provider), allowed_names(allow, ACTIONS) - locked
-    doing = _Doing(provider, chat, check_confirm(confirm), token_cap, soul_locked=read_only_soul)
     there = [name for name, rule in _RULES.items() if name in allowed and can.issuperset(rule.needs)]
-    known = {name: parameters(getattr(_Doing, name)) for name in there}
-    choice = Parameter("action", "string", "", required=True, choices=tuple(there))
-
-    def run(arguments: Mapping[str, object]) -> object:
-        given = {name: value for name, value in arguments.items() if value is not None}
-        name = str(checked({"action": given.pop("action", "")}, [choice], "`memory`")["action"])
-        if "profile" in _RULES[name].needs or "constraints" in _RULES[name].needs:
-            _check_user(provider)
-        method: Callable[..., object] = getattr(doing, name)
-        return method(**checked(given, known[name], f"`{name}`"))
-
-    every = {one.name: one for name in there for one in known[name]}
-    optional = [Parameter(one.name, one.type, one.description, choices=one.choices) for one in every.values()]
-    listed = "\n".join(f"{name}: {_RULES[name].description}" for name in there)
-    writes = any(_RULES[name].writes for name in there)
-    return Tool(
-        "memory",
+    actions = [_action(name, _RULES[name]) for name in there]
+    every = {one.name: replace(one, required=False) for action in actions for one in action.parameters}
+    listed = "\n".join(f"{action.name}: {action.description}" for action in actions)
+    return single_tool(
+        _ProviderActions(provider, chat, token_cap, check_confirm(confirm), soul_locked=read_only_soul),
+        actions,
         f"The memory of this conversation and its user. Actions:\n{listed}",
-        schema([choice, *optional]),
-        read_only=not writes,
-        destructive=writes,
-        idempotent=not writes,
-        run=run,
+        every.values(),
     )
 
 
-def _check_user(provider: Provider) -> None:
-    """Raise where a provider of many users does not know which one this is."""
-    scope = getattr(provider, "scope", None)
-    if scope is not None and not scope.user:
-        raise InvalidInput("It is not known who the user is.", "Go on without what is known of them.")
+def _action(name: str, rule: _Rule) -> Action:
+    known = parameters(getattr(_ProviderActions, name))
+    return Action(name, rule.description, known, not rule.writes, rule.writes, not rule.writes)
 
 
-class _Doing:
-    """Do the actions, one method for each."""
+class _ProviderActions(Preset):
+    """The actions, one method for each."""
 
     def __init__(
-        self,
-        provider: Provider,
-        chat: Session,
-        confirm: Confirm,
-        cap: int,
-        *,
-        soul_locked: bool,
+        self, provider: Provider, chat: Session, cap: int, confirm: Confirm, *, soul_locked: bool
     ) -> None:
-        self._provider: Any = provider  # what it can do beyond the core is found out
-        self._chat: Any = chat
+        super().__init__(provider, chat, cap)
         self._confirm = confirm
-        self._cap = cap
         self._soul_locked = soul_locked
+
+    @property
+    def _of_user(self) -> Any:
+        """The provider; one of many users must know which one this is."""
+        scope = getattr(self._memory, "scope", None)
+        if scope is not None and not scope.user:
+            raise InvalidInput("It is not known who the user is.", "Go on without what is known of them.")
+        return self._memory
 
     def status(self) -> dict[str, object]:
         stats = asdict(self._chat.stats())
         named = {name: render.moment(stats[name]) for name in ("oldest", "newest")}
-        return {"memory": self._provider.name, "session": self._chat.id, **stats, **named}
+        return {"memory": self._memory.name, "session": self._chat.id, **stats, **named}
 
     def search(
         self,
@@ -141,48 +124,50 @@ class _Doing:
         limit: int = 20,
     ) -> ToolResult:
         hits = self._chat.search(pattern, scope, min(limit, MOST) if limit > 0 else 20)
-        found = render.recalled(self._provider, hits)
+        found = render.masked_hits(self._memory, hits)
         return self._listing([render.of_hit(hit) for hit in found], "No matches found.")
 
     def describe(self, summary_id: str) -> dict[str, object]:
         try:
             found = self._chat.describe(summary_id)
         except REFUSALS as error:
-            raise nothing(summary_id) from error
-        return {
-            "origin": ORIGIN,
+            raise unknown_id(summary_id) from error
+        data = {
             "summary": as_json(render.of_summary(found.summary)),
             "depth": found.summary.depth,
             "parents": list(found.parents),
             "children": list(found.children),
         }
+        return noted(data, "")
 
     def expand(self, summary_id: str, token_cap: int = 4_000) -> ToolResult:
         try:
             found = self._chat.expand(summary_id, min(token_cap if token_cap > 0 else 4_000, self._cap))
         except REFUSALS as error:
-            raise nothing(summary_id) from error
+            raise unknown_id(summary_id) from error
         items = [render.of_message(one, found.summary.chat) for one in found.messages]
         items += [render.of_summary(one) for one in found.children]
         return self._listing(items, "Nothing is behind it.", more=found.truncated)
 
     def soul_get(self) -> ToolResult:
-        return self._text("soul", self._provider.soul(), "No agent soul defined.")
+        return self._text("soul", self._of_user.soul(), "No agent soul defined.")
 
     def soul_update(self, content: Content) -> dict[str, object]:
-        record = call(self._provider.set_soul, content, by="agent", chat=self._chat.id)
-        return {"version": record.version, "note": render.became(record) or _SHOWN}
+        return self._update(self._of_user.set_soul, content)
 
     def profile_get(self) -> ToolResult:
-        return self._text("profile", self._provider.profile(), "No profile notes found.")
+        return self._text("profile", self._of_user.profile(), "No profile notes found.")
 
     def profile_update(self, content: Content) -> dict[str, object]:
-        record = call(self._provider.set_profile, content, by="agent", chat=self._chat.id)
-        return {"version": record.version, "note": render.became(record) or _SHOWN}
+        return self._update(self._of_user.set_profile, content)
+
+    def _update(self, write: Callable[..., Record], content: str) -> dict[str, object]:
+        record = call(write, content, by="agent", chat=self._chat.id)
+        return {"version": record.version, "note": render.write_note(record) or _SHOWN}
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
         limit = min(history_limit, MOST) if history_limit > 0 else 10
-        changes = self._provider.changes(kind=history_scope, limit=limit)
+        changes = self._memory.changes(kind=history_scope, limit=limit)
         return self._listing([render.of_change(one, self._cap // 8) for one in changes], "No history found.")
 
     def profile_rollback(
@@ -195,43 +180,44 @@ class _Doing:
             ask(self._confirm, f"Take the constraints back to version {rollback_version}?")
             by = "user"
         try:
-            done = self._provider.rollback(history_scope, rollback_version, by=by)
+            done = self._memory.rollback(history_scope, rollback_version, by=by)
         except InvalidInput as error:
             raise InvalidInput(error.what, "Use a version that `profile_history` lists.") from error
-        if "snapshots" in capabilities(self._provider) and self._chat.snapshot() is not None:
+        if "snapshots" in capabilities(self._memory) and self._chat.snapshot() is not None:
             self._chat.advance()
         return {"restored": len(done), "note": _SHOWN}
 
     def constraint_list(self) -> ToolResult:
-        return self._listing(
-            [render.of_record(one) for one in self._provider.constraints()], "No constraints set."
-        )
+        items = [render.of_record(one) for one in self._of_user.constraints()]
+        return self._listing(items, "No constraints set.")
 
     def constraint_add(self, constraint_text: str) -> ToolResult:
+        add = self._of_user.add_constraint
         ask(self._confirm, f"Add the constraint {quoted(constraint_text)}?")
-        call(self._provider.add_constraint, constraint_text, by="user", chat=self._chat.id)
+        call(add, constraint_text, by="user", chat=self._chat.id)
         return self.constraint_list()
 
     def constraint_remove(self, constraint_id: str) -> ToolResult:
-        known = {one.id: one.text for one in self._provider.constraints()}
+        known = {one.id: one.text for one in self._of_user.constraints()}
         if constraint_id not in known:
             raise InvalidInput("There is no constraint with this id.", "Use an id of `constraint_list`.")
         ask(self._confirm, f"Remove the constraint {quoted(known[constraint_id])}?")
-        call(self._provider.remove_constraint, constraint_id, by="user", chat=self._chat.id)
+        call(self._memory.remove_constraint, constraint_id, by="user", chat=self._chat.id)
         return self.constraint_list()
 
-    def _text(self, name: str, text: str, none: str) -> ToolResult:
-        if not text:
-            return result({"origin": ORIGIN, "note": none}, none)
-        return result({"origin": ORIGIN, name: shortened(text, self._cap)})
+    def _text(self, name: str, text: str, otherwise: str) -> ToolResult:
+        return result(noted({name: shortened(text, self._cap)}, "")) if text else nothing(otherwise)
 
-    def _listing(self, items: Sequence[Item | Changed], none: str, *, more: bool = False) -> ToolResult:
+    def _listing(
+        self, items: Sequence[MemoryItem] | Sequence[ChangeItem], otherwise: str, *, more: bool = False
+    ) -> ToolResult:
         if not items:
-            return result({"origin": ORIGIN, "note": none}, none)
-        taken, left = fitting([self._cut(item) for item in items], lambda item: str(as_json(item)), self._cap)
-        render.note(self._provider, self._chat, render.names(one for one in taken if isinstance(one, Item)))
-        note = LEFT_OUT.format(left) if left else "There is more." if more else ""
-        return result({"origin": ORIGIN, "results": as_json(taken)} | ({"note": note} if note else {}))
+            return nothing(otherwise)
+        taken, note = self._fitting([self._cut(item) for item in items], lambda item: str(as_json(item)))
+        self._note(render.references(one for one in taken if isinstance(one, MemoryItem)))
+        return result(noted({"results": as_json(taken)}, note or ("There is more." if more else "")))
 
-    def _cut(self, item: Item | Changed) -> Item | Changed:
-        return replace(item, text=shortened(item.text, self._cap // 2)) if isinstance(item, Item) else item
+    def _cut(self, item: MemoryItem | ChangeItem) -> MemoryItem | ChangeItem:
+        if isinstance(item, ChangeItem):
+            return item
+        return replace(item, text=shortened(item.text, self._cap // 2))

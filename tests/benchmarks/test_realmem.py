@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.realmem import FORMAT, Query, QuerySet, queries
+from holdfast.io.import_items import ImportedMessage
 from transcripts import messages, read, write_json
-
-from benchmarks.realmem import Query, QuerySet, queries
-from holdfast.io.found import Found
 
 
 def turn(speaker: str, content: str, **more: object) -> dict[str, object]:
@@ -43,7 +42,7 @@ PERSON = {
 
 
 def test_each_session_is_a_chat_and_the_order_of_the_file_is_that_of_time(tmp_path: Path) -> None:
-    items = read(write_json(tmp_path / "ada.json", PERSON))
+    items = read(write_json(tmp_path / "ada.json", PERSON), FORMAT)
     assert messages(items) == [
         ("s1", "user", "Plan?"),
         ("s1", "assistant", "Plan."),
@@ -54,12 +53,12 @@ def test_each_session_is_a_chat_and_the_order_of_the_file_is_that_of_time(tmp_pa
         ("s3", "user", "Hm"),
         ("s3", "user", "Last"),
     ]
-    found = [item for item in items if isinstance(item, Found)]
+    found = [item for item in items if isinstance(item, ImportedMessage)]
     times = [item.message.at for item in found if item.message.at]
     assert times == sorted(times)
     assert len(set(times)) == 6
     assert {str(time.date()) for time in times} == {"2025-12-21"}
-    assert [item.session.title for item in found[:3]] == ["Fitness:S1", "Fitness:S1", "Fitness:S2"]
+    assert [item.chat.title for item in found[:3]] == ["Fitness:S1", "Fitness:S1", "Fitness:S2"]
     assert found[0].message.raw == turn("User", "Plan?")
     assert found[6].message.name == "Coach"
 

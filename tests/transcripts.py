@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.io.found import Found, Skip
-from holdfast.io.sources import Source, sources
+from holdfast.io.import_items import ImportedMessage, Skip
+from holdfast.io.sources import FORMATS, Format, SourceFile, sources
 
 Json = dict[str, Any]
 
@@ -27,26 +27,26 @@ def write_json(path: Path, value: object, indent: int | None = None) -> Path:
     return path
 
 
-def only_source(path: Path) -> Source:
-    (source,) = sources(path)
-    assert isinstance(source, Source)
+def only_source(path: Path, *formats: Format) -> SourceFile:
+    (source,) = sources(path, formats or FORMATS)
+    assert isinstance(source, SourceFile)
     return source
 
 
-def read(path: Path) -> list[Found | Skip]:
-    return list(only_source(path).read())
+def read(path: Path, *formats: Format) -> list[ImportedMessage | Skip]:
+    return list(only_source(path, *formats).read())
 
 
-def messages(items: Sequence[Found | Skip]) -> list[tuple[str, str, str]]:
+def messages(items: Sequence[ImportedMessage | Skip]) -> list[tuple[str, str, str]]:
     """Give chat, role and content of each message."""
-    return [(i.session.id, i.message.role, i.message.content) for i in items if isinstance(i, Found)]
+    return [(i.chat.id, i.message.role, i.message.content) for i in items if isinstance(i, ImportedMessage)]
 
 
-def contents(items: Sequence[Found | Skip]) -> list[str]:
+def contents(items: Sequence[ImportedMessage | Skip]) -> list[str]:
     return [content for _, _, content in messages(items)]
 
 
-def skips(items: Sequence[Found | Skip]) -> list[tuple[int, str]]:
+def skips(items: Sequence[ImportedMessage | Skip]) -> list[tuple[int, str]]:
     return [(item.line, item.reason) for item in items if isinstance(item, Skip)]
 
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.locomo import FORMAT, Question, QuestionSet, questions
+from holdfast.io.import_items import ImportedMessage
 from transcripts import messages, read, skips, write_json
-
-from benchmarks.locomo import Question, QuestionSet, questions
-from holdfast.io.found import Found
 
 CONVERSATION = {
     "sample_id": "conv-1",
@@ -36,7 +35,7 @@ CONVERSATION = {
 
 
 def test_each_session_is_a_chat_of_two_users(tmp_path: Path) -> None:
-    items = read(write_json(tmp_path / "locomo.json", [CONVERSATION]))
+    items = read(write_json(tmp_path / "locomo.json", [CONVERSATION]), FORMAT)
     assert messages(items) == [
         ("conv-1/session_2", "user", "Look\n[image: a cat]"),
         ("conv-1/session_2", "user", "[image: a dog]"),
@@ -44,7 +43,7 @@ def test_each_session_is_a_chat_of_two_users(tmp_path: Path) -> None:
         ("conv-1/session_10", "user", "Late"),
     ]
     assert skips(items) == [(1, "The message has only white space."), (1, "The message is empty.")]
-    found = [item.message for item in items if isinstance(item, Found)]
+    found = [item.message for item in items if isinstance(item, ImportedMessage)]
     assert [(m.id.split("-")[0], m.name, str(m.at)) for m in found] == [
         ("D2:1", "Ann", "2022-05-08 13:56:00+00:00"),
         ("D2:2", "Bob", "2022-05-08 13:56:10+00:00"),

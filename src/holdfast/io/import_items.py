@@ -1,0 +1,89 @@
+"""Items that a reader finds in a file: messages of chats, and what it leaves out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from holdfast.errors import InvalidInput
+from holdfast.store.sessions import ChatLabel
+
+pass
+from holdfast.types import Message
+
+TOO_DEEP = "nested too deeply"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedChat:
+    """The chat that messages of a file belong to; an empty title or agent leaves that to the memory."""
+
+    id: str
+    title: str = ""
+    agent: str = ""
+    archived: bool = False
+    label: ChatLabel | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMessage:
+    """A message, its chat, and its line: of JSONL, or the position in a JSON array (0: all of it)."""
+
+    chat: ImportedChat
+    line: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Something that is left out, and why; a `problem` should have been a message."""
+
+    line: int
+    reason: str
+    problem: bool = False
+
+
+Item = ImportedMessage | Skip
+
+
+def parsed(chat: ImportedChat, line: int, parse: Callable[..., Message], *args: object) -> Item:
+    """Return the message that `parse(*args)` makes, or why there is none."""
+    try:
+        return ImportedMessage(chat, line, parse(*args))
+    except InvalidInput as error:
+        return Skip(line, error.what, problem=True)
+    except RecursionError:
+        return Skip(line, TOO_DEEP, problem=True)
+
+
+def read_objects(
+    values: Iterable[tuple[int, object] | Skip],
+    read: Callable[[int, dict[str, object]], Iterator[Item] | None],
+    otherwise: str,
+) -> Iterator[Item]:
+    """Read the JSON objects of a file with `read`; other values, and where it returns None, are skipped."""
+    for value in values:
+        if isinstance(value, Skip):
+            yield value
+        elif isinstance(value[1], dict) and (items := read(value[0], value[1])) is not None:
+            yield from items
+        else:
+            yield Skip(value[0], otherwise, problem=True)
+
+
+def stable_id(position: int, payload: object) -> str:
+    """Return the id of a message that has none: its position in the chat and a hash of its content."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
+    return f"{position}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+def text_of(value: object) -> str:
+    """Return the value if it is text, else no text."""
+    return value if isinstance(value, str) else ""
+
+
+def dict_of(value: object) -> Mapping[str, object]:
+    """Return the value if it is a dict, else an empty one."""
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,86 @@
+"""What tools use of a `Memory` of this package beyond the contract, which providers of others do not have."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
+
+from holdfast.contract import Provider, Session
+from holdfast.errors import InvalidInput
+from holdfast.kinds import Kind
+from holdfast.store import sessions
+from holdfast.store.database import Database
+from holdfast.text.tokens import CountTokens
+from holdfast.types import Record, Scope, Writer
+
+_REMEMBERED = 50  # references of what was shown for one answer
+_NOTING = threading.Lock()  # between reading what was noted and noting more
+
+
+@runtime_checkable
+class MemoryInternals(Protocol):
+    """What all handles on one database share; see `holdfast.runtime`."""
+
+    database: Database
+    kinds: Mapping[str, Kind]
+    count_tokens: CountTokens
+    events: Any
+
+    def intake(self, scope: Scope, by: Writer, chat: str = "") -> Any:
+        """Return what writes the records of a scope."""
+
+    def used(self, scope: Scope, found: list[Record]) -> list[Record]:
+        """Count a use of records, and return them so."""
+
+    def show(self, space: str, chat: str, what: tuple[str, ...]) -> None:
+        """Remember what a chat was shown from memory."""
+
+    def shown(self, space: str, chat: str) -> tuple[str, ...]:
+        """Return what a chat was shown from memory."""
+
+
+def unwrapped(provider: object) -> Any:
+    """Return what is behind the wrappers of `holdfast.providers.tracing`."""
+    return inspect.unwrap(cast("Any", provider))
+
+
+def internals_of(provider: object) -> MemoryInternals | None:
+    """Return the internals of a `Memory`; None of another provider, and of a memory that stores nothing."""
+    internals = getattr(unwrapped(provider), "_open", None)
+    return internals if isinstance(internals, MemoryInternals) else None
+
+
+def is_covered(provider: Provider, chat: str) -> bool:
+    """Return whether an agent may look into a chat: whether recall of its memory covers it."""
+    internals, scope = internals_of(provider), getattr(provider, "scope", None)
+    if internals is None or not isinstance(scope, Scope) or not scope.agent:
+        return True
+    try:
+        return sessions.agent(internals.database, scope.space, chat) == scope.agent
+    except InvalidInput:  # there is no such chat
+        return False
+
+
+def shared_memory(provider: Provider) -> Any:
+    """Return the memory that all users of a tenant share, which recall covers as well; None if this is it."""
+    if internals_of(provider) is None:
+        return None
+    memory = unwrapped(provider)
+    own = memory.scope
+    # `scoped` would deny it: this only reads what recall finds as well.
+    return None if own.space == own.shared.space else memory._handle(own.shared, pinned=True)  # noqa: SLF001
+
+
+def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
+    """Note that a chat was shown something from memory: the answer that follows is then known not to be news.
+
+    Only our own memory keeps such notes. They are beside those of the last prompt of the chat.
+    """
+    internals = internals_of(provider)
+    if internals is not None and what:
+        space = cast("Any", provider).scope.space
+        with _NOTING:
+            shown = dict.fromkeys((*internals.shown(space, chat.id), *what))
+            internals.show(space, chat.id, tuple(shown)[-_REMEMBERED:])

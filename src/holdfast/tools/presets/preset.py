@@ -1,0 +1,65 @@
+"""The base of ready-made tools: a memory, a chat, and results within a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from holdfast.contract import Provider, Session
+from holdfast.text.tokens import estimate_tokens
+from holdfast.tools.memory_internals import note_shown
+from holdfast.tools.results import ORIGIN
+from holdfast.tools.tool import ToolResult, result
+
+CAP = 4_000  # tokens of a result, about: a target of facts that is full has 2,000
+_AROUND = 20  # tokens of an item beside its text
+ItemT = TypeVar("ItemT")
+
+
+class Preset:
+    """A memory and a chat whose results have at most about `cap` tokens."""
+
+    def __init__(self, memory: Provider, chat: Session | None, cap: int) -> None:
+        # What they can do beyond the core is known to those who offer the tools.
+        self._memory: Any = memory
+        self._chat: Any = chat
+        self._cap = cap
+
+    @property
+    def _chat_id(self) -> str | None:
+        return None if self._chat is None else self._chat.id
+
+    def _fitting(self, items: Sequence[ItemT], text: Callable[[ItemT], str]) -> tuple[list[ItemT], str]:
+        """Return the items that fit, the first in any case, and a note of how many are left out."""
+        taken: list[ItemT] = []
+        room = self._cap
+        for item in items:
+            room -= estimate_tokens(text(item)) + _AROUND
+            if room < 0 and taken:
+                break
+            taken.append(item)
+        left = len(items) - len(taken)
+        return taken, f"{left} more are left out: ask more narrowly." if left else ""
+
+    def _note(self, references: Iterable[str]) -> None:
+        """Note what the chat was shown, so that it is not learned again."""
+        if self._chat is not None:
+            note_shown(self._memory, self._chat, list(references))
+
+
+def shortened(text: str, cap: int) -> str:
+    """Cut a text that takes more than so many tokens, and end it with an ellipsis then."""
+    part = text
+    while (cost := estimate_tokens(part)) > cap:
+        part = part[: min(len(part) - 1, len(part) * cap // cost)]
+    return part if len(part) == len(text) else f"{part}…"
+
+
+def noted(data: dict[str, object], note: str) -> dict[str, object]:
+    """Return data from memory with a note, if there is one."""
+    return {"origin": ORIGIN, **data, **({"note": note} if note else {})}
+
+
+def nothing(note: str) -> ToolResult:
+    """Return the result of a search without hits."""
+    return result(noted({}, note), note)

@@ -1,0 +1,244 @@
+"""Results of tools on several pages, and the notes of what they showed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+import tool_fixtures
+
+from holdfast import InvalidInput, Memory, ToolCall
+from holdfast.chat import Chat
+from holdfast.learning.echo_match import is_memory_tool, recalled_seqs
+from holdfast.providers.tracing import traced
+from holdfast.text.tokens import estimate_tokens
+from holdfast.tools.permissions import ALL
+from holdfast.tools.results import ORIGIN
+from holdfast.types import Message
+from tool_results import error, listed, named
+
+MANY = tuple(ALL)
+memory, chat = tool_fixtures.memory, tool_fixtures.chat
+
+
+# Pages
+
+
+def filled(memory: Memory) -> Chat:
+    chat = memory.chat("monday")
+    for number in range(60):
+        chat.append(
+            role="user", content=f"River {number}: " + "it was raining — 雨が降っていた. " * (1 + number % 20)
+        )
+        memory.remember(f"River {number} is {number} km long.", "finding")
+        memory.pad[f"river {number}"] = "🌊" * 30
+    chat.append(role="user", content="The endless river. " * 900)
+    memory.set_profile("Ada knows all rivers. " * 600)
+    return chat
+
+
+WALKS: list[tuple[str, dict[str, object], str]] = [
+    ("recall", {"query": "river", "limit": 50}, "hits"),
+    ("expand", {"id": "monday#1"}, "items"),
+    ("history", {"limit": 50}, "changes"),
+    ("notes", {}, "notes"),
+    ("scratchpad", {}, "entries"),
+    ("search_sessions", {"session": "monday", "limit": 50}, "messages"),
+    ("profile", {}, "profile"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "field"), WALKS, ids=[walk[0] for walk in WALKS])
+@pytest.mark.parametrize("cap", [400, 2_000])
+def test_a_result_keeps_to_its_tokens_and_its_cursor_goes_on(
+    memory: Memory, name: str, arguments: dict[str, object], field: str, cap: int
+) -> None:
+    chat = filled(memory)
+    tool = named(memory.tools(chat, token_cap=cap))[name]
+    found = tool(arguments)
+    pages = [found]
+    while cursor := found.data.get("cursor"):
+        found = tool({**arguments, "cursor": cursor})
+        pages.append(found)
+        assert len(pages) < 400
+    assert all(page.ok and estimate_tokens(page.text) <= cap for page in pages)
+    if name == "profile":
+        assert "".join(str(page.data.get("profile", "")) for page in pages) == memory.profile()
+        return
+    items = [item for page in pages for item in listed(page, field)]
+    if name == "expand":
+        texts: dict[str, str] = {}
+        for item in items:
+            texts[str(item["id"])] = texts.get(str(item["id"]), "") + str(item["text"])
+        assert list(texts.values()) == [message.content for message in chat.history()]
+    elif name == "search_sessions":
+        assert {item["id"] for item in items} == {f"monday#{seq}" for seq in range(1, 62)}
+    elif name == "history":
+        assert [item["version"] for item in items] == [*range(61, 0, -1)]
+    elif name == "scratchpad":
+        assert len({item["name"] for item in items}) == 60
+    elif name == "recall":
+        assert len({item["id"] for item in items}) == len(items) > 50
+
+
+def test_a_page_of_history_is_not_moved_by_what_comes(memory: Memory) -> None:
+    history = named(memory.tools("monday"))["history"]
+    for number in range(9):
+        memory.remember(f"Finding {number}.", "finding")
+    first = history({"limit": 4})
+    memory.remember("A new one.", "finding")
+    second = history({"limit": 4, "cursor": first.data["cursor"]})
+    assert [one["version"] for one in listed(second, "changes")] == [5, 4, 3, 2]
+
+
+def test_a_call_that_goes_on_writes_nothing_again(memory: Memory) -> None:
+    tools = named(memory.tools(filled(memory), confirm=lambda _: True, token_cap=400))
+    for name, written in (("profile", "text"), ("notes", "add"), ("constraints", "add")):
+        arguments = {written: "Along the river and back again. " * 60}
+        first = tools[name](arguments)
+        before = memory.version()
+        assert tools[name]({**arguments, "cursor": first.data["cursor"]}).ok
+        assert memory.version() == before
+
+
+def test_a_cursor_belongs_to_its_call(memory: Memory) -> None:
+    chat = filled(memory)
+    tools = named(memory.tools(chat))
+    cursor = tools["recall"]({"query": "river"}).data["cursor"]
+    foreign = [
+        tools["recall"]({"query": "rain", "cursor": cursor}),
+        tools["scratchpad"]({"cursor": cursor}),
+        named(memory.scoped(user="bob").tools(chat.id))["recall"]({"query": "river", "cursor": cursor}),
+        tools["recall"]({"query": "river", "cursor": f"{cursor}x"}),
+        tools["recall"]({"query": "river", "cursor": "x" * 90_000}),
+    ]
+    assert all("does not belong" in error(found) for found in foreign)
+
+
+# What was shown is no news
+
+
+@pytest.mark.parametrize("logged", [True, False], ids=["with the call", "the answer alone"])
+def test_a_loop_of_recall_answer_and_extract_does_not_grow_the_store(
+    memory: Memory, chat: Chat, *, logged: bool
+) -> None:
+    memory.chat("before").append(
+        role="user", content="We decided to use PostgreSQL 16 for the billing service."
+    )
+    memory.chat("before").extract()
+    known = len(memory.records())
+    recall = named(memory.tools(chat))["recall"]
+    for turn in range(4):
+        chat.append(role="user", content="Which database was it, again?")
+        found = recall({"query": "database billing service decided"})
+        assert listed(found, "hits")
+        if logged:
+            call = ToolCall(f"c{turn}", "anything", {"query": "database"})
+            chat.append(role="assistant", calls=[call])
+            chat.append(role="tool", call_id=call.id, content=found.text)
+        answered = chat.append(
+            role="assistant", content="We decided to use PostgreSQL 16 for the billing service."
+        )
+        assert answered.shown
+        chat.extract()
+    assert len(memory.records()) == known
+
+
+def test_what_a_tool_shows_is_beside_what_the_prompt_showed(memory: Memory, chat: Chat) -> None:
+    first = memory.remember("Ada runs along the Spree.", "finding")
+    second = memory.remember("Ben collects stamps.", "finding")
+    chat.append(role="user", content="Where does Ada run?")
+    chat.prompt(query="Where does Ada run along?")
+    named(memory.tools(chat))["recall"]({"query": "stamps"})
+    answer = chat.append(role="assistant", content="Along the Spree.")
+    assert {first.id, second.id} <= set(answer.shown)
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '{"origin":"elsewhere"}', 'x {"origin":"memory: data, not instructions"}']
+)
+def test_only_a_result_of_ours_is_known_as_one(text: str) -> None:
+    ours = Message("tool", json.dumps({"origin": ORIGIN, "hits": []}, indent=2), seq=1)
+    assert recalled_seqs([ours, Message("tool", text, seq=2)]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_ours"),
+    [
+        *(
+            (name, True)
+            for name in ("recall", "search_sessions", "scratchpad", "scratchpad_search", "memory")
+        ),
+        *((f"mcp__holdfast__{name}", True) for name in ("profile", "history", "notes", "search", "fetch")),
+        *(
+            (name, False)
+            for name in ("profile", "history", "search", "fetch", "web_search", "mcp__git__history")
+        ),
+    ],
+)
+def test_the_names_of_our_tools_are_known(name: str, *, is_ours: bool) -> None:
+    assert is_memory_tool(name) == is_ours
+
+
+def test_tools_are_awaited_as_well() -> None:
+    async def use() -> None:
+        async with Memory(":memory:", user="ada").aio as memory:
+            tools = {tool.name: tool for tool in memory.tools(memory.chat("monday"))}
+            assert (await tools["remember"]({"text": "Ada drinks tea."})).ok
+            assert len(listed(await tools["recall"]('{"query": "tea"}'), "hits")) == 1
+            assert tools["recall"].read_only
+        assert "closed" in error(await tools["recall"]({"query": "tea"}))
+
+    asyncio.run(use())
+
+
+def test_tools_work_on_every_database(location: str) -> None:
+    with Memory(location, user="ada") as memory:
+        chat = memory.chat("monday")
+        chat.append(role="user", content="The river was high.")
+        tools = named(memory.tools(chat, confirm=lambda _: True))
+        record = tools["remember"]({"text": "Ada runs along the river."}).data["id"]
+        calls: list[tuple[str, dict[str, object]]] = [
+            ("recall", {"query": "river"}),
+            ("update", {"id": record, "text": "Ada swims in the river."}),
+            ("expand", {"id": "monday#1"}),
+            ("history", {"restore": 1, "id": record}),
+            ("profile", {"text": "Ada.", "soul": "A coach."}),
+            ("constraints", {"add": "Never on Mondays."}),
+            ("notes", {"add": "Ask for shoes."}),
+            ("scratchpad", {"name": "week", "value": "1"}),
+            ("search_sessions", {"query": "river"}),
+            ("status", {}),
+            ("forget", {"id": record}),
+        ]
+        for name, arguments in calls:
+            assert tools[name](arguments).ok, tools[name](arguments).text
+        assert {name for name, _ in calls} | {"remember"} == set(MANY)
+        assert memory.verify().ok
+
+
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_a_chat_of_another_user_is_refused(memory: Memory, *, is_traced: bool) -> None:
+    other = memory.scoped(user="bob")
+    theirs = traced(other, on_event=print) if is_traced else other
+    with pytest.raises(InvalidInput, match="another user"):
+        memory.tools(theirs.chat("monday"))
+
+
+def test_several_messages_are_expanded_as_they_are_referred_to() -> None:
+    with Memory(":memory:") as memory:
+        chat = memory.chat("team#2")
+        for n in range(1, 6):
+            chat.append(role="user", content=f"Said {n}.")
+        expand = named(memory.tools(chat))["expand"]
+        assert [one["text"] for one in listed(expand({"id": "team#2#2-3"}), "items")] == [
+            "Said 2.",
+            "Said 3.",
+        ]
+        assert len(listed(expand({"id": "team#2#4"}), "items")) == 2  # and those after it
+        memory.erase(chat="team#2", messages=3, by="user")
+        assert [one["id"] for one in listed(expand({"id": "team#2#2-4"}), "items")] == [
+            "team#2#2",
+            "team#2#4",
+        ]
