@@ -56,7 +56,8 @@ def test_the_program_of_the_readme_prints_what_it_says(
     program, more = blocks("README.md")
     run(program, names)
     printed = re.search(r"It prints:\n\n```\n(.*?)```", README, re.DOTALL)
-    assert printed and capsys.readouterr().out == printed[1]
+    assert printed
+    assert capsys.readouterr().out == printed[1]
     run(more, names)
     memory = names["memory"]
     assert isinstance(memory, holdfast.Memory)

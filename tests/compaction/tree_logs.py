@@ -15,8 +15,6 @@ from holdfast.chat import Chat
 from holdfast.compaction.driver import Steps
 from holdfast.compaction.tree import Compactor
 from holdfast.llm.adapters import resolve
-
-pass
 from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Summary, Window
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import given
 
-pass
 from holdfast.messages.openai import to_openai
 from holdfast.prompt.build import to_chat
 from holdfast.prompt.window import FreshTail

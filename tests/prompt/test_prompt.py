@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast import Memory
 from holdfast.errors import InvalidInput
-from holdfast.messages.openai import to_openai
-
-pass
 from holdfast.messages.message_tokens import message_tokens
+from holdfast.messages.openai import to_openai
 from holdfast.prompt.build import build, to_chat
 from holdfast.prompt.recall_block import LONGEST
 from holdfast.prompt.selector import selector

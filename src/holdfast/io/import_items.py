@@ -9,8 +9,6 @@ from hashlib import blake2b
 
 from holdfast.errors import InvalidInput
 from holdfast.store.sessions import ChatLabel
-
-pass
 from holdfast.types import Message
 
 TOO_DEEP = "nested too deeply"

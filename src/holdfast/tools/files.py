@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
-from holdfast.records.draft import TRUSTED, allow, policy, quarantine_reason, scan
+from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
 from holdfast.safety import guard
 from holdfast.safety.guard import check_name_is_open, mask_name
@@ -312,7 +312,7 @@ class Files:
             is_new = key not in [(one.text, one.replaces) for one in self._waiting(draft.target)]
             edits = [_Edit(aside, None, "quarantine", quarantine_reason(record))] if is_new else []
             return _Plan(edits, f"The file {place} was not written: {_WAITING}")
-        is_changed = before is None or content_of(record) != says(before)
+        is_changed = before is None or content_of(record) != content_of(before)
         edits = [_Edit(record, before, "replace" if before else "add")] if is_changed else []
         return _Plan(edits, answer(record) + (_CUT if record.text != draft.text else ""))
 
