@@ -480,7 +480,7 @@ def test_unknown_ids(cli: Cli, done: dict[str, Any]) -> None:
     for command in ("expand", "tree"):
         assert cli.complaint(command, "sum_x").startswith("Error: There is no summary 'sum_x' here.\n→ ")
         assert "There is no summary" in cli.complaint(command, leaf, "--tenant", "other")
-    assert "control characters" in cli.complaint("expand", "\x1b[31m", "--json")
+    assert "a control character" in cli.complaint("expand", "\x1b[31m", "--json")
     assert f"'x' is no cursor of summary {leaf}." in cli.complaint("expand", leaf, "--cursor", "x")
     assert "is no cursor" in cli.complaint("expand", leaf, "--cursor", "999")
     last = str(one_of(cli, "leaf")["last"])

@@ -64,9 +64,9 @@ def test_a_database_of_the_future(cli: Cli) -> None:
 
 
 def test_an_unknown_kind_of_database(cli: Cli, tmp_path: Path) -> None:
-    assert "no store for mysql://" in cli.complaint("chats", "--db", "mysql://host/db")
+    assert "Unsupported database mysql://" in cli.complaint("chats", "--db", "mysql://host/db")
     assert "cannot be opened" in cli.complaint("chats", "--db", tmp_path)
-    assert "control characters" in cli.complaint("chats", "--db", "postgresql://h/d", "--user", "a\x1bb")
+    assert "a control character" in cli.complaint("chats", "--db", "postgresql://h/d", "--user", "a\x1bb")
 
 
 def test_the_option_wins_over_the_environment(cli: Cli, tmp_path: Path) -> None:

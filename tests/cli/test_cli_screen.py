@@ -61,7 +61,7 @@ def test_a_hostile_transcript_reaches_no_command(cli: Cli, words: tuple[str, ...
         memory.chat("hostile").append({"role": "tool", "content": HOSTILE * 100, "tool_call_id": "x"})
     cli.with_database()
     if words[-1].endswith("nobody"):
-        assert "control characters" in cli.complaint(*words)
+        assert "a control character" in cli.complaint(*words)
         return
     result = cli.run(*words)
     assert not FORBIDDEN & set(result.output)

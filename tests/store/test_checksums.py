@@ -275,6 +275,6 @@ def test_the_command_line_reads_the_key_from_the_environment(
     assert run.invoke(app, ["remember", "Lives in Kiel", "--db", location]).exit_code == 0
     assert "1 checksum" in run.invoke(app, ["verify", "--db", location]).stdout
     monkeypatch.setenv("HOLDFAST_KEY", "")
-    assert "1 row could not be proved" in run.invoke(app, ["verify", "--db", location]).stdout
+    assert "1 row unproven" in run.invoke(app, ["verify", "--db", location]).stdout
     monkeypatch.setenv("HOLDFAST_KEY", "no digits")
     assert "hexadecimal" in run.invoke(app, ["verify", "--db", location]).stderr

@@ -83,6 +83,8 @@ def read_best(
 ) -> list[tuple[int, _Row]]:
     """Return up to `limit` rows that pass, each with its place in the scores, read page by page."""
     found: list[tuple[int, _Row]] = []
+    if not limit:
+        return found
     for start in range(0, len(places), page):
         some = places[start : start + page]
         docs = [int(doc) for doc in scores.docs[some]]

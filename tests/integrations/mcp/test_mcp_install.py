@@ -293,7 +293,7 @@ def test_a_user_without_a_home_is_told_so(home: Home, monkeypatch: pytest.Monkey
 
 
 def test_what_could_not_start_is_not_installed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "control characters" in home.run("--install", "cursor", "--yes", "--user", "a\nb", code=1).stderr
+    assert "a control character" in home.run("--install", "cursor", "--yes", "--user", "a\nb", code=1).stderr
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert "pip install '.[mcp]'" in home.run("--install", "cursor", "--yes", code=1).stderr
     assert list(home.folder.iterdir()) == []

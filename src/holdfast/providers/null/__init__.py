@@ -85,7 +85,10 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
     def call(*args: object, **kwargs: object) -> object:
         bound = takes.bind(*args, **kwargs)
         bound.apply_defaults()
-        given = {key: value for key, value in bound.arguments.items() if value is not None}
+        arguments = dict(bound.arguments)
+        if (draft := arguments.pop("draft", None)) is not None:
+            arguments = {one.name: getattr(draft, one.name) for one in fields(draft)} | arguments
+        given = {key: value for key, value in arguments.items() if value is not None}
         now = datetime.now(UTC)
         usual = {"kind": "fact", "by": current().source or by, "at": now, "created": now, "why": WHY}
         if wanted == "Record":
