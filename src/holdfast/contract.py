@@ -111,7 +111,7 @@ class Scopes(Protocol):
     """scopes: one store for many users, each of whom sees nothing of another."""
 
     def scoped(self, *, user: str | None = None, agent: str | None = None) -> Provider:
-        """Give a provider for another user or agent on the same store; None keeps what this one has.
+        """Return a provider for another user or agent on the same store; None keeps what this one has.
 
         One that is bound to a user may refuse another with Denied; the conformance suite is given one that does not.
         """
@@ -128,7 +128,7 @@ class CompactedChat(Protocol):
     """compact: summaries stand for older messages, none of which is lost."""
 
     def crowded(self, budget: int = 8_000, threshold: float | None = None) -> bool:
-        """Say whether the chat takes more than this share of the budget, and something can be done."""
+        """Return whether the chat takes more than this share of the budget, and something can be done."""
 
     def compact(
         self, mode: Literal["incremental", "full"] = "incremental", *, budget: int = 8_000
@@ -169,7 +169,7 @@ class Records(Protocol):
         """Store one thing that is known."""
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
-        """Give a record another text; `what` is its id. One that was taken back is not there any more."""
+        """Replace the text of the record with the id `what`. A retracted one does not exist."""
 
     def retract(self, what: str, *, by: Writer | None = None) -> Record:
         """Take a record back; `what` is its id."""
@@ -182,7 +182,7 @@ class Profile(Protocol):
     """profile: one text about the user, and one about what the agent is to this user."""
 
     def profile(self) -> str:
-        """Give the profile of the user as prompts show it, "" if there is none.
+        """Return the profile of the user as prompts show it, "" if there is none.
 
         It is that of this agent, else the one of no agent, else one that all users share, as far as a provider has these.
         """
@@ -191,7 +191,7 @@ class Profile(Protocol):
         """Write the whole profile; "" takes it back. A chat in whose course that is done shows it from its next prompt on."""
 
     def soul(self) -> str:
-        """Give what the agent is, "" if that was not said; chosen as the profile is."""
+        """Return what the agent is, "" if that was not said; chosen as the profile is."""
 
     def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
         """Write the whole of what the agent is; "" takes it back."""
@@ -220,7 +220,7 @@ class Versions(Protocol):
     """versions: each write of what is known has a number, and any of them can be looked at again."""
 
     def version(self) -> int:
-        """Give the number of the newest version; 0 at first."""
+        """Return the number of the newest version; 0 at first."""
 
     def at(self, version: int, /) -> Reading:
         """Look at what was known then."""
@@ -237,14 +237,14 @@ class Reading(Protocol):
     """What was known at a version; with `constraints` and `profile` for those who have them."""
 
     def version(self) -> int:
-        """Give its number."""
+        """Return its number."""
 
 
 class SnapshotChat(Protocol):
     """snapshots: the prompts of a chat show what was known when it began."""
 
     def snapshot(self) -> int | None:
-        """Give the version that the prompts of the chat show; None before the first."""
+        """Return the version that the prompts of the chat show; None before the first."""
 
     def advance(self) -> int:
         """Show the newest version from now on, and return it."""
@@ -275,7 +275,7 @@ class KeptChat(Protocol):
         """Read its messages, word for word, oldest first."""
 
     def rename(self, title: str) -> None:
-        """Give it a title."""
+        """Set the title."""
 
     def archive(self, *, archived: bool = True) -> None:
         """Put it away, or take it back."""
@@ -346,7 +346,7 @@ METHODS: dict[Capability, Methods] = {
 
 
 def capabilities(provider: Provider) -> frozenset[Capability]:
-    """Say what a provider can do beside the core, by the methods that it and its chats really have.
+    """Return what a provider can do beside the core, by the methods that it and its chats really have.
 
     It looks at a chat that it opens, which stores nothing. A method that is None is not there, so that a class can take
     back what it inherits.

@@ -62,7 +62,7 @@ def logged(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def _amounts(result: object) -> str:
-    """Say how much there is in a result, by the names of its parts."""
+    """Return how much there is in a result, by the names of its parts."""
     if isinstance(result, list):
         return f"{len(result)} results"
     found = {name: _amount(getattr(result, name, None)) for name in _COUNTED}

@@ -24,7 +24,7 @@ def questions() -> list[Question]:
 
 
 def sessions() -> AbstractContextManager[Path]:
-    """Give the conversations as a file that can be imported."""
+    """Return the conversations as a file that can be imported."""
     return resources.as_file(_file("sessions.jsonl"))
 
 

@@ -73,10 +73,11 @@ class HoldfastSessionStore:
     """Keep the transcripts of the Claude Agent SDK in the chats of a memory.
 
     A transcript is one chat, `claude/<project_key>/<session_id>`, and so is that of a subagent,
-    `claude/<project_key>/<session_id>/<subpath>`; all belong to the user of the memory. What the user and the assistant
-    said is found by recall, with the time at which it was said. What the program keeps beside it (titles, snapshots,
-    progress) is stored in its place as a result, without text, of a call that nobody made: no window shows it, and none
-    of its words is found. Each entry is kept whole and comes back as it was; the same `uuid` twice is one entry.
+    `claude/<project_key>/<session_id>/<subpath>`; all belong to the user of the memory. What the user and the
+    assistant said is found by recall, with the time at which it was said. What the program keeps beside it
+    (titles, snapshots, progress) is stored in its place as a result, without text, of a call that nobody
+    made: no window shows it, and none of its words is found. Each entry is kept whole and comes back as it
+    was; the same `uuid` twice is one entry.
 
     Args:
         memory: whose the transcripts are.
@@ -127,8 +128,8 @@ class HoldfastSessionStore:
     async def list_session_summaries(self, project_key: str) -> list[Summary]:
         """Summarise the sessions of a project, as the SDK does it.
 
-        A summary is made of the transcript whenever it is asked for, of what is new since the last time, so that it
-        says what the transcript says, whoever writes at the same time.
+        A summary is made of the transcript whenever it is asked for, of what is new since the last time, so
+        that it says what the transcript says, whoever writes at the same time.
 
         Raises:
             MissingExtra: the SDK is not installed.
@@ -154,8 +155,8 @@ class HoldfastSessionStore:
     async def delete(self, key: Mapping[str, object]) -> None:
         """Erase a transcript, with those of its subagents unless the key names one of these, and all learned from them.
 
-        As `Memory.erase`, once for each transcript, which writes a file anew each time; receipts without words stay.
-        What is not there is no error.
+        As `Memory.erase`, once for each transcript, which writes a file anew each time; receipts without
+        words stay. What is not there is no error.
 
         Raises:
             InvalidInput: the key names nothing.
@@ -188,7 +189,7 @@ class HoldfastSessionStore:
         }
 
     async def _found(self, above: str) -> dict[str, datetime]:
-        """Give the rest of the id of each chat below an id, with the time of its newest message."""
+        """Return the rest of the id of each chat below an id, with the time of its newest message."""
         chats = await self._memory.chats(agent="", archived=None)
         return {
             chat.id.removeprefix(f"{above}/"): chat.newest
@@ -205,7 +206,7 @@ async def _pages(chat: AsyncChat, after: int = 0) -> AsyncIterator[list[Message]
 
 
 def _entries(page: Iterable[Message]) -> Iterable[Entry]:
-    """Give the entries that messages were made from; a message that another has put there is none."""
+    """Return the entries that messages were made from; a message that another has put there is none."""
     return (cast("Entry", message.raw) for message in page if message.meta == _ENTRY)
 
 
@@ -231,7 +232,7 @@ def _message(entry: Mapping[str, object]) -> Message:
 
 
 def _is_spoken(entry: Mapping[str, object]) -> bool:
-    """Say whether an entry is a part of the conversation, by the rules of the importer for Claude Code."""
+    """Return whether an entry is a part of the conversation, by the rules of the importer for Claude Code."""
     by_program = entry.get("isMeta") is True or entry.get("isCompactSummary") is True
     return entry.get("type") in ("user", "assistant") and not by_program
 
@@ -263,7 +264,7 @@ def _chat_id(key: Mapping[str, object]) -> str:
 
 
 def _is_below(key: Mapping[str, object]) -> bool:
-    """Say whether a key names the transcript of a subagent."""
+    """Return whether a key names the transcript of a subagent."""
     return key.get("subpath") is not None
 
 

@@ -27,14 +27,15 @@ def told(entry: Mapping[str, object]) -> Message | None:
         message = Message(
             said.role, said.content, calls=said.calls, call_id=said.call_id, answers=said.answers
         )
-        # Only calls can hold what cannot be stored. Of the rest, the check would scan the text, which append does anyway.
+        # Only calls can hold what cannot be stored. Of the rest, the check would scan the text, which append
+        # does anyway.
         return ready(message) if message.calls else message
     except (InvalidInput, RecursionError):
         return None
 
 
 def recalled(prompt: Prompt) -> str:
-    """Give the text of what was recalled: the one message of a prompt that its window does not have."""
+    """Return the text of what was recalled: the one message of a prompt that its window does not have."""
     window = prompt.window
     plain = [*prompt.messages[: len(window.summaries)], *to_chat(window.messages), None]
     different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)

@@ -48,28 +48,29 @@ class WrongItem(InvalidInput, TypeError):
 class HoldfastSession:
     """Keep the history of a session of the OpenAI Agents SDK in a chat of a memory.
 
-    Each item is one message of the chat whose id is `session_id`, so that recall, windows, compaction and learning
-    work on it; the item itself is in `raw` and comes back as it was. Messages that others append to the chat are no
-    items of the session.
+    Each item is one message of the chat whose id is `session_id`, so that recall, windows, compaction and
+    learning work on it; the item itself is in `raw` and comes back as it was. Messages that others append to
+    the chat are no items of the session.
 
-    The log is only added to. An item that is taken back, and all items when the session is cleared, are no longer in
-    the session, but stay in the chat, where a message says what became of them; `Memory.erase` removes words for ever.
-    Every method may be called from many tasks, threads and processes at once: no item is given to two who pop it. A call
-    that is cancelled while it writes ends when that is done.
+    The log is only added to. An item that is taken back, and all items when the session is cleared, are no
+    longer in the session, but stay in the chat, where a message says what became of them; `Memory.erase`
+    removes words for ever. Every method may be called from many tasks, threads and processes at once: no item
+    is given to two who pop it. A call that is cancelled while it writes ends when that is done.
 
-    With a budget, a run is given what `Chat.prompt` gives in place of all items: what is known, the summaries, the newest
-    items that fit, from a user's turn on where one is in reach, and before the newest message of the user what is recalled for it.
+    With a budget, a run is given what `Chat.prompt` gives in place of all items: what is known, the
+    summaries, the newest items that fit, from a user's turn on where one is in reach, and before the newest
+    message of the user what is recalled for it.
 
     Args:
         memory: whose the chat is.
         session_id: the id of the chat.
-        budget: tokens at most of what `get_items` gives where neither the caller nor the settings name a limit; None
-            for all items. What a run adds is not counted.
+        budget: tokens at most of what `get_items` gives where neither the caller nor the settings name a
+            limit; None for all items. What a run adds is not counted.
         session_settings: as in the SDK; `limit` is how many items `get_items` gives, None for all.
 
     Raises:
-        InvalidInput: `memory` is none, the budget is negative, or the id is blank, longer than 512 bytes in UTF-8, or has
-            control characters.
+        InvalidInput: `memory` is none, the budget is negative, or the id is blank, longer than 512 bytes in
+            UTF-8, or has control characters.
 
     """
 
@@ -106,7 +107,7 @@ class HoldfastSession:
         return [_item(message) for message in reversed(found.items)]
 
     async def _prompted(self, budget: int) -> list[TResponseInputItem]:
-        """Give what a prompt of the chat shows, of its messages those that are in the session."""
+        """Return what a prompt of the chat shows, of its messages those that are in the session."""
         newest = await self._newest(_PAGE)
         query = next((message.content for message in newest.items if message.role == "user"), "")
         prompt = await self._chat.prompt(budget, query or None)
@@ -156,9 +157,10 @@ class HoldfastSession:
             await _settled(self._chat.append([cleared]))
 
     async def _get_compaction_snapshot(self, limit: int, **_: object) -> _Snapshot:
-        """Give the latest items with what replaces them: `OpenAIResponsesCompactionSession` looks for it by this name.
+        """Return the latest items with what replaces them: `OpenAIResponsesCompactionSession` looks for it by this name.
 
-        Of sessions that do not have it, it compacts only those whose every item was in the last exchange with the model.
+        Of sessions that do not have it, it compacts only those whose every item was in the last exchange with
+        the model.
         """
         found = await self._newest(limit + 1)
         latest = found.items[:limit][::-1]
@@ -268,7 +270,7 @@ def _message(item: object) -> Message:
 
 
 def _role(item: Mapping[str, object]) -> Role:
-    """Say who an item is from that has nothing to read: it was the model that searched, ran code or called a server."""
+    """Return who an item is from that has nothing to read: it was the model that searched, ran code or called a server."""
     role = item.get("role")
     return role if role in ROLES else "assistant"
 
@@ -285,8 +287,9 @@ def _item(message: Message) -> TResponseInputItem:
 def _taken_back(found: _Found, chat: str, count: int = 1) -> Message:
     """Make the message by which the newest items are taken back: of two for the same newest one, the log takes only the first.
 
-    It also says where who reads backwards can go on when he comes to what was the newest message: at the next item, with
-    the older ones that are known to have been taken back. So nobody has to look at all that was taken back before.
+    It also says where who reads backwards can go on when he comes to what was the newest message: at the next
+    item, with the older ones that are known to have been taken back. So nobody has to look at all that was
+    taken back before.
     """
     (newest, *also), others = found.items[:count], found.items[count:]
     meta: dict[str, object] = {

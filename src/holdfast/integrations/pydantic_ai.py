@@ -4,8 +4,9 @@
 >>> agent = Agent("openai:gpt-5-mini", capabilities=[Remembering(chat)], toolsets=[toolset(memory.tools(chat))])
 >>> agent.run_sync("Which race am I training for?")
 
-No `message_history` is passed from run to run: the chat has it. One that is passed all the same is stored once, if its
-messages keep their times: one that is made anew for each run, as from what a browser sends, is new to the chat each time.
+No `message_history` is passed from run to run: the chat has it. One that is passed all the same is stored
+once, if its messages keep their times: one that is made anew for each run, as from what a browser sends, is
+new to the chat each time.
 """
 
 from __future__ import annotations
@@ -64,22 +65,23 @@ if TYPE_CHECKING:
 class Remembering(AbstractCapability[AgentDepsT]):
     """Let an agent remember: its model sees a prompt of the chat, and all that is said is stored there, each once.
 
-    Before each request of the model, what is new is stored, and the model is shown what `Chat.prompt` gives: what is
-    known, the summaries, the newest messages that fit, and what is recalled for the newest message of the user. Calls
-    are never parted from their results; the newest message of the user is there, however long the run, and so is
-    the newest message. The system prompt of the agent stands first and is not stored, nor are its instructions.
+    Before each request of the model, what is new is stored, and the model is shown what `Chat.prompt` gives:
+    what is known, the summaries, the newest messages that fit, and what is recalled for the newest message of
+    the user. Calls are never parted from their results; the newest message of the user is there, however long
+    the run, and so is the newest message. The system prompt of the agent stands first and is not stored, nor
+    are its instructions.
 
-    What the framework keeps of a run (`result.all_messages()`) is left as it is. A run that fails or is cancelled
-    leaves what was said until then. Runs may go on at the same time, in one chat or in many. A capability that changes
-    what a model sees of earlier runs stands after this one, which brings them.
+    What the framework keeps of a run (`result.all_messages()`) is left as it is. A run that fails or is
+    cancelled leaves what was said until then. Runs may go on at the same time, in one chat or in many. A
+    capability that changes what a model sees of earlier runs stands after this one, which brings them.
 
     Args:
         chat: the chat, or a function that chooses it for a run by its context.
-        budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not counted. None
-            for that of the memory's policy.
+        budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not
+            counted. None for that of the memory's policy.
         recall: whether to recall for the newest message of the user.
-        compact: whether to compact the chat after a run that leaves more than fits; a model in place of True writes the
-            summaries, as in `Chat.compact`.
+        compact: whether to compact the chat after a run that leaves more than fits; a model in place of True
+            writes the summaries, as in `Chat.compact`.
 
     Raises:
         InvalidInput: a negative budget, what is no chat, or what is no model.
@@ -140,7 +142,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
-        """Say that it cannot be written in a specification: it holds a chat."""
+        """Return None: it cannot be written in a specification, since it holds a chat."""
         return None
 
     def _chosen(self, ctx: RunContext[AgentDepsT]) -> Chat:
@@ -195,7 +197,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         *,
         asked: bool,
     ) -> tuple[Prompt, tuple[Message, ...]]:
-        """Give a prompt and the messages it shows: the task is among them, and where there is one, they begin with a user."""
+        """Return a prompt and the messages it shows: the task is among them, and where there is one, they begin with a user."""
         make = partial(chat.prompt, query=query, system=system, expand=self._expand)
         prompt = make(self.budget, policy=policy)
         self._room = prompt.tokens["room"]
@@ -325,7 +327,7 @@ def _newest(messages: Sequence[ModelMessage]) -> int:
 
 
 class Place(NamedTuple):
-    """Say which of some messages, and which part of a request."""
+    """The index of a message, and of a part of a request."""
 
     message: int
     part: int = 0
@@ -339,10 +341,11 @@ class Said(NamedTuple):
 
 
 def _said(messages: Sequence[ModelMessage]) -> Iterator[Said]:
-    """Give what was said, each with an id that is the same whenever the framework passes it again.
+    """Return what was said, each with an id that is the same whenever the framework passes it again.
 
-    It merges requests, splits them, and fills in what belongs to a run. So each part of a request is a message of its
-    own, without what belongs to a run. Parts carry their time: the same words said twice are two messages.
+    It merges requests, splits them, and fills in what belongs to a run. So each part of a request is a
+    message of its own, without what belongs to a run. Parts carry their time: the same words said twice are
+    two messages.
     """
     first = _first_request(messages)
     twins: Counter[str] = Counter()
@@ -390,19 +393,21 @@ def _without_objects(message: ModelMessage) -> ModelMessage:
 
 
 def _lasts(part: ModelRequestPart, *, is_first: bool) -> bool:
-    """Say whether a part was said in the conversation, and is not of the agent's own settings."""
+    """Return whether a part was said in the conversation, and is not of the agent's own settings."""
     if isinstance(part, SystemPromptPart):
         return not is_first and part.scope == "conversation"
     return part.part_kind not in NOTED
 
 
-# What the agent can do ------------------------------------------------------------------------------------------------
+# What the agent can do
+# ------------------------------------------------------------------------------------------------
 
 
 def toolset(tools: Iterable[Tool]) -> FunctionToolset[object]:
     """Make a toolset of tools, those of `Memory.tools` for instance.
 
-    An agent with a chat for each run takes a function instead: `toolsets=[lambda ctx: toolset(memory.tools(chat_of(ctx)))]`.
+    An agent with a chat for each run takes a function instead: `toolsets=[lambda ctx:
+    toolset(memory.tools(chat_of(ctx)))]`.
     """
     made = [
         PydanticTool[object].from_schema(

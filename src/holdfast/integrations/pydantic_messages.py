@@ -54,8 +54,8 @@ NOTED = frozenset(
 def to_messages(messages: Iterable[ModelMessage]) -> list[Message]:
     """Write messages of pydantic-ai as messages that a chat can store; `to_model_messages` reads them back, equal.
 
-    A response is one message. A request is one for each of its parts; what the framework notes of its own settings
-    goes with the part before it. Files become `[image: …]` and `[file: …]`; `raw` has all of it.
+    A response is one message. A request is one for each of its parts; what the framework notes of its own
+    settings goes with the part before it. Files become `[image: …]` and `[file: …]`; `raw` has all of it.
     """
     made = []
     for message in messages:
@@ -67,8 +67,8 @@ def to_messages(messages: Iterable[ModelMessage]) -> list[Message]:
 def to_model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
     """Write messages of a chat as messages of pydantic-ai, whichever framework they came from.
 
-    Those of `to_messages` are as they were. Others are made of their words and calls; a message of nothing but
-    reasoning becomes none.
+    Those of `to_messages` are as they were. Others are made of their words and calls; a message of nothing
+    but reasoning becomes none.
     """
     names: dict[str, str] = {}
     made: list[ModelMessage] = []
@@ -93,7 +93,7 @@ def to_model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
 
 
 def user(text: str) -> ModelRequest:
-    """Say something as the user."""
+    """Return a message of the user."""
     return ModelRequest(parts=[UserPromptPart(text)])
 
 
@@ -151,14 +151,14 @@ def _result(part: ToolReturnPart) -> str:
 
 
 def answered_call(part: ModelRequestPart | ModelResponsePart) -> str | None:
-    """Give the id of the call that a part answers; None for one that answers none."""
+    """Return the id of the call that a part answers; None for one that answers none."""
     if isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name):
         return part.tool_call_id or part.tool_name or "?"
     return None
 
 
 def _feedback(part: ModelRequestPart) -> str:
-    """Give what the framework or the application tells the model; some parts know how they are written."""
+    """Return what the framework or the application tells the model; some parts know how they are written."""
     written = getattr(part, "model_response", None)
     text = written() if callable(written) else getattr(part, "content", None)
     return text if isinstance(text, str) else ""

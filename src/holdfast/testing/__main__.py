@@ -1,7 +1,8 @@
 """`python -m holdfast.testing package.module:factory`: check a provider from the command line.
 
-Groups of cases, such as `core` or `search`, may follow; then only these are checked. `reopen=package.module:function` names what
-makes a second provider over the storage of one that was closed: then it is checked as well that what was stored lasts.
+Groups of cases, such as `core` or `search`, may follow; then only these are checked.
+`reopen=package.module:function` names what makes a second provider over the storage of one that was closed:
+then it is checked as well that what was stored lasts.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ _short.maxstring = _short.maxother = 200
 _short.maxlist = _short.maxtuple = 12
 
 
-# What a case sees: a provider that has all that the case needs --------------------------------------------------------
+# What a case sees: a provider that has all that the case needs
+# --------------------------------------------------------
 
 
 class WholeChat(
@@ -85,10 +86,10 @@ class WholeReading(Reading, Protocol):
     """What was known at a version, with all that can be known."""
 
     def profile(self) -> str:
-        """Give the profile of then."""
+        """Return the profile of then."""
 
     def soul(self) -> str:
-        """Give the soul of then."""
+        """Return the soul of then."""
 
     def constraints(self) -> list[Record]:
         """List the constraints of then."""
@@ -117,7 +118,7 @@ class Whole(
         """Open a chat."""
 
     def scoped(self, *, user: str | None = None, agent: str | None = None) -> Whole:
-        """Give a provider for another user or agent."""
+        """Return a provider for another user or agent."""
 
     def at(self, version: int, /) -> WholeReading:
         """Look at what was known then."""
@@ -145,7 +146,8 @@ class Case:
         """Check a fresh provider, and close it.
 
         Raises:
-            SkipTest: the provider does not claim what the case needs, or nobody says how to open its storage again.
+            SkipTest: the provider does not claim what the case needs, or nobody says how to open its storage
+                again.
             Broken: it does not do what is expected; and whatever the provider itself raises.
 
         """
@@ -262,16 +264,17 @@ def only_if_it_takes(call: Callable[..., object], option: str) -> None:
         raise SkipTest(f"does not take {option}=")
 
 
-# What is said in cases ---------------------------------------------------------------------------------------------------
+# What is said in cases
+# ---------------------------------------------------------------------------------------------------
 
 
 def minute(n: int) -> datetime:
-    """Give the n-th minute of the conversations in the cases."""
+    """Return the n-th minute of the conversations in the cases."""
     return START + timedelta(minutes=n)
 
 
 def said(n: int) -> Message:
-    """Give the n-th message of a conversation about cranes, from 1 on: about 50 tokens, at minute n, by turns."""
+    """Return the n-th message of a conversation about cranes, from 1 on: about 50 tokens, at minute n, by turns."""
     text = (
         f"Crane{n} lifts box{n} to pier{n}. " + "Then it rests for a while before the next ship arrives. " * 3
     )
@@ -284,7 +287,7 @@ def tell(chat: Session, messages: int, *, first: int = 1) -> list[Message]:
 
 
 def tool_use(n: int, *ids: str) -> list[Message]:
-    """Give a question, an assistant's text with calls of tools, their results, the last first, and the answer."""
+    """Return a question, an assistant's text with calls of tools, their results, the last first, and the answer."""
     calls = tuple(ToolCall(call, "weigh", {"box": n, "unit": "kg"}) for call in ids)
     results = [Message("tool", f"box {n} weighs {n} kg", call_id=call) for call in reversed(ids)]
     return [
@@ -301,37 +304,37 @@ def always(answer: str) -> Callable[[str], str]:
 
 
 def contents(messages: Iterable[Message]) -> list[str]:
-    """Give the words of messages."""
+    """Return the words of messages."""
     return [message.content for message in messages]
 
 
 def tokens_of(items: Iterable[Message | Summary]) -> int:
-    """Give what messages and summaries cost together."""
+    """Return what messages and summaries cost together."""
     return sum(one.tokens for one in items)
 
 
 def seqs(messages: Iterable[Message]) -> list[int]:
-    """Give the numbers of messages."""
+    """Return the numbers of messages."""
     return [message.seq for message in messages]
 
 
 def everything(chat: Session) -> Window:
-    """Give a window that all of a chat fits in."""
+    """Return a window that all of a chat fits in."""
     return chat.window(1_000_000_000, tail=0)
 
 
 def shown(prompt: Prompt) -> str:
-    """Give all text that a prompt shows."""
+    """Return all text that a prompt shows."""
     return "\n".join([prompt.system, *(str(message.get("content")) for message in prompt.messages)])
 
 
 def texts(records: Sequence[Record]) -> list[str]:
-    """Give the texts of records."""
+    """Return the texts of records."""
     return [record.text for record in records]
 
 
 def unpaired(messages: Iterable[Message]) -> list[int]:
-    """Give the numbers of the calls that have no result in a list of messages, and of the results that have no call."""
+    """Return the numbers of the calls that have no result in a list of messages, and of the results that have no call."""
     waiting: dict[str, int] = {}
     wrong: list[int] = []
     for message in messages:

@@ -30,9 +30,10 @@ class Conformance:
     ...     def make(self) -> Provider:
     ...         return MinimalProvider()
 
-    With a method `reopen(self, provider)`, which makes a second provider over the storage of one that was closed, the suite also
-    checks that what was stored lasts; without one, these cases are skipped. With unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks for other
-    users and agents by `scoped`, where that is claimed, of a provider that must be allowed to scope to any.
+    With a method `reopen(self, provider)`, which makes a second provider over the storage of one that was
+    closed, the suite also checks that what was stored lasts; without one, these cases are skipped. With
+    unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks
+    for other users and agents by `scoped`, where that is claimed, of a provider that must be allowed to scope to any.
     """
 
     def make(self) -> Provider:
@@ -64,7 +65,7 @@ for _case in CASES:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Say what became of a case; `why` it failed or was skipped."""
+    """The result of a case; `why` it failed or was skipped."""
 
     group: Group
     case: str
@@ -74,7 +75,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Say what a provider claims, and what became of each case; it prints as a text."""
+    """The claims of a provider, and the result of each case; it prints as text."""
 
     provider: str
     claims: tuple[Capability, ...]
@@ -82,7 +83,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Say whether no case failed."""
+        """Return whether no case failed."""
         return not self.failed
 
     @property
@@ -130,8 +131,10 @@ def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = 
 
     Args:
         make: makes a provider, fresh and empty at each call. Each one is closed after its case.
-        groups: only the cases of these: "core", capabilities, or "tools", those that are made of a provider; all, if none is named.
-        reopen: makes a second provider over the storage of one that was closed. Without it, what has to last is skipped.
+        groups: only the cases of these: "core", capabilities, or "tools", those that are made of a provider;
+            all, if none is named.
+        reopen: makes a second provider over the storage of one that was closed. Without it, what has to last
+            is skipped.
 
     Raises:
         InvalidInput: there is no such group, or what is passed makes no provider.
@@ -184,7 +187,7 @@ def _result(case: Case, make: Factory, reopen: Reopen | None) -> Result:
 
 
 def _said(error: BaseException) -> str:
-    """Give the name and the words of an error, as far as it has words."""
+    """Return the name and the words of an error, as far as it has words."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - an error of the provider's own may not even be shown
@@ -192,6 +195,6 @@ def _said(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Say where an error was raised, so that an author finds it without a debugger."""
+    """Return where an error was raised, so that an author finds it without a debugger."""
     *_, last = extract_tb(error.__traceback__)
     return f"{Path(last.filename).name}, line {last.lineno}"

@@ -17,8 +17,9 @@ MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once w
 class FakeProvider(Known):
     """Do all that the contract names, without a database and without a model.
 
-    It is meant for tests of what is built on a memory, and as an example. It is right rather than fast: each read looks
-    at everything, and `recall` counts the words that a text shares with the question. Threads may share it.
+    It is meant for tests of what is built on a memory, and as an example. It is right rather than fast: each
+    read looks at everything, and `recall` counts the words that a text shares with the question. Threads may
+    share it.
 
     >>> memory = FakeProvider()
     >>> record = memory.remember("The quokka sleeps in the harbour.")
@@ -38,7 +39,7 @@ class FakeProvider(Known):
         Known.__init__(self, self._space.ledger, scope.agent)
 
     def scoped(self, *, user: str | None = None, agent: str | None = None) -> FakeProvider:
-        """Give a provider for another user or agent on the same store."""
+        """Return a provider for another user or agent on the same store."""
         own = self._scope
         scope = Scope("", own.user if user is None else user, own.agent if agent is None else agent)
         handle = object.__new__(type(self))
@@ -85,7 +86,7 @@ class FakeProvider(Known):
             return self._wrote(self._ledger.write(draft))
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
-        """Give a record another text."""
+        """Replace the text of a record."""
         return self._change(what, by, lambda one: replace(one, text=text))
 
     def retract(self, what: str, *, by: Writer | None = None) -> Record:

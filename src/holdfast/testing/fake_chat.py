@@ -84,11 +84,11 @@ class FakeChat:
             return self._log().stats()
 
     def _log(self) -> Log:
-        """Give what is kept of the chat; an empty log where nothing is."""
+        """Return what is kept of the chat; an empty log where nothing is."""
         return self._space.logs.get(self.id) or Log(self.id, self._scope.agent)
 
     def _begun(self) -> Log:
-        """Give what is kept of the chat.
+        """Return what is kept of the chat.
 
         Raises:
             InvalidInput: nothing was said in it.
@@ -115,7 +115,7 @@ class FakeChat:
         return found[:limit] if after is not None else found[max(0, len(found) - limit) :]
 
     def rename(self, title: str) -> None:
-        """Give the chat a title."""
+        """Return the chat a title."""
         with self._space.lock:
             self._begun().title = title
 
@@ -141,7 +141,7 @@ class FakeChat:
     # Compaction
 
     def crowded(self, budget: int = 8_000, threshold: float | None = None) -> bool:
-        """Say whether the chat takes more than a share of the budget, 0.75 if None, and something can be done."""
+        """Return whether the chat takes more than a share of the budget, 0.75 if None, and something can be done."""
         with self._space.lock:
             return bool(self._log().next_part(budget, 0.75 if threshold is None else threshold))
 
@@ -236,7 +236,7 @@ class FakeChat:
         return Prompt(always, messages, window, tuple(hits), {**tokens, "unchanged": 0})
 
     def snapshot(self) -> int | None:
-        """Give the version that the prompts of the chat show; None before the first."""
+        """Return the version that the prompts of the chat show; None before the first."""
         with self._space.lock:
             return self._space.snapshots.get((self.id, self._scope.agent))
 
@@ -276,7 +276,7 @@ def _lines(messages: Iterable[Message]) -> list[str]:
 
 
 def hits_of(logs: Iterable[Log]) -> list[Hit]:
-    """Give all messages of some chats as what recall may find."""
+    """Return all messages of some chats as what recall may find."""
     return [_message_hit(log.id, one) for log in logs for one in log.messages if one.content]
 
 
@@ -313,7 +313,7 @@ def _summary_hit(one: Summary) -> Hit:
 
 
 def record_hit(one: Record) -> Hit:
-    """Give a record as what recall may find."""
+    """Return a record as what recall may find."""
     at = one.at or datetime.now(UTC)
     return Hit(
         "record",

@@ -22,7 +22,7 @@ class Ledger:
 
     @property
     def version(self) -> int:
-        """Give the number of the newest version."""
+        """Return the number of the newest version."""
         return len(self._rows)
 
     def read(self, agent: str, version: int | None = None) -> list[Record]:
@@ -99,7 +99,7 @@ class Ledger:
         return [one for one, row in zip(reversed(found), reversed(rows), strict=True) if _is_seen(row, agent)]
 
     def _single(self, record: Record) -> str:
-        """Give the id of the one record of its kind that it replaces, "" if there is none."""
+        """Return the id of the one record of its kind that it replaces, "" if there is none."""
         if record.kind not in SINGLE:
             return ""
         own = (row.id for row in self._rows if (row.kind, row.agent) == (record.kind, record.agent))
@@ -126,7 +126,7 @@ class Known:
         self._version = version
 
     def version(self) -> int:
-        """Give the number of the version."""
+        """Return the number of the version."""
         return self._ledger.version if self._version is None else self._version
 
     def records(self, *, kind: str | None = None) -> list[Record]:
@@ -135,11 +135,11 @@ class Known:
         return [one for one in found if kind in (None, one.kind)]
 
     def profile(self) -> str:
-        """Give the profile of the user, "" if there is none."""
+        """Return the profile of the user, "" if there is none."""
         return self._one("profile")
 
     def soul(self) -> str:
-        """Give what the agent is, "" if that was not said."""
+        """Return what the agent is, "" if that was not said."""
         return self._one("soul")
 
     def constraints(self) -> list[Record]:

@@ -116,7 +116,7 @@ class Log:
     # Compaction: what is next, and its storing; between the two, the summary is written
 
     def next_part(self, budget: int, share: float = TARGET) -> Part | None:
-        """Give what is to be summarised next, None if the chat takes no more than a share of the budget, or nothing can be."""
+        """Return what is to be summarised next, None if the chat takes no more than a share of the budget, or nothing can be."""
         if _cost([*self.frontier(), *self.rest()]) <= share * budget:
             return None
         return self._leaf() or self._condensed()

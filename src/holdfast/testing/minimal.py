@@ -65,7 +65,7 @@ class MinimalChat:
 
 
 def numbered(message: Message, seq: int) -> Message:
-    """Give a message what it gets when it is stored: its number, its tokens, and an id and a time if it has none."""
+    """Return a message as it is stored: numbered, counted, with an id and a time."""
     return replace(
         message,
         seq=seq,

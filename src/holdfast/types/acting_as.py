@@ -34,7 +34,7 @@ def acting(
     chat: str | None = None,
     source: Writer | None = None,
 ) -> Iterator[Acting]:
-    """Say who acts, for everything that is called within the block, in this thread or task.
+    """Set who acts within the block, in this thread or task.
 
     A `Memory` that was opened without a user or an agent acts for those named here; one that has its own keeps it.
     `chat` is the session that `memory.chat()` opens and in which records are learned, `source` the writer that changes
@@ -68,7 +68,7 @@ def acting(
 
 
 def current() -> Acting:
-    """Give who acts here and now."""
+    """Return who acts here and now."""
     return _ACTING.get()
 
 

@@ -26,7 +26,7 @@ _AGREED = 1_000  # characters of a text that is to hold from now on: one agrees 
 
 Given = Mapping[str, Any]
 Question = Callable[["Actions", Given], str]
-"""Give the question for a call; "" where nothing is to be asked."""
+"""Return the question for a call; "" where nothing is to be asked."""
 
 
 class Consent(BaseModel):
@@ -65,7 +65,7 @@ def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
 
 
 def _can_be_asked(context: Context[Any, Any]) -> bool:
-    """Say whether the client has forms; one that names no way to ask has them, from the time when there was no other."""
+    """Return whether the client has forms; one that names no way to ask has them, from the time when there was no other."""
     capabilities = context.client_capabilities
     elicitation = None if capabilities is None else capabilities.elicitation
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)

@@ -58,7 +58,8 @@ def application(
     Args:
         server: whose tools, resources and prompts are served.
         host: the address that it is served at.
-        idle_seconds: after which a session without requests and streams is closed; its id is answered with 404 then.
+        idle_seconds: after which a session without requests and streams is closed; its id is answered with
+            404 then.
         max_sessions: how many may be open; who wants another one is answered with 503.
 
     Raises:
@@ -129,7 +130,7 @@ def _refusal(error: str, what: str) -> JSONResponse:
 
 
 def _is_trouble(record: logging.LogRecord) -> bool:
-    """Say whether a line belongs into the log: not where a client hung up, nor where it listened until the server ended."""
+    """Return whether a line belongs into the log: not where a client hung up, nor where it listened until the server ended."""
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | CancelledError))
 
 
@@ -148,8 +149,8 @@ class _Announced(uvicorn.Server):
 class _Hurried(H11Protocol):
     """A connection that is closed where a request takes longer to arrive than it may, from its first byte to its last.
 
-    Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then could keep
-    everybody else out. While an answer is made, and between requests, its own limits hold.
+    Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then
+    could keep everybody else out. While an answer is made, and between requests, its own limits hold.
     """
 
     seconds = REQUEST_SECONDS
@@ -203,12 +204,14 @@ def serve(
         host: the address to listen at.
         port: 0 for any that is free.
         ready: is told the URL, once it can be asked.
-        remote: let a host be another than this machine's own. What is sent is not encrypted: put a proxy with TLS before it.
-        request_seconds: in which a request must have arrived, headers and body; a connection that takes longer is closed.
+        remote: let a host be another than this machine's own. What is sent is not encrypted: put a proxy with
+            TLS before it.
+        request_seconds: in which a request must have arrived, headers and body; a connection that takes
+            longer is closed.
 
     Raises:
-        InvalidInput: the host can be reached from other machines, and `remote` was not said; or the seconds are not
-            above 0.
+        InvalidInput: the host can be reached from other machines, and `remote` was not said; or the seconds
+            are not above 0.
         Unavailable: nothing can listen there.
 
     """
@@ -234,8 +237,8 @@ def serve(
         bound = config.bind_socket()
     except SystemExit as error:  # it has logged the reason
         raise Unavailable(f"Nothing can listen at {host}:{port}.", "Choose another port or host.") from error
-    # Of TCP by name, so that asyncio has the kernel send at once: it would hold the later parts of an answer back until the
-    # client has acknowledged the first, 40 ms later.
+    # Of TCP by name, so that asyncio has the kernel send at once: it would hold the later parts of an answer
+    # back until the client has acknowledged the first, 40 ms later.
     listening = type(bound)(bound.family, bound.type, _TCP, bound.detach())
     for name in ("mcp.server.streamable_http", "uvicorn.error"):
         logging.getLogger(name).addFilter(_is_trouble)

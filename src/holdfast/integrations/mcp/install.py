@@ -18,7 +18,7 @@ _BOM = "\ufeff"  # which editors on Windows put before a text
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Say how a client wants its servers written down: in which member of its configuration, and whether with a type."""
+    """How a client lists its servers: the member of its configuration, and whether with a type."""
 
     title: str
     section: str
@@ -42,7 +42,7 @@ def entry(client: Client, command: Sequence[str], environment: Mapping[str, str]
 
 
 def snippet(client: Client, server: Mapping[str, object]) -> str:
-    """Give a whole configuration that has nothing but our entry, to be pasted by hand."""
+    """Return a whole configuration that has nothing but our entry, to be pasted by hand."""
     return _pretty({client.section: {NAME: server}}, "  ")
 
 
@@ -132,7 +132,7 @@ class _Edit(NamedTuple):
 
 
 def _with_member(text: str, at: int, name: str, value: Mapping[str, object], step: str) -> _Edit:
-    """Give the object that begins there a member, laid out as those that it has."""
+    """Return the text with a member added to the object that begins there, in its layout."""
     members = _members(text, at)
     if name in (one.name for one in members):
         old = _member(text, at, name)
@@ -171,6 +171,6 @@ def _own_line(text: str, at: int) -> bool:
 
 
 def _margin(text: str, at: int) -> str:
-    """Give the white space at the beginning of the line on which this stands."""
+    """Return the white space at the beginning of the line on which this stands."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]

@@ -204,7 +204,7 @@ def _framed(result: object) -> str:
 
 @contextmanager
 def told_as_request() -> Iterator[None]:
-    """Tell what is refused as an error of the request."""
+    """Turn what is refused into an error of the request."""
     try:
         yield
     except HoldfastError as error:
@@ -221,7 +221,7 @@ def _add_completions(server: MCPServer[object], reading: _Reading, can: frozense
         argument: CompletionArgument,
         _: CompletionContext | None,
     ) -> Completion | None:
-        """Give the ids that begin as the one that is being written."""
+        """Return the ids that begin as the one that is being written."""
         of = reference.name if isinstance(reference, PromptReference) else reference.uri
         list_ids = next(
             (ids for needed, names, ids in _COMPLETED if needed in can and (of, argument.name) in names), None
@@ -246,7 +246,7 @@ def _facts(provider: Any) -> Iterator[str]:
 
 
 def _summaries(provider: Any) -> Iterator[str]:
-    """Give those that stand in the windows of the newest sessions, the others are behind them."""
+    """Return those that stand in the windows of the newest sessions, the others are behind them."""
     for chat in islice(_sessions(provider), _SUMMARISED):
         yield from (summary.id for summary in provider.chat(chat).window().summaries)
 

@@ -44,7 +44,8 @@ _JSON_TYPES: Mapping[str, type] = {
     "array": list,
     "object": dict,
 }
-# Which resources an action changes: some with every call, the others when they are given what is to be written.
+# Which resources an action changes: some with every call, the others when they are given what is to be
+# written.
 _TOUCHED: Mapping[str, tuple[str, ...]] = {
     "remember": ("facts",),
     "update": ("facts", "constraints", "profile"),
@@ -80,10 +81,11 @@ class _Offer(NamedTuple):
 def make_server(provider: Provider, *, read_only: bool = False) -> MCPServer[object]:
     """Make the MCP server of a memory.
 
-    Its tools are those of `recall, remember, update, forget, expand, history, profile, constraints, scratchpad,
-    search_sessions` that the memory can do, and `search` and `fetch`, which some clients look for. What takes something
-    away, and every change of a constraint, asks the user first, through the client; where that cannot ask it is refused.
-    Tools, prompts and resources of your own are added as to any server of the SDK, `@server.tool()`.
+    Its tools are those of `recall, remember, update, forget, expand, history, profile, constraints,
+    scratchpad, search_sessions` that the memory can do, and `search` and `fetch`, which some clients look
+    for. What takes something away, and every change of a constraint, asks the user first, through the client;
+    where that cannot ask it is refused. Tools, prompts and resources of your own are added as to any server
+    of the SDK, `@server.tool()`.
 
     Args:
         provider: the memory, bound to the user whose it is.
@@ -201,7 +203,7 @@ def _function(offer: _Offer) -> Callable[..., CallToolResult]:
 
 
 def _agreed(consent: object) -> bool:
-    """Say whether the user was asked and agreed; they need not have been asked.
+    """Return whether the user was asked and agreed; they need not have been asked.
 
     Raises:
         Denied: they were, and did not agree.
@@ -280,7 +282,7 @@ class _Server(MCPServer[object]):
         arguments: dict[str, Any] | None = None,
         context: Context[object, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        """Give a prompt; a name that there is none of, and arguments that it does not take, are the client's errors."""
+        """Return a prompt; a name that there is none of, and arguments that it does not take, are the client's errors."""
         takes = {one.name: one.arguments or () for one in await self.list_prompts()}
         with resources.told_as_request():
             if name not in takes:

@@ -1,7 +1,8 @@
 """A memory that does nothing, for code that is to run without one.
 
-`NullMemory` stands wherever a `Memory` does: it opens nothing, stores nothing and asks no model. It answers as an empty
-memory would, with lists that have nothing in them, windows without messages, and accounts of no work.
+`NullMemory` stands wherever a `Memory` does: it opens nothing, stores nothing and asks no model. It answers
+as an empty memory would, with lists that have nothing in them, windows without messages, and accounts of no
+work.
 """
 
 from __future__ import annotations
@@ -266,8 +267,9 @@ _MADE_OF_OTHERS = (
 class NullMemory(_WithPad, Memory):
     """Remember nothing, find nothing, and cost nothing: what to pass where a memory is expected and none is wanted.
 
-    It has the methods of `Memory` and of what that makes, with their parameters. What they are given is hardly looked
-    at; only messages are checked, and given back numbered as the first of a chat. A pad forgets what is put on it.
+    It has the methods of `Memory` and of what that makes, with their parameters. What they are given is
+    hardly looked at; only messages are checked, and given back numbered as the first of a chat. A pad forgets
+    what is put on it.
 
     >>> memory = NullMemory(user="ada")
     >>> memory.remember("Training for the Berlin marathon").version

@@ -1,8 +1,8 @@
 """Watch what a memory is asked to do: a span of OpenTelemetry, an event, or both, for each operation.
 
-`traced` wraps any provider of the contract. Spans have the names and attributes of OpenTelemetry's conventions for
-memories (`gen_ai.memory.…`) where they have one that fits, and names of our own (`holdfast.…`) for the rest. What was
-said, remembered or asked for is in neither, unless `content=True`.
+`traced` wraps any provider of the contract. Spans have the names and attributes of OpenTelemetry's
+conventions for memories (`gen_ai.memory.…`) where they have one that fits, and names of our own
+(`holdfast.…`) for the rest. What was said, remembered or asked for is in neither, unless `content=True`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ def traced(
 ) -> P:
     """Wrap a provider so that each operation of it, of its chats and of what else it opens is a span, an event, or both.
 
-    It can do what the provider can do, no more and no less, and what it gives and raises is the same. The awaited methods of
-    `Memory.aio` are traced as well, and the tools made from it; reads and writes of pads are not.
-    `unwrap` gives the provider back, for what wants a `Memory` itself. Names that you chose, of tenants, users, agents and
-    chats, are told in any case: let them say nothing personal.
+    It can do what the provider can do, no more and no less, and what it gives and raises is the same. The
+    awaited methods of `Memory.aio` are traced as well, and the tools made from it; reads and writes of pads
+    are not. `unwrap` gives the provider back, for what wants a `Memory` itself. Names that you chose, of
+    tenants, users, agents and chats, are told in any case: let them say nothing personal.
 
     Args:
         provider: any provider of the contract.
-        on_event: is called after each operation, on the thread that did it and within its span. If it raises, that is
-            logged, and nothing else is disturbed.
-        content: whether spans and events tell what was asked for and what was given; not, by default, as it may be personal.
+        on_event: is called after each operation, on the thread that did it and within its span. If it raises,
+            that is logged, and nothing else is disturbed.
+        content: whether spans and events tell what was asked for and what was given; not, by default, as it
+            may be personal.
         tracer: that of your own tracer provider; the one of the process by default.
 
     Raises:

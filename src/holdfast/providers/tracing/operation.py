@@ -17,12 +17,13 @@ PREVIEW = 300  # characters of a text that are shown, where content is wanted
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Tell of one operation: what it was, on what, how long it took, and what came of it.
+    """An operation: its name, its object, its duration and its result.
 
-    `name` is that of the method, such as "recall" or "append"; `provider` the name of the provider, `store` whose memory it
-    is (tenant and user), `agent` who acts, and `chat` the id of the chat, each "" where there is none. `error` is the type of
-    what it raised, "" if nothing. `counts` say how much came of it, such as "results", "messages" or "tokens"; `record` is the id of
-    the one record that did. With content, `query` is what was asked for, and `texts` are the beginnings of what was given.
+    `name` is that of the method, such as "recall" or "append"; `provider` the name of the provider, `store`
+    whose memory it is (tenant and user), `agent` who acts, and `chat` the id of the chat, each "" where there
+    is none. `error` is the type of what it raised, "" if nothing. `counts` say how much came of it, such as
+    "results", "messages" or "tokens"; `record` is the id of the one record that did. With content, `query` is
+    what was asked for, and `texts` are the beginnings of what was given.
     """
 
     name: str
@@ -83,7 +84,7 @@ def counts(result: object) -> dict[str, int]:
 
 
 def _parts(result: object) -> list[object]:
-    """Give the single things that something is made of: those of a list, those under all names of a dict, or itself."""
+    """Return the single things that something is made of: those of a list, those under all names of a dict, or itself."""
     if isinstance(result, dict):
         return [part for one in result.values() for part in _parts(one)]
     if isinstance(result, Sequence) and not isinstance(result, str):
@@ -100,7 +101,7 @@ def _text(part: object) -> str | None:
 
 
 def texts(result: object) -> tuple[str, ...]:
-    """Give the beginnings of what an operation gave to read."""
+    """Return the beginnings of what an operation gave to read."""
     return tuple(text[:PREVIEW] for text in map(_text, _parts(result)) if text)
 
 
@@ -111,7 +112,7 @@ def remembered(result: object) -> list[dict[str, str]]:
 
 
 def query(method: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Give what was asked for; "" if nothing was, or the call is wrong, which the method itself will say."""
+    """Return what was asked for; "" if nothing was, or the call is wrong, which the method itself will say."""
     try:
         asked = signature(method).bind(*args, **kwargs).arguments.get("query")
     except (TypeError, ValueError):

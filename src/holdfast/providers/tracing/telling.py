@@ -65,7 +65,7 @@ class Telling:
 
     @contextmanager
     def operation(self, began: Operation) -> Iterator[Callable[[object], None]]:
-        """Tell of what is done in a block, which passes on what it gave; what it raises goes through."""
+        """Report what is done in a block; what it returns or raises goes through."""
         given: list[object] = []
         raised: BaseException | None = None
         start = perf_counter()
@@ -82,7 +82,7 @@ class Telling:
     def _tell(
         self, span: Span | None, operation: Operation, result: object, raised: BaseException | None
     ) -> None:
-        """Tell of an operation that has ended. What goes wrong with that is reported, and disturbs nothing."""
+        """Report an operation that has ended. Errors in doing so are logged only."""
         try:
             ended = self._ended(operation, result, raised)
             if span is not None and span.is_recording():
@@ -128,7 +128,7 @@ class Telling:
 
 
 def _before(operation: Operation) -> dict[str, str]:
-    """Give the attributes that a span begins with, by which it may be left out."""
+    """Return the attributes that a span begins with, by which it may be left out."""
     attributes = {
         OPERATION: _CONVENTIONAL.get(operation.name, ""),
         METHOD: operation.name,
@@ -142,7 +142,7 @@ def _before(operation: Operation) -> dict[str, str]:
 
 
 def _after(operation: Operation) -> dict[str, str | int | Sequence[str]]:
-    """Give the attributes that a span has at its end only."""
+    """Return the attributes that a span has at its end only."""
     attributes: dict[str, str | int | Sequence[str]] = {
         f"{COUNT}{name}": number for name, number in operation.counts.items()
     }
@@ -165,7 +165,7 @@ def _error_type(error: BaseException) -> str:
 
 
 def tracer_of_the_process(*, needed: bool) -> Tracer | None:
-    """Give the tracer of the process; None where OpenTelemetry is not installed, if it is not needed.
+    """Return the tracer of the process; None where OpenTelemetry is not installed, if it is not needed.
 
     Raises:
         MissingExtra: it is needed and not installed.

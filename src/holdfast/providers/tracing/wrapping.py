@@ -44,7 +44,7 @@ _OVER = ("tools",)  # what makes something over the memory that it is called on,
 
 
 def unwrap(provider: T) -> T:
-    """Give what is behind all wrappers of `traced`: the provider, chat, view or run itself."""
+    """Return what is behind all wrappers of `traced`: the provider, chat, view or run itself."""
     inner: object = provider
     while isinstance(inner, _Traced):
         inner = inner.__wrapped__
@@ -61,7 +61,7 @@ class Place:
     chat: str = ""
 
     def of(self, handle: object) -> Place:
-        """Give the place of a handle as of now."""
+        """Return the place of a handle as of now."""
         scope = getattr(handle, "scope", None)
         return replace(self, scope=scope) if isinstance(scope, Scope) else self
 
@@ -141,7 +141,7 @@ def wrap(inner: object, noun: Noun, place: Place) -> _Traced:
 
 
 def _attribute(handle: _Traced, name: str, value: object) -> object:
-    """Give what a name of a handle stands for, so that what is done with it is told."""
+    """Return what a name of a handle stands for, so that what is done with it is told."""
     noun, place = handle._traced  # noqa: SLF001 - our own
     inner, gives = handle.__wrapped__, _GIVES[noun].get(name)
 
@@ -174,7 +174,7 @@ def _made_over(handle: _Traced, method: Callable[..., object]) -> Callable[..., 
 
 
 def _spoken_to(thing: object) -> object:
-    """Give what stands for a traced handle where it is made over: an awaited one over the traced one that it awaits."""
+    """Return what stands for a traced handle where it is made over: an awaited one over the traced one that it awaits."""
     if not isinstance(thing, _Traced):
         return thing
     noun, place = thing._traced  # noqa: SLF001 - our own

@@ -51,7 +51,7 @@ def walk(chat: WholeChat, id: str, cap: int = ENOUGH) -> Iterator[Message]:
 
 
 def tree(chat: WholeChat) -> Iterator[Summary]:
-    """Give all summaries of a chat, each before those it was made of."""
+    """Return all summaries of a chat, each before those it was made of."""
     left = list(everything(chat).summaries)
     while left:
         one = left.pop()
