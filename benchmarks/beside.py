@@ -142,7 +142,7 @@ def _here(memory: Memory, user: str, wait: float = 0.0) -> Iterator[None]:
     theirs = memory.scoped(user=user)
     model = Scripted(wait, hurry=stop) if wait else None
     end_all(theirs)
-    theirs.work(llm=model, limit=1)
+    theirs.learning.work(llm=model, limit=1)
     with ThreadPoolExecutor(1) as threads:
         worker = threads.submit(_learn, theirs, model, stop)
         try:
@@ -155,7 +155,7 @@ def _here(memory: Memory, user: str, wait: float = 0.0) -> Iterator[None]:
 def _learn(memory: Memory, model: Scripted | None, stop: Event) -> None:
     """Do one job after the other; when all are done, as though all sessions had ended once more."""
     while not stop.is_set():
-        if memory.work(llm=model, limit=1).noop:
+        if memory.learning.work(llm=model, limit=1).noop:
             end_all(memory)
 
 

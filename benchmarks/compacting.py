@@ -88,7 +88,7 @@ def _compacted(path: Path, name: str, messages: Sequence[Message], budget: int) 
         chat.append(messages)
         stats = chat.stats()
         with timed() as cost:
-            result = chat.compact("full", budget=budget)
+            result = chat.compact(full=True, budget=budget)
         window = chat.window(budget)
         plain = FreshTail(budget)
         contenders = [

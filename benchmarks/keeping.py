@@ -55,7 +55,7 @@ def summary_of(messages: Sequence[Message], target: int) -> str:
     with Memory(":memory:") as memory:
         chat = memory.chat("conversation")
         chat.append(messages)
-        chat.compact("full", policy=policy)
+        chat.compact(full=True, policy=policy)
         window = chat.window(policy=policy)
     return "\n".join([*(summary.text for summary in window.summaries), *_lines(window.messages)])
 

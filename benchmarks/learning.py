@@ -23,7 +23,7 @@ from benchmarks.report import Report, Table
 from benchmarks.scripted import Scripted
 from holdfast.errors import InvalidInput
 from holdfast.io.importing import import_paths
-from holdfast.learning.results import Spend
+from holdfast.learning.results import Usage
 from holdfast.memory import Memory
 from holdfast.settings import Learning
 from holdfast.types import Scope
@@ -86,7 +86,7 @@ class Learned:
     cost: Cost
     records: int  # those in quarantine included
     changes: int
-    spend: Spend
+    spend: Usage
 
 
 def learning(lab: LearningLab) -> Iterator[Measurement]:
@@ -118,11 +118,11 @@ def _learn(path: Path, model: Scripted | None) -> Learned:
     with Memory(path, user=_USER, learning=_LEARNING) as memory:
         end_all(memory)
         with timed() as cost:
-            while not (result := memory.work(llm=model)).noop:
+            while not (result := memory.learning.work(llm=model)).noop:
                 jobs += len(result.done)
                 undone += len(result.postponed) + len(result.failed)
-        records = len(memory.records()) + len(memory.quarantine())
-        return Learned(jobs, undone, cost, records, memory.version(), memory.spend())
+        records = len(memory.records()) + len(list(memory.quarantine))
+        return Learned(jobs, undone, cost, records, memory.version(), memory.learning.usage())
 
 
 def _unlearned(path: Path) -> Path:
@@ -133,7 +133,10 @@ def _unlearned(path: Path) -> Path:
 
 
 def _speed(how: str, done: Learned, messages: int) -> Iterator[Measurement]:
-    for name, count, unit in (("jobs", done.jobs, "jobs / s"), ("messages", messages, "messages / s")):
+    for name, count, unit in (
+        ("jobs", done.jobs, "jobs / s"),
+        ("messages", messages, "messages / s"),
+    ):
         per_second = done.cost / (1e3 * count)
         yield Measurement(f"{name} {how}", 1 / per_second.cpu, unit, 1 / per_second.wall)
     yield _failures(how, done)
@@ -165,7 +168,7 @@ def _growth(how: str, first: Learned, second: Learned, *, is_asked_for: bool) ->
     yield _failures(how, second)
 
 
-def _per_thousand(spend: Spend, messages: int) -> dict[str, dict[str, float]]:
+def _per_thousand(spend: Usage, messages: int) -> dict[str, dict[str, float]]:
     """Sum up calls and tokens by what they were for, for every 1,000 messages."""
     figures: dict[str, dict[str, float]] = {}
     for line in spend.lines:

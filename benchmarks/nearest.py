@@ -19,8 +19,10 @@ from holdfast.dedup import relate
 from holdfast.kinds import table
 from holdfast.memory import Memory
 from holdfast.records.intake import NEAREST
+from holdfast.runtime import runtime_of
 from holdfast.store import record_changes
 from holdfast.store.connect import open_database
+from holdfast.tools.presets.observations import remember_fil
 from holdfast.types import Record, Scope
 
 SIZES = (100, 2_000, 20_000)  # facts
@@ -99,11 +101,14 @@ def _judged(some: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bool]]:
     """Return what each new text is beside all old ones, and whether it is so beside the nearest."""
     with Memory(":memory:", user=_USER) as memory:
         olds = list(dict.fromkeys(old for old, _ in some))
-        memory.remember_fil(findings=olds)
+        remember_fil(memory, findings=olds)
         there = memory.records(kind="finding")
         for _, new in some:
-            search = memory._open.search  # noqa: SLF001 - what `remember` does before it writes
-            near = search.similar(memory.scope, Record("", "finding", new), NEAREST)
+            runtime = runtime_of(memory)
+            if runtime is None:
+                continue
+            # As `remember` does before it writes.
+            near = runtime.search().similar(memory.scope, Record("", "finding", new), NEAREST)
             found, wanted = (relate(new, [one.text for one in texts]) for texts in (near, there))
             same = found.kind == wanted.kind and (
                 found.index is None

@@ -26,6 +26,7 @@ from holdfast.kinds import KINDS
 from holdfast.memory import Memory
 from holdfast.store import record_changes
 from holdfast.store.connect import open_database
+from holdfast.tools.presets.observations import remember_fil
 from holdfast.types import Record, Scope
 
 _USER = "ada"
@@ -163,7 +164,7 @@ def _insert(connection: sqlite3.Connection, texts: Iterable[str]) -> None:
 
 def _remember_all(memory: Memory, texts: Sequence[str]) -> None:
     for start in range(0, len(texts), _BATCH):
-        memory.remember_fil(findings=texts[start : start + _BATCH])
+        remember_fil(memory, findings=texts[start : start + _BATCH])
 
 
 def _merge(memory: Memory, texts: Iterable[str]) -> tuple[Counter[str], list[Cost]]:
@@ -240,7 +241,7 @@ def _store_history(lab: RecordsLab, memory: Memory, path: Path) -> dict[str, int
     new = iter(lab.sentences.findings(2 * wanted, stream=2))
     size = max(6, wanted // 20)
     while len(current) < wanted:
-        current += memory.remember_fil(findings=[next(new) for _ in range(size)])
+        current += remember_fil(memory, findings=[next(new) for _ in range(size)])
         chance.shuffle(current)
         some = [current.pop() for _ in range(size // 3)]
         current += _change(path, {one: next(new) for one in some[::2]}, some[1::2])

@@ -65,7 +65,7 @@ def compacted(lab: SpeedLab) -> Iterator[Measurement]:
         work: dict[str, Callable[[Chat], object]] = {
             "prompt": lambda chat: chat.prompt(_BUDGET),
             "window": lambda chat: chat.window(_BUDGET),
-            "crowded": lambda chat: chat.crowded(_BUDGET, 0.01),
+            "crowded": lambda chat: chat.needs_compaction(_BUDGET, 0.01),
             "compact": lambda chat: chat.compact(budget=_BUDGET),
         }
         for name, do in work.items():
@@ -89,7 +89,7 @@ def _grow(chat: Chat, texts: Sequence[str]) -> None:
         block = texts[start : start + _BLOCK]
         chat.append([Message("assistant" if n % 2 else "user", text) for n, text in enumerate(block)])
         chat.compact(budget=_BUDGET)
-    chat.compact("full", budget=_BUDGET)
+    chat.compact(full=True, budget=_BUDGET)
 
 
 def read_backward(

@@ -44,7 +44,7 @@ class Page:
 
 
 PAGES = (
-    Page("holdfast", ("Memory", "Chat", "Run", "Pad", "View", "acting")),
+    Page("holdfast", ("Memory", "Chat", "Run", "Scratchpad", "View", "acting_as")),
     Page("holdfast.errors"),
     Page("holdfast.kinds", ("Kind", "KINDS", "table"), only=True),
     Page("holdfast.events", ("Event", "Call"), only=True),
@@ -65,7 +65,7 @@ PAGES = (
     Page("holdfast.compaction.recent_turns", ("RingBuffer",), only=True),
     Page(
         "holdfast.aio",
-        ("AsyncMemory", "AsyncChat", "AsyncRun", "AsyncPad", "AsyncView", "AsyncTool"),
+        ("AsyncMemory", "AsyncChat", "AsyncRun", "AsyncScratchpad", "AsyncView", "AsyncTool"),
         only=True,
     ),
     Page("holdfast.tools.tool", ("Tool", "ToolResult", "tools_for", "tool_of"), only=True),
@@ -181,7 +181,7 @@ def _target(module: griffe.Module | griffe.Class, name: str) -> griffe.Object:
     found = module[name]
     if isinstance(
         found, griffe.Module
-    ):  # `from holdfast.types.acting_as import acting` takes the place of the module
+    ):  # `from holdfast.types.acting_as import acting_as` takes the place of the module
         return _target(found, name)
     return found.final_target if isinstance(found, griffe.Alias) else found
 

@@ -17,7 +17,7 @@ OWN = "the user's own words"
 
 def context_of(memory: Memory, events: Events | None = None, **policy: int) -> JobContext:
     """Give what learning has for a memory."""
-    opened = memory._open
+    opened = memory._runtime
     return JobContext(
         opened.database,
         memory.scope,

@@ -34,7 +34,7 @@ def context_of(
     model: str = "",
     events: Events | None = None,
 ) -> JobContext:
-    opened = memory._open
+    opened = memory._runtime
     return JobContext(
         opened.database,
         memory.scope,
@@ -43,7 +43,7 @@ def context_of(
         opened.now,
         learning,
         events or Events(),
-        lambda scope: memory.scoped(agent=scope.agent)._intake("reflect"),
+        lambda scope: opened.intake(scope, "reflect"),
         model=model,
     )
 
@@ -97,4 +97,4 @@ def episodes(memory: Memory) -> list[Record]:
 
 
 def mark(memory: Memory, chat: str) -> int:
-    return watermarks.read(memory._open.database, memory.scope.space, chat, "episode:rules")
+    return watermarks.read(memory._runtime.database, memory.scope.space, chat, "episode:rules")

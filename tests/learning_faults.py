@@ -54,13 +54,13 @@ def answering(answer: str) -> Model:
 
 def the_job(memory: Memory, kind: str) -> Job:
     """Give the job of a kind; of some that are done together, the first."""
-    return next(job for job in memory.jobs() if job.kind == kind)
+    return next(job for job in memory.learning.jobs() if job.kind == kind)
 
 
 def outcomes(memory: Memory) -> dict[str, int]:
     """Count the calls of models by how they ended."""
     counted: dict[str, int] = {}
-    for line in memory.spend().lines:
+    for line in memory.learning.usage().lines:
         counted[line.outcome] = counted.get(line.outcome, 0) + line.calls
     return counted
 
@@ -71,4 +71,4 @@ def raises(_: str) -> str:
 
 def left(memory: Memory, kind: str) -> list[Job]:
     """List the unfinished jobs, but for the pairs that what was observed has left to be judged."""
-    return [job for job in memory.jobs() if kind == "judge" or job.kind != "judge"]
+    return [job for job in memory.learning.jobs() if kind == "judge" or job.kind != "judge"]

@@ -116,7 +116,7 @@ def told(record: Record) -> dict[str, object]:
 
 def state(memory: Memory) -> tuple[list[str], list[str]]:
     """Give all that is known, with what is in quarantine, and every change that led there, sorted."""
-    known = [*memory.records(), *memory.quarantine()]
+    known = [*memory.records(), *list(memory.quarantine)]
     changes = [
         f"{one.action} {one.kind} {one.before!r} → {one.after!r}, {one.by}" for one in memory.changes()
     ]
@@ -126,10 +126,10 @@ def state(memory: Memory) -> tuple[list[str], list[str]]:
 def until_done(memory: Memory, model: Model, past: Callable[[timedelta], object]) -> None:
     """Work, and let time pass, until nothing is left to do."""
     for _ in range(20):
-        if memory.work(llm=model).noop:
+        if memory.learning.work(llm=model).noop:
             return
         past(timedelta(hours=1))
-    raise AssertionError(f"there are jobs left: {memory.jobs()}")
+    raise AssertionError(f"there are jobs left: {memory.learning.jobs()}")
 
 
 def serve(model: Callable[[str], str]) -> Server:
@@ -143,9 +143,9 @@ def serve(model: Callable[[str], str]) -> Server:
 def do(memory: Memory, kind: str, model: Callable[[str], str]) -> None:
     """Do the job of a kind that is prepared; an extraction from a text leaves it as well."""
     if kind == "text":
-        memory.extract(TEXT, step="migrate", type="GOAL", llm=model)
+        memory.learning.extract(TEXT, step="migrate", type="GOAL", llm=model)
     else:
-        memory.work(llm=model)
+        memory.learning.work(llm=model)
 
 
 def die_after(steps: int) -> None:

@@ -40,7 +40,7 @@ JSON = st.recursive(
 
 def context(memory: Memory, **changed: Any) -> JobContext:
     """Make what the worker would hand over for the agent of a handle."""
-    opened = memory._open
+    opened = memory._runtime
     ticks = count(1)
 
     def intake(scope: Scope) -> Intake:
@@ -50,7 +50,7 @@ def context(memory: Memory, **changed: Any) -> JobContext:
             kinds=opened.kinds,
             now=opened.now(),
             by="reflect",
-            similar=lambda draft, limit: opened.search.similar(scope, draft, limit),
+            similar=lambda draft, limit: opened.search().similar(scope, draft, limit),
         )
 
     made = JobContext(
@@ -104,7 +104,7 @@ def learned(
 
 
 def seen(memory: Memory, chat: str) -> int:
-    return watermarks.read(memory._open.database, memory.scope.space, chat, "reflect")
+    return watermarks.read(memory._runtime.database, memory.scope.space, chat, "reflect")
 
 
 def profile(memory: Memory) -> str:

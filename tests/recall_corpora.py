@@ -90,7 +90,7 @@ def found(hits: Sequence[Hit]) -> list[str]:
 
 def forget(memory: Memory) -> None:
     """Drop what this process holds of the index, as if it had just begun."""
-    memory._open._search = None
+    memory._runtime._search = None
 
 
 def start_python(code: str, *arguments: str) -> subprocess.Popen[str]:

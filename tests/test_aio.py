@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from holdfast import Memory, Run, View
-from holdfast.aio import AsyncChat, AsyncMemory, AsyncRun, AsyncView
+from holdfast.aio import AsyncChat, AsyncLearner, AsyncMemory, AsyncQuarantine, AsyncRun, AsyncView
 from holdfast.chat import Chat
 from holdfast.errors import Closed, InvalidInput
+from holdfast.learning.service import Learner
+from holdfast.records.quarantine import Quarantine
 from holdfast.runtime import THREADS
 from holdfast.types import Message
 
@@ -22,9 +24,23 @@ PATIENCE = 60  # seconds until a test that hangs says so
 
 # What stays as it is: it reads no database.
 PLAIN = {
-    *(("Memory", name) for name in ("name", "scope", "scoped", "chat", "aio", "pad", "on", "tools")),
-    *(("Chat", name) for name in ("id", "pad", "run", "same_as")),
-    *(("Run", name) for name in ("id", "chat", "pad")),
+    *(
+        ("Memory", name)
+        for name in (
+            "name",
+            "scope",
+            "scoped",
+            "chat",
+            "aio",
+            "scratchpad",
+            "learning",
+            "quarantine",
+            "on",
+            "tools",
+        )
+    ),
+    *(("Chat", name) for name in ("id", "scratchpad", "run")),
+    *(("Run", name) for name in ("id", "chat", "scratchpad")),
     ("View", "scope"),
 }
 PAIRS: list[tuple[type, type]] = [
@@ -32,6 +48,8 @@ PAIRS: list[tuple[type, type]] = [
     (Chat, AsyncChat),
     (View, AsyncView),
     (Run, AsyncRun),
+    (Learner, AsyncLearner),
+    (Quarantine, AsyncQuarantine),
 ]
 
 
@@ -106,7 +124,7 @@ def test_the_results_are_those_of_the_other(memory: Memory) -> None:
         assert [chat.title for chat in memory.chats()] == ["Running"]
         await chat.archive()
         assert await awaited.chats(archived=True) == memory.chats(archived=True) != []
-        assert await awaited.rebuild() == memory.rebuild() == 3
+        assert (await awaited.verify(repair=True)).checked["messages"] == 3
         assert await awaited.verify() == memory.verify()
         assert chat.id == other.id
         assert awaited.scope == memory.scope
@@ -422,7 +440,7 @@ def test_a_closed_memory_says_so(location: str) -> None:
 def test_a_call_that_meets_the_closing_says_so(location: str) -> None:
     """The pool is shut down between the moment that a call takes it and the moment that it uses it."""
     memory = Memory(location)
-    pool = memory._open.executor
+    pool = memory._runtime.executor()
     memory.close()
 
     async def use() -> None:

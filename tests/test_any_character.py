@@ -83,12 +83,12 @@ def taken_through_everything(memory: Memory, identity: str, copy: Memory, file: 
         json.dumps(prompt.messages).encode()
         str(prompt.messages).encode()
     while chat.compact(
-        "full", budget=400, policy=Lossless(compaction=Compaction(threshold=0.1, target=0.1))
+        full=True, budget=400, policy=Lossless(compaction=Compaction(threshold=0.1, target=0.1))
     ).summaries:
         pass
     assert all(chat.expand(summary.id, 100_000) for summary in chat.tree())
     chat.end()
-    assert not memory.work().failed
+    assert not memory.learning.work().failed
     with file.open("w") as stream:
         export_chats(memory, stream, [identity])
     report = import_paths(copy, file)
@@ -151,7 +151,7 @@ def test_rows_of_earlier_versions_with_half_a_character_are_compacted(location: 
         for n in range(6):
             chat.append(role="user", content=f"We moved the {n}th meeting to Monday. " * 20)
         calls = json.dumps([["c1", "read", given]])
-        with memory._open.database.writing() as tx:
+        with memory._runtime.database.writing() as tx:
             tx.all(
                 "UPDATE messages SET calls = :calls WHERE space = :space AND chat = 'monday' AND seq = 1",
                 calls=calls,

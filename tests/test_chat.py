@@ -145,7 +145,7 @@ def test_what_is_no_message_cannot_be_appended(thing: Any) -> None:
 
 def test_an_append_without_anything_says_what_to_pass() -> None:
     with Memory(":memory:") as memory, pytest.raises(InvalidInput, match="role="):
-        memory.chat("monday").append()  # type: ignore[call-overload]
+        memory.chat("monday").append()
 
 
 @pytest.mark.parametrize("field", [{"role": "user"}, {"id": "m1"}, {"meta": {"a": 1}}, {"at": NOON}])

@@ -20,7 +20,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def info(memory: Memory, chat: str) -> ChatInfo:
-    found = memory.chat(chat).info()
+    found = memory.chat(chat).stats().info
     assert found is not None
     return found
 
@@ -33,7 +33,7 @@ def test_a_chat_describes_itself_as_lists_do(memory: Memory) -> None:
     found = info(memory, "monday")
     assert (found.channel, found.meta) == ("telegram", {"topic": "running", "tags": ["a", None]})
     assert memory.chats(agent="") == [info(memory, "tuesday"), found]
-    assert memory.chat("never").info() is None
+    assert memory.chat("never").stats().info is None
 
 
 def test_a_chat_is_created_when_its_first_message_is_stored(location: str) -> None:
@@ -51,7 +51,7 @@ def test_opening_stores_nothing_and_the_next_message_does(memory: Memory) -> Non
     new = memory.chat("monday", channel="telegram")
     assert memory.chats() == []
     new.append([])
-    assert new.info() is None
+    assert new.stats().info is None
     new.append(role="user", content="hello")
     again = memory.chat("monday", channel="email", meta={"a": 1})
     assert info(memory, "monday").channel == "telegram"
@@ -62,7 +62,7 @@ def test_opening_stores_nothing_and_the_next_message_does(memory: Memory) -> Non
 def test_a_handle_says_it_once(memory: Memory) -> None:
     chat = memory.chat("monday", meta={"mood": "good"})
     chat.append(role="user", content="one")
-    memory.chat("monday").label(meta={"mood": "bad"})
+    memory.chat("monday").rename(meta={"mood": "bad"})
     chat.append(role="user", content="two")
     assert info(memory, "monday").meta == {"mood": "bad"}
 
@@ -71,7 +71,7 @@ def test_what_was_refused_is_said_with_the_next_message(memory: Memory) -> None:
     chat = memory.chat("monday", channel="telegram")
     with pytest.raises(InvalidInput):
         chat.append({"role": "nobody", "content": "x"})
-    assert chat.info() is None
+    assert chat.stats().info is None
     chat.append(role="user", content="one")
     assert info(memory, "monday").channel == "telegram"
 
@@ -86,12 +86,12 @@ def test_metadata_is_merged_by_key_and_none_takes_away(memory: Memory) -> None:
     chat = memory.chat("monday", channel="telegram", meta={"a": 1, "b": {"x": 1}, "gone": None})
     chat.append(role="user", content="one")
     assert info(memory, "monday").meta == {"a": 1, "b": {"x": 1}}
-    chat.label(meta={"b": {"y": 2}, "a": None, "c": False})
+    chat.rename(meta={"b": {"y": 2}, "a": None, "c": False})
     assert (info(memory, "monday").channel, info(memory, "monday").meta) == (
         "telegram",
         {"b": {"y": 2}, "c": False},
     )
-    chat.label(channel="")
+    chat.rename(channel="")
     assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("", {"b": {"y": 2}, "c": False})
 
 
@@ -121,7 +121,7 @@ def test_metadata_is_a_json_object(memory: Memory, meta: object) -> None:
         memory.chat("monday", meta=meta)  # type: ignore[arg-type]  # the wrong type is the case
     memory.chat("monday").append(role="user", content="one")
     with pytest.raises(InvalidInput):
-        memory.chat("monday").label(meta=meta)  # type: ignore[arg-type]  # as above
+        memory.chat("monday").rename(meta=meta)  # type: ignore[arg-type]  # as above
     assert info(memory, "monday").meta == {}
 
 
@@ -135,9 +135,9 @@ def test_a_channel_is_a_name_that_may_be_shown(memory: Memory, channel: str) -> 
 
 def test_nothing_is_said_of_a_chat_that_is_not_there(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="no chat"):
-        memory.chat("monday").label(channel="telegram")
+        memory.chat("monday").rename(channel="telegram")
     with pytest.raises(InvalidInput, match="Nothing"):
-        memory.chat("monday").label()
+        memory.chat("monday").rename()
 
 
 def test_labels_are_sealed_and_survive_other_changes(memory: Memory) -> None:
@@ -157,7 +157,7 @@ def test_metadata_is_erased_with_the_chat(location: str) -> None:
         )
         memory.chat("tuesday").append(role="user", content="two")
         memory.erase(chat="monday")
-        assert memory.chat("monday").info() is None
+        assert memory.chat("monday").stats().info is None
         memory.chat("monday").append(role="user", content="anew")
         assert (info(memory, "monday").channel, info(memory, "monday").meta) == ("", {})
     for path in Path(location).parent.glob("*") if "://" not in location and location != ":memory:" else ():
@@ -169,10 +169,10 @@ def test_an_awaited_chat_has_it_too() -> None:
     async def main() -> None:
         async with Memory(":memory:", user="ada").aio as memory:
             chat = memory.chat("monday", channel="telegram", meta={"a": 1})
-            assert await chat.info() is None
+            assert (await chat.stats()).info is None
             await chat.append(role="user", content="hello")
-            await chat.label(meta={"b": 2})
-            assert await memory.chats(channel="telegram") == [await chat.info()]
+            await chat.rename(meta={"b": 2})
+            assert await memory.chats(channel="telegram") == [(await chat.stats()).info]
 
     asyncio.run(main())
 
@@ -180,8 +180,8 @@ def test_an_awaited_chat_has_it_too() -> None:
 def test_a_memory_that_keeps_nothing_takes_it_too() -> None:
     chat = NullMemory().chat("monday", channel="telegram", meta={"a": 1})
     chat.append(role="user", content="hello")
-    chat.label(channel="email")
-    assert chat.info() is None
+    chat.rename(channel="email")
+    assert chat.stats().info is None
 
 
 @pytest.mark.parametrize("export", [export_chats, export_everything])
@@ -196,5 +196,5 @@ def test_labels_come_back_from_an_export(
         export(memory, stream)
     with Memory(":memory:", user="ada") as copy:
         import_paths(copy, path)
-        assert copy.chat("monday").info() == memory.chat("monday").info()
+        assert copy.chat("monday").stats().info == memory.chat("monday").stats().info
         assert copy.verify().ok

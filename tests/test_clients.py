@@ -10,7 +10,7 @@ from anthropic.types import Message as AnthropicMessage
 from openai import OpenAI
 from pydantic import BaseModel
 
-from holdfast import BudgetExceeded, InvalidInput, Memory, acting
+from holdfast import BudgetExceeded, InvalidInput, Memory, acting_as
 from holdfast.providers.null import NullMemory
 from llm_server import Server, completion
 
@@ -72,7 +72,7 @@ def test_a_chat_without_an_id_is_a_new_one(memory: Memory) -> None:
     first.append(role="user", content="hello")
     assert first.id != second.id
     assert [chat.id for chat in memory.chats()] == [first.id]
-    with acting(chat="monday"):
+    with acting_as(chat="monday"):
         assert memory.chat().id == "monday"
     assert NullMemory().chat().id
 

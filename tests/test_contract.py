@@ -18,12 +18,10 @@ from holdfast.contract import (
     Capability,
     Changes,
     CompactedChat,
-    Constraints,
     EndedChat,
     ExploredChat,
     KeptChat,
     Learns,
-    Pads,
     Profile,
     PromptedChat,
     Provider,
@@ -32,6 +30,7 @@ from holdfast.contract import (
     Records,
     ReviewedChat,
     Scopes,
+    Scratchpads,
     SearchedChat,
     Session,
     Sessions,
@@ -50,6 +49,7 @@ from holdfast.providers.tracing import traced
 from holdfast.testing import MinimalProvider, check
 from holdfast.tools.files import Files
 from holdfast.types import ChatStats, Role
+from stored_texts import text_of
 
 # Memory and Chat satisfy all of it: mypy checks these assignments
 
@@ -60,13 +60,12 @@ def as_provider(memory: Memory) -> tuple[object, ...]:
     recall: Recall = memory
     records: Records = memory
     profile: Profile = memory
-    constraints: Constraints = memory
     versions: Versions = memory
     changes: Changes = memory
     sessions: Sessions = memory
     learns: Learns = memory
-    pads: Pads = memory
-    return core, scopes, recall, records, profile, constraints, versions, changes, sessions, learns, pads
+    scratchpads: Scratchpads = memory
+    return core, scopes, recall, records, profile, versions, changes, sessions, learns, scratchpads
 
 
 def as_session(chat: Chat) -> tuple[object, ...]:
@@ -171,68 +170,71 @@ def test_a_memory_has_a_name(memory: Memory) -> None:
 
 
 def test_profile_and_soul_are_empty_at_first(memory: Memory) -> None:
-    assert (memory.profile(), memory.soul(), memory.constraints()) == ("", "", [])
+    assert (
+        text_of(memory.get("profile")),
+        text_of(memory.get("soul")),
+        memory.records(kind="constraint"),
+    ) == ("", "", [])
 
 
 def test_the_profile_is_what_was_written_last(memory: Memory) -> None:
-    first = memory.set_profile("Runs.", expected_version=0)
-    second = memory.set_profile("Runs and swims.", by="user", expected_version=first.version)
-    assert memory.profile() == "Runs and swims."
+    first = memory.remember("Runs.", "profile", expected_version=0)
+    second = memory.remember("Runs and swims.", "profile", by="user", expected_version=first.version)
+    assert text_of(memory.get("profile")) == "Runs and swims."
     assert (second.id, second.kind, second.by) == (first.id, "profile", "user")
     assert [one.text for one in memory.records(kind="profile")] == ["Runs and swims."]
-    assert memory.soul() == ""
+    assert text_of(memory.get("soul")) == ""
 
 
 def test_the_soul_is_what_was_written_last(memory: Memory) -> None:
-    memory.set_soul("A coach.")
-    memory.set_soul("A strict coach.")
-    assert (memory.soul(), memory.profile()) == ("A strict coach.", "")
+    memory.remember("A coach.", "soul")
+    memory.remember("A strict coach.", "soul")
+    assert (text_of(memory.get("soul")), text_of(memory.get("profile"))) == ("A strict coach.", "")
     with pytest.raises(Denied):
-        memory.set_soul("Somebody else.", by="reflect")
-    assert memory.soul() == "A strict coach."
+        memory.remember("Somebody else.", "soul", by="reflect")
+    assert text_of(memory.get("soul")) == "A strict coach."
 
 
 @pytest.mark.parametrize("name", ["profile", "soul"])
 def test_a_lost_race_changes_nothing(name: str, memory: Memory) -> None:
-    write = getattr(memory, f"set_{name}")
-    seen = write("first")
-    write("second", expected_version=seen.version)
+    seen = memory.remember("first", name)
+    memory.remember("second", name, expected_version=seen.version)
     with pytest.raises(Conflict):
-        write("third", expected_version=seen.version)
+        memory.remember("third", name, expected_version=seen.version)
     with pytest.raises(InvalidInput):
-        write("  ")
-    assert getattr(memory, name)() == "second"
+        memory.remember("  ", name)
+    assert text_of(memory.get(name)) == "second"
 
 
 @pytest.mark.parametrize("name", ["profile", "soul"])
 def test_an_agent_without_a_text_of_its_own_shows_the_one_of_no_agent(name: str, memory: Memory) -> None:
     coach = memory.scoped(agent="coach")
-    getattr(memory, f"set_{name}")("of all")
-    assert getattr(coach, name)() == "of all"
-    getattr(coach, f"set_{name}")("of the coach")
-    assert getattr(coach, name)() == "of the coach"
-    assert getattr(memory, name)() == "of all"
-    assert getattr(memory.scoped(agent="cook"), name)() == "of all"
-    assert getattr(memory.scoped(user="bob"), name)() == ""
+    memory.remember("of all", name)
+    assert text_of(coach.get(name)) == "of all"
+    coach.remember("of the coach", name)
+    assert text_of(coach.get(name)) == "of the coach"
+    assert text_of(memory.get(name)) == "of all"
+    assert text_of(memory.scoped(agent="cook").get(name)) == "of all"
+    assert text_of(memory.scoped(user="bob").get(name)) == ""
 
 
 def test_constraints_are_the_users_word(memory: Memory) -> None:
-    first = memory.add_constraint("Never on Mondays", by="user", chat="a")
-    second = memory.add_constraint("Never before six", by="user")
-    assert [one.id for one in memory.constraints()] == [first.id, second.id]
+    first = memory.remember("Never on Mondays", "constraint", by="user", chat="a")
+    second = memory.remember("Never before six", "constraint", by="user")
+    assert [one.id for one in memory.records(kind="constraint")] == [first.id, second.id]
     assert (first.kind, first.by, first.chat) == ("constraint", "user", "a")
-    memory.remove_constraint(first.id, by="user")
-    assert [one.text for one in memory.constraints()] == ["Never before six"]
+    memory.retract(first.id, kind="constraint", by="user")
+    assert [one.text for one in memory.records(kind="constraint")] == ["Never before six"]
 
 
 def test_only_the_user_changes_constraints(memory: Memory) -> None:
-    kept = memory.add_constraint("Never on Mondays", by="user")
+    kept = memory.remember("Never on Mondays", "constraint", by="user")
     version = memory.version()
     with pytest.raises(Denied):
-        memory.add_constraint("Always on Mondays")
+        memory.remember("Always on Mondays", "constraint")
     with pytest.raises(Denied):
-        memory.remove_constraint(kept.id)
-    assert (memory.constraints(), memory.version()) == ([kept], version)
+        memory.retract(kept.id, kind="constraint")
+    assert (memory.records(kind="constraint"), memory.version()) == ([kept], version)
 
 
 def test_removing_what_is_no_constraint_counts_no_version(memory: Memory) -> None:
@@ -240,30 +242,38 @@ def test_removing_what_is_no_constraint_counts_no_version(memory: Memory) -> Non
     version = memory.version()
     for unknown in ("rec_0", fact.id):
         with pytest.raises(InvalidInput):
-            memory.remove_constraint(unknown, by="user")
+            memory.retract(unknown, kind="constraint", by="user")
     assert memory.version() == version
     assert memory.records() == [fact]
 
 
 def test_a_view_shows_what_stood_then(memory: Memory) -> None:
-    memory.set_profile("Runs.")
-    memory.set_soul("A coach.")
-    memory.add_constraint("Never on Mondays", by="user")
+    memory.remember("Runs.", "profile")
+    memory.remember("A coach.", "soul")
+    memory.remember("Never on Mondays", "constraint", by="user")
     then = memory.version()
-    memory.set_profile("Swims.")
-    memory.set_soul("A trainer.")
-    memory.add_constraint("Never before six", by="user")
+    memory.remember("Swims.", "profile")
+    memory.remember("A trainer.", "soul")
+    memory.remember("Never before six", "constraint", by="user")
     view = memory.at(then)
-    assert (view.profile(), view.soul(), view.version()) == ("Runs.", "A coach.", then)
-    assert [one.text for one in view.constraints()] == ["Never on Mondays"]
+    assert (text_of(view.get("profile")), text_of(view.get("soul")), view.version()) == (
+        "Runs.",
+        "A coach.",
+        then,
+    )
+    assert [one.text for one in view.records(kind="constraint")] == ["Never on Mondays"]
     empty = memory.at(0)
-    assert (empty.profile(), empty.soul(), empty.constraints()) == ("", "", [])
-    assert (memory.profile(), memory.soul()) == ("Swims.", "A trainer.")
+    assert (text_of(empty.get("profile")), text_of(empty.get("soul")), empty.records(kind="constraint")) == (
+        "",
+        "",
+        [],
+    )
+    assert (text_of(memory.get("profile")), text_of(memory.get("soul"))) == ("Swims.", "A trainer.")
 
 
 def test_a_view_of_a_time_shows_what_stood_then(memory: Memory) -> None:
-    memory.set_profile("Runs.")
-    assert memory.at(datetime(2000, 1, 1, tzinfo=UTC)).profile() == ""
+    memory.remember("Runs.", "profile")
+    assert text_of(memory.at(datetime(2000, 1, 1, tzinfo=UTC)).get("profile")) == ""
 
 
 def test_a_chat_shows_at_once_what_is_written_in_it(memory: Memory) -> None:
@@ -271,8 +281,8 @@ def test_a_chat_shows_at_once_what_is_written_in_it(memory: Memory) -> None:
     for one in (chat, other):
         one.append(role="user", content="Hello.")
         one.prompt()
-    memory.set_profile("Runs in Berlin.", chat="a")
-    memory.add_constraint("Never on Mondays", by="user", chat="a")
+    memory.remember("Runs in Berlin.", "profile", chat="a")
+    memory.remember("Never on Mondays", "constraint", by="user", chat="a")
     assert "Runs in Berlin." in chat.prompt().system
     assert "Never on Mondays" in chat.prompt().system
     assert "Runs in Berlin." not in other.prompt().system
@@ -326,7 +336,7 @@ def test_a_tail_that_ends_in_a_tool_use_takes_all_of_it(memory: Memory) -> None:
 def test_summaries_stand_before_the_tail(memory: Memory) -> None:
     chat = memory.chat("a")
     talk(chat, 60)
-    chat.compact("full", budget=1_500)
+    chat.compact(full=True, budget=1_500)
     window = chat.window(1_500, tail=3)
     assert window.summaries
     assert seqs(window)[-3:] == [58, 59, 60]

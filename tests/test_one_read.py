@@ -25,7 +25,7 @@ with Memory(sys.argv[1], user="ada") as memory:
         length = chat.stats().messages
         chat.append([{"role": "user" if n % 2 else "assistant", "content": f"turn {length + n} of the tulip harvest " * 6}
                      for n in range(1, 9)])
-        chat.compact("full", budget=600)
+        chat.compact(full=True, budget=600)
 """
 
 
@@ -62,7 +62,7 @@ def crowded(shared_location: str) -> Iterator[tuple[Memory, Chat]]:
     with Memory(shared_location, user="ada") as other, Memory(shared_location, user="ada") as memory:
         chat = memory.chat("monday")
         talk(chat, 40)
-        chat.compact("full", budget=600)
+        chat.compact(full=True, budget=600)
         memory.remember("Ada grows tulips", "finding")
         assert chat.stats().summarised
         memory.recall("tulip")
@@ -74,7 +74,7 @@ def between(
     chat: Chat, place: int, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """Let something happen before the query number `place`, counted from here."""
-    database = chat._memory._open.database
+    database = chat._memory._runtime.database
     reading, passed = database.reading, 0
 
     def counted() -> object:
@@ -105,7 +105,7 @@ def test_nothing_is_lost_between_two_queries(
 
     def go_on() -> None:
         talk(other.chat("monday"), 30)
-        other.chat("monday").compact("full", budget=600)
+        other.chat("monday").compact(full=True, budget=600)
 
     for place in range(1, 13):
         least = chat.stats().messages
@@ -141,10 +141,10 @@ def test_what_is_crowded_is_decided_at_once(
     other, chat = crowded
     for place in range(3, 6):  # the first is that of the read itself, or nothing is read before it
         talk(chat, 20)
-        with between(chat, place, lambda: other.chat("monday").compact("full", budget=600), monkeypatch):
-            assert chat.crowded(600)
-        other.chat("monday").compact("full", budget=600)
-        assert not chat.crowded(600)
+        with between(chat, place, lambda: other.chat("monday").compact(full=True, budget=600), monkeypatch):
+            assert chat.needs_compaction(600)
+        other.chat("monday").compact(full=True, budget=600)
+        assert not chat.needs_compaction(600)
 
 
 def test_no_index_is_made_while_a_read_is_open(
@@ -152,7 +152,7 @@ def test_no_index_is_made_while_a_read_is_open(
 ) -> None:
     other, _ = crowded
     talk(other.chat("monday"), 2 * FREEZE)
-    database, open_reads = other._open.database, 0
+    database, open_reads = other._runtime.database, 0
     one_read, documents = database.one_read, segments.documents
     read: list[tuple[int, int]] = []
 

@@ -61,10 +61,10 @@ def test_what_is_undocumented_is_noticed(reference: ModuleType, tmp_path: Path) 
     shutil.copytree(ROOT / "src" / "holdfast", tmp_path / "holdfast", ignore=shutil.ignore_patterns("*.npz"))
     with (tmp_path / "holdfast" / "kinds.py").open("a", encoding="utf-8") as file:
         file.write("\n\ndef bare() -> None: ...\n\n\ndef title() -> None:\n    '''no sentence'''\n")
-    digest = tmp_path / "holdfast" / "compaction" / "explorer.py"
-    digest.write_text(re.sub(r'(def tree\(.*\n) +""".*\n', r"\1", digest.read_text("utf-8")), "utf-8")
+    chat = tmp_path / "holdfast" / "chat.py"
+    chat.write_text(re.sub(r'(def tree\(.*\n) +""".*\n', r"\1", chat.read_text("utf-8")), "utf-8")
     assert reference.undocumented(reference.load(tmp_path)) == [
-        "holdfast.compaction.explorer.Digest.tree",
+        "holdfast.chat.Chat.tree",
         "holdfast.kinds.bare",
         "holdfast.kinds.title",
     ]
@@ -75,7 +75,7 @@ def test_a_page_shows_signatures_and_docstrings_in_their_order(pages: dict[str, 
     headings = re.findall(r"^##+ (.*)$", page, re.MULTILINE)
     assert headings[0] == "Memory"
     places = [
-        headings.index(name) for name in ("Memory.name", "Memory.chat", "Memory.remember", "Memory.recall")
+        headings.index(name) for name in ("Memory.name", "Memory.chat", "Memory.recall", "Memory.remember")
     ]
     assert places == sorted(places)
     assert (
@@ -99,7 +99,7 @@ def test_what_the_guides_import_is_on_a_page(pages: dict[str, str]) -> None:
 
 def test_what_is_awaited_is_named_on_the_page_of_who_has_it(pages: dict[str, str]) -> None:
     awaited = re.findall(r"^The methods of `(\w+)`, awaited: (.*)\.$", pages["aio.md"], re.MULTILINE)
-    assert [name for name, _ in awaited] == ["Memory", "Chat", "Run", "Pad", "View"]
+    assert [name for name, _ in awaited] == ["Memory", "Chat", "Run", "Scratchpad", "View"]
     assert "`recall`" in awaited[0][1].split(", ")
     assert "`append`" in awaited[1][1].split(", ")
 

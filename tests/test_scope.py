@@ -222,9 +222,9 @@ def test_a_handle_of_a_class_of_ones_own_is_of_that_class() -> None:
 
 def test_what_a_class_of_ones_own_does_is_awaited() -> None:
     class Shouting(Memory):
-        def profile(self) -> str:
-            return super().profile().upper()
+        def version(self) -> int:
+            return -super().version()
 
     with Shouting(":memory:") as memory:
-        memory.set_profile("A runner.")
-        assert asyncio.run(memory.aio.profile()) == "A RUNNER."
+        memory.remember("A runner.", "profile")
+        assert asyncio.run(memory.aio.version()) == -1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Closed, Denied, InvalidInput, Memory, Pad
+from holdfast import Closed, Denied, InvalidInput, Memory, Scratchpad
 from programs import run, run_together
 
 
@@ -64,7 +64,11 @@ def test_a_pad_does_what_a_dict_does(
 ) -> None:
     memory = next(spaces)
     chat = memory.chat("monday")
-    pad: Pad = {"user": lambda: memory.pad, "chat": lambda: chat.pad, "run": lambda: chat.run().pad}[level]()
+    pad: Scratchpad = {
+        "user": lambda: memory.scratchpad,
+        "chat": lambda: chat.scratchpad,
+        "run": lambda: chat.run().scratchpad,
+    }[level]()
     model: dict[str, str] = {}
     for one in steps:
         assert step(pad, *one) == step(model, *one)
@@ -77,71 +81,71 @@ def test_a_pad_does_what_a_dict_does(
 
 
 def test_an_item_can_be_popped(memory: Memory) -> None:
-    memory.pad.update(a="1", b="2")
-    taken = {memory.pad.popitem(), memory.pad.popitem()}
-    assert (taken, dict(memory.pad)) == ({("a", "1"), ("b", "2")}, {})
+    memory.scratchpad.update(a="1", b="2")
+    taken = {memory.scratchpad.popitem(), memory.scratchpad.popitem()}
+    assert (taken, dict(memory.scratchpad)) == ({("a", "1"), ("b", "2")}, {})
     with pytest.raises(KeyError):
-        memory.pad.popitem()
+        memory.scratchpad.popitem()
 
 
 def test_a_pad_shows_what_is_on_it(memory: Memory) -> None:
-    memory.pad["step"] = "2 of 3"
-    assert repr(memory.pad) == "Pad({'step': '2 of 3'})"
+    memory.scratchpad["step"] = "2 of 3"
+    assert repr(memory.scratchpad) == "Scratchpad({'step': '2 of 3'})"
 
 
 @pytest.mark.parametrize(
     "text", ["", " ", "a\nb\r\n\tc\u2028d\x85", "🏃‍♀️ é é 日本", "x" * 100_000, "'; DROP TABLE pads; --"]
 )
 def test_a_value_is_kept_as_it_is(memory: Memory, text: str) -> None:
-    memory.pad["name"] = text
-    assert memory.pad["name"] == text
+    memory.scratchpad["name"] = text
+    assert memory.scratchpad["name"] == text
 
 
 @pytest.mark.parametrize(
     "name", ["%", "_", "a%b", "\u00e9", "e\u0301", "日本", " a ", "Temp:x", "temp", "TEMP:y", "'\"\\"]
 )
 def test_a_name_is_only_itself(memory: Memory, name: str) -> None:
-    memory.pad["other"] = "1"
-    memory.pad[name] = "2"
-    assert dict(memory.pad) == {"other": "1", name: "2"}
-    assert memory.pad.list(name) == [name]
-    del memory.pad[name]
-    assert dict(memory.pad) == {"other": "1"}
+    memory.scratchpad["other"] = "1"
+    memory.scratchpad[name] = "2"
+    assert dict(memory.scratchpad) == {"other": "1", name: "2"}
+    assert memory.scratchpad.list(name) == [name]
+    del memory.scratchpad[name]
+    assert dict(memory.scratchpad) == {"other": "1"}
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x00b", "\ud800", "x" * 513, 5, None, b"a"])
 def test_a_name_that_cannot_be_kept_is_refused(memory: Memory, name: object) -> None:
     with pytest.raises(InvalidInput):
-        memory.pad[name] = "value"  # type: ignore[index]
+        memory.scratchpad[name] = "value"  # type: ignore[index]
     with pytest.raises(InvalidInput):
-        memory.pad[f"temp:{name}" if name == "a\nb" else name] = "value"  # type: ignore[index]
-    assert dict(memory.pad) == {}
+        memory.scratchpad[f"temp:{name}" if name == "a\nb" else name] = "value"  # type: ignore[index]
+    assert dict(memory.scratchpad) == {}
 
 
 @pytest.mark.parametrize("value", [5, None, b"a", ["a"], {"a": 1}, "x" * 100_001])
 def test_a_value_that_is_no_text_or_too_long_is_refused(memory: Memory, value: object) -> None:
-    memory.pad["name"] = "before"
+    memory.scratchpad["name"] = "before"
     with pytest.raises(InvalidInput):
-        memory.pad["name"] = value  # type: ignore[assignment]
-    assert dict(memory.pad) == {"name": "before"}
+        memory.scratchpad["name"] = value  # type: ignore[assignment]
+    assert dict(memory.scratchpad) == {"name": "before"}
 
 
 def test_what_no_database_keeps_becomes_a_visible_sign(memory: Memory) -> None:
-    memory.pad["name"] = "a\x00b\ud800c"
-    assert memory.pad["name"] == "a\ufffdb\ufffdc"
+    memory.scratchpad["name"] = "a\x00b\ud800c"
+    assert memory.scratchpad["name"] == "a\ufffdb\ufffdc"
 
 
 # Finding
 
 
 def test_names_are_listed_by_their_beginning(memory: Memory) -> None:
-    memory.pad.update(
+    memory.scratchpad.update(
         {"user.name": "Ada", "user.city": "Berlin", "User.age": "36", "temp:user.x": "1", "use": "2"}
     )
-    assert memory.pad.list() == sorted(memory.pad)
-    assert memory.pad.list("user.") == ["user.city", "user.name"]
-    assert memory.pad.list("temp:") == ["temp:user.x"]
-    assert memory.pad.list("nothing") == []
+    assert memory.scratchpad.list() == sorted(memory.scratchpad)
+    assert memory.scratchpad.list("user.") == ["user.city", "user.name"]
+    assert memory.scratchpad.list("temp:") == ["temp:user.x"]
+    assert memory.scratchpad.list("nothing") == []
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,7 @@ def test_names_are_listed_by_their_beginning(memory: Memory) -> None:
     ],
 )
 def test_search_looks_at_names_and_values_in_any_case(memory: Memory, text: str, found: list[str]) -> None:
-    memory.pad.update(
+    memory.scratchpad.update(
         {
             "city": "Berlin",
             "street": "Hauptstraße 1",
@@ -170,13 +174,13 @@ def test_search_looks_at_names_and_values_in_any_case(memory: Memory, text: str,
             "temp:word": "Secret",
         }
     )
-    assert list(memory.pad.search(text)) == found
-    assert memory.pad.search(text) == {name: memory.pad[name] for name in found}
+    assert list(memory.scratchpad.search(text)) == found
+    assert memory.scratchpad.search(text) == {name: memory.scratchpad[name] for name in found}
 
 
 def test_search_for_what_is_no_text_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidInput):
-        memory.pad.search(5)  # type: ignore[arg-type]
+        memory.scratchpad.search(5)  # type: ignore[arg-type]
 
 
 # Levels
@@ -185,7 +189,14 @@ def test_search_for_what_is_no_text_is_refused(memory: Memory) -> None:
 def test_user_chats_and_runs_have_pads_of_their_own(memory: Memory) -> None:
     monday, tuesday = memory.chat("monday"), memory.chat("tuesday")
     one, two = monday.run("one"), monday.run("two")
-    pads = [memory.pad, monday.pad, tuesday.pad, one.pad, two.pad, tuesday.run("three").pad]
+    pads = [
+        memory.scratchpad,
+        monday.scratchpad,
+        tuesday.scratchpad,
+        one.scratchpad,
+        two.scratchpad,
+        tuesday.run("three").scratchpad,
+    ]
     for number, pad in enumerate(pads):
         pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
     assert [(pad["name"], pad["temp:name"]) for pad in pads] == [
@@ -193,29 +204,37 @@ def test_user_chats_and_runs_have_pads_of_their_own(memory: Memory) -> None:
     ]
     pads[1].clear()
     assert [len(pad) for pad in pads] == [2, 0, 2, 2, 2, 2]
-    assert dict(memory.chat("monday").run("one").pad) == dict(one.pad), "by any handle"
+    assert dict(memory.chat("monday").run("one").scratchpad) == dict(one.scratchpad), "by any handle"
 
 
 def test_pads_of_users_and_tenants_are_apart(memory: Memory) -> None:
     others = [memory, memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")]
     for number, other in enumerate(others):
-        for pad in (other.pad, other.chat("monday").pad, other.chat("monday").run("run").pad):
+        for pad in (
+            other.scratchpad,
+            other.chat("monday").scratchpad,
+            other.chat("monday").run("run").scratchpad,
+        ):
             assert dict(pad) == {}
             pad["name"], pad["temp:name"] = f"value {number}", f"temporary {number}"
     for number, other in enumerate(others):
-        for pad in (other.pad, other.chat("monday").pad, other.chat("monday").run("run").pad):
+        for pad in (
+            other.scratchpad,
+            other.chat("monday").scratchpad,
+            other.chat("monday").run("run").scratchpad,
+        ):
             assert dict(pad) == {"name": f"value {number}", "temp:name": f"temporary {number}"}
             assert pad.search("value") == {"name": f"value {number}"}
 
 
 def test_agents_of_a_user_share_a_pad(memory: Memory) -> None:
-    memory.scoped(agent="coach").pad["name"] = "value"
-    assert memory.scoped(agent="cook").pad["name"] == "value"
+    memory.scoped(agent="coach").scratchpad["name"] = "value"
+    assert memory.scoped(agent="cook").scratchpad["name"] == "value"
 
 
 def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
-    memory.pad["marathon"] = "marathon in May"
-    memory.chat("monday").pad["marathon"] = "marathon in May"
+    memory.scratchpad["marathon"] = "marathon in May"
+    memory.chat("monday").scratchpad["marathon"] = "marathon in May"
     assert (memory.version(), memory.records(), memory.recall("marathon")) == (0, [], [])
     prompt = memory.chat("monday").prompt(query="marathon")
     assert (prompt.system, prompt.messages) == ("", [])
@@ -226,18 +245,18 @@ def test_a_pad_is_no_part_of_what_is_known(memory: Memory) -> None:
 
 def test_a_value_is_durable_and_read_by_others(shared_location: str, reopen: Callable[[], Memory]) -> None:
     memory = reopen()
-    memory.pad["name"] = memory.chat("monday").pad["name"] = "first"
+    memory.scratchpad["name"] = memory.chat("monday").scratchpad["name"] = "first"
     script = """
 import sys
 from holdfast import Memory
 with Memory(sys.argv[1], user="ada") as memory:
-    print(dict(memory.pad), dict(memory.chat("monday").pad))
-    memory.pad["name"] = "second"
+    print(dict(memory.scratchpad), dict(memory.chat("monday").scratchpad))
+    memory.scratchpad["name"] = "second"
 """
     assert run(script, shared_location) == "{'name': 'first'} {'name': 'first'}\n"
-    assert memory.pad["name"] == "second"
+    assert memory.scratchpad["name"] == "second"
     memory.close()
-    assert dict(reopen().pad) == {"name": "second"}
+    assert dict(reopen().scratchpad) == {"name": "second"}
 
 
 def test_many_writers_lose_nothing(shared_location: str) -> None:
@@ -248,19 +267,19 @@ with Memory(sys.argv[1], user="ada") as memory:
     print("ready", flush=True)
     input()
     for n in range(20):
-        memory.pad[f"{sys.argv[2]} {n}"] = str(n)
+        memory.scratchpad[f"{sys.argv[2]} {n}"] = str(n)
 """
     run_together(script, [(shared_location, writer) for writer in "ab"])
     with Memory(shared_location, user="ada") as memory:
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda n: memory.pad.update({f"c {n}": str(n)}), range(20)))
-        assert len(memory.pad) == 60
+            list(pool.map(lambda n: memory.scratchpad.update({f"c {n}": str(n)}), range(20)))
+        assert len(memory.scratchpad) == 60
 
 
 def test_temporary_values_are_in_no_byte_of_the_file(tmp_path: Path) -> None:
     key = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     with Memory(tmp_path / "memory.db", user="ada") as memory, memory.chat("monday").run() as run_:
-        for pad in (memory.pad, memory.chat("monday").pad, run_.pad):
+        for pad in (memory.scratchpad, memory.chat("monday").scratchpad, run_.scratchpad):
             pad["temp:key"] = key
             pad["temp:zqnameqz"] = "zqvalueqz"
             pad["kept"] = "zqkeptqz"
@@ -269,21 +288,21 @@ def test_temporary_values_are_in_no_byte_of_the_file(tmp_path: Path) -> None:
         prompt = run_.prompt()
         assert "zqkeptqz" in prompt.system
         assert "zqvalueqz" not in prompt.system
-        memory.rebuild()
+        memory.verify(repair=True)
         written = b"".join(file.read_bytes() for file in tmp_path.iterdir())
         assert b"zqkeptqz" in written
         assert not [word for word in (key, "zqnameqz", "zqvalueqz") if word.encode() in written]
     with Memory(tmp_path / "memory.db", user="ada") as memory:
-        assert dict(memory.pad) == {"kept": "zqkeptqz"}
+        assert dict(memory.scratchpad) == {"kept": "zqkeptqz"}
 
 
 def test_temporary_values_stay_within_their_memory(
     shared_location: str, reopen: Callable[[], Memory]
 ) -> None:
     one, other = reopen(), reopen()
-    one.pad["temp:key"] = "value"
-    assert dict(other.pad) == {}
-    assert dict(one.scoped(agent="coach").pad) == {"temp:key": "value"}
+    one.scratchpad["temp:key"] = "value"
+    assert dict(other.scratchpad) == {}
+    assert dict(one.scoped(agent="coach").scratchpad) == {"temp:key": "value"}
 
 
 CREDENTIALS = [
@@ -296,20 +315,20 @@ CREDENTIALS = [
 
 @pytest.mark.parametrize("secret", CREDENTIALS)
 def test_a_credential_is_refused_and_the_way_out_is_named(memory: Memory, secret: str) -> None:
-    memory.pad["login"] = "before"
+    memory.scratchpad["login"] = "before"
     with pytest.raises(Denied, match="temp:login") as raised:
-        memory.pad["login"] = secret
+        memory.scratchpad["login"] = secret
     assert secret not in str(raised.value)
-    assert memory.pad["login"] == "before"
-    memory.pad["temp:login"] = secret
-    assert memory.pad["temp:login"] == secret
+    assert memory.scratchpad["login"] == "before"
+    memory.scratchpad["temp:login"] = secret
+    assert memory.scratchpad["temp:login"] == secret
 
 
 def test_a_credential_is_known_by_the_name_it_stands_under(memory: Memory) -> None:
     with pytest.raises(Denied):
-        memory.pad["password"] = "tr0ub4dor&3xyz!"
+        memory.scratchpad["password"] = "tr0ub4dor&3xyz!"
     with pytest.raises(Denied):
-        memory.chat("monday").pad.update({"harmless": "yes", "note": CREDENTIALS[0]})
+        memory.chat("monday").scratchpad.update({"harmless": "yes", "note": CREDENTIALS[0]})
 
 
 @pytest.mark.parametrize(
@@ -317,13 +336,13 @@ def test_a_credential_is_known_by_the_name_it_stands_under(memory: Memory) -> No
     ["the password is in the vault", "use a bearer token", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ada@home"],
 )
 def test_prose_about_credentials_is_kept(memory: Memory, text: str) -> None:
-    memory.pad["how"] = text
-    assert memory.pad["how"] == text
+    memory.scratchpad["how"] = text
+    assert memory.scratchpad["how"] == text
 
 
 def test_a_pad_of_a_closed_memory_says_so(location: str) -> None:
     memory = Memory(location, user="ada")
-    pad = memory.pad
+    pad = memory.scratchpad
     memory.close()
     for use in (lambda: pad["name"], lambda: list(pad), lambda: pad.update(name="x"), pad.clear):
         with pytest.raises(Closed):

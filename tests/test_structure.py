@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -53,33 +54,6 @@ FRONT = set("holdfast aio chat logs memory run runtime scratchpad verify __main_
 UP = {
     tuple(line.split(" -> "))
     for line in """__main__ -> holdfast.cli.main
-compaction/explorer -> holdfast.logs.logged
-compaction/explorer -> holdfast.memory.Memory
-learning/service -> holdfast.logs.logged
-llm/meter -> holdfast.logs.debug
-prompt/transcript -> holdfast.compaction.summarize.transcript
-prompt/window -> holdfast.compaction.plan.Compaction
-prompt/window -> holdfast.compaction.plan.DEFAULTS
-prompt/window -> holdfast.compaction.plan.share_of
-records/view -> holdfast.logs.logged
-records/view -> holdfast.runtime.Opened
-records/writing -> holdfast.logs.logged
-tools/files -> holdfast.providers.null.NullMemory
-tools/files -> holdfast.providers.tracing.unwrap
-tools/presets/compartments -> holdfast.chat.Chat
-tools/presets/compartments -> holdfast.memory.Memory
-tools/presets/compartments -> holdfast.run.Run
-tools/presets/compartments -> holdfast.run.current_run
-tools/presets/facts -> holdfast.chat.Chat
-tools/presets/facts -> holdfast.memory.Memory
-tools/presets/observations -> holdfast.chat.Chat
-tools/presets/observations -> holdfast.memory.Memory
-tools/presets/observations -> holdfast.scratchpad.Pad
-tools/presets/observations -> holdfast.scratchpad.TEMPORARY
-tools/render -> holdfast.memory.Memory
-tools/render -> holdfast.providers.tracing.unwrap
-tools/render -> holdfast.runtime.Opened
-tools/write_actions -> holdfast.scratchpad.TEMPORARY
 types/acting_as -> holdfast.safety.guard.check_name_is_open""".splitlines()
 }
 
@@ -197,8 +171,8 @@ def test_there_is_no_sql_outside_of_the_store(file: Path) -> None:
 
 NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied Description Erasure Event Expansion
     Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed
-    NewerSchema Omission Pad Prompt Ranking Receipt Record Relearning Role Run Scope Shortened Spend Summary Tool ToolCall Unavailable UnknownFormat
-    Verification View Why Window Wording WorkResult Writer acting""".split()
+    NewerSchema Omission Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall
+    Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:
@@ -329,3 +303,124 @@ def test_what_is_raised_says_what_happened_and_what_to_do(file: Path) -> None:
     for call in raised:
         assert len(call.args) == 2, ast.unparse(call)
         assert all(map(ends_as_a_sentence, call.args)), ast.unparse(call)
+
+
+# Sizes and names. What stands in LEFT exceeds a limit still; it only gets shorter.
+
+TREES = {file: ast.parse(file.read_text("utf-8")) for file in sorted(ROOT.rglob("*.py"))}
+FILE_LINES, FUNCTION_LINES, CLASS_METHODS = 400, 40, 25
+LEFT = set(
+    """aio.py
+chat.py
+cli/chats.py
+cli/transfer.py export
+compaction/compactor.py compact
+compaction/explorer.py _matching
+compaction/explorer.py search
+integrations/mcp/http.py serve
+integrations/pydantic_ai.py
+learning/service.py
+learning/service.py episodes
+learning/service.py work
+llm/meter.py end
+memory.py
+prompt/assembly.py prompt
+records/view.py recall
+records/view.py records
+records/writing.py remember
+testing/cases/core.py""".splitlines()
+)
+
+
+def named(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def long_files() -> Iterator[str]:
+    for file in TREES:
+        if len(file.read_text("utf-8").splitlines()) > FILE_LINES:
+            yield named(file)
+
+
+def long_functions() -> Iterator[str]:
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES:
+                yield f"{named(file)} {node.name}"
+
+
+def wide_classes() -> Iterator[str]:
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                methods = {
+                    part.name
+                    for part in node.body
+                    if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+                    and not part.name.startswith("_")
+                }
+                if len(methods) > CLASS_METHODS and node.name not in ("Memory", "AsyncMemory"):
+                    yield f"{named(file)} {node.name}"
+
+
+def test_files_functions_and_classes_stay_small() -> None:
+    assert {*long_files(), *long_functions(), *wide_classes()} == LEFT
+
+
+def test_a_name_means_one_thing() -> None:
+    modules = Counter((room_of(part_of(file)), file.stem) for file in TREES if file.stem != "__init__")
+    classes = Counter(
+        node.name
+        for tree in TREES.values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, number in (modules + Counter()).items() if number > 1] == []
+    assert [name for name, number in classes.items() if number > 1] == []
+
+
+def test_docstrings_name_their_result() -> None:
+    odd = [
+        f"{named(file)}:{node.lineno} {text.splitlines()[0]}"
+        for file, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and (text := ast.get_docstring(node) or "").split()[:1]
+        and text.split()[0] in ("Say", "Give", "Tell")
+    ]
+    assert odd == []
+
+
+def test_suppressions_are_rare() -> None:
+    text = "\n".join(file.read_text("utf-8") for file in TREES)
+    assert text.count("# noqa") <= 40
+    assert text.count("SLF001") <= 8
+
+
+def module_of(file: Path) -> str:
+    return ".".join(("holdfast", *file.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {module_of(file): file for file in TREES}
+    edges = {
+        name: {
+            found if found in names else found.rpartition(".")[0]
+            for found in targets(file)
+            if (found in names or found.rpartition(".")[0] in names)
+        }
+        - {name, "holdfast"}
+        for name, file in names.items()
+    }
+    del edges["holdfast"]
+    # Take away what imports nothing that is left, and what nothing imports; circles remain.
+    while free := {
+        name
+        for name, needed in edges.items()
+        if not needed & edges.keys() or not any(name in other for other in edges.values())
+    }:
+        for name in free:
+            del edges[name]
+    assert sorted(edges) == [f"holdfast.{name}" for name in ("aio", "chat", "memory", "run")]

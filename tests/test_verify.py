@@ -229,7 +229,7 @@ def test_damage_of_the_index_is_named(indexed: Memory, change: Damage, problem: 
 def test_after_a_rebuild_the_index_is_sound(indexed: Memory, change: Damage) -> None:
     damage(indexed, change)
     forget(indexed)
-    indexed.rebuild()
+    indexed.verify(repair=True)
     assert not [problem for problem in indexed.verify().problems if "index" in problem]
 
 
@@ -246,7 +246,7 @@ def test_a_watermark_beyond_the_messages_is_found(tmp_path: Path) -> None:
             role="user", content="We decided to keep the old names of all our tables in Kiel."
         )
         memory.chat("a").end()
-        memory.work()
+        memory.learning.work()
         assert memory.verify().ok
         assert memory.verify().checked["watermarks"] == 2
     with closing(sqlite3.connect(location, isolation_level=None)) as connection:

@@ -23,7 +23,7 @@ from holdfast.memory import Memory
 from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.safety.guard import mask, undisguise
-from holdfast.scratchpad import Pad
+from holdfast.scratchpad import Scratchpad
 from holdfast.types import (
     Change,
     ChatInfo,
@@ -51,19 +51,15 @@ from holdfast.types import (
     Wording,
     Writer,
 )
-from holdfast.types.acting_as import acting
+from holdfast.types.acting_as import acting_as
 from holdfast.types.messages import undo_disguises_with
 
 if TYPE_CHECKING:
     from holdfast.events import Event
     from holdfast.learning.ranking import Ranking
-    from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
+    from holdfast.learning.results import Extraction, Relearning, Usage, WorkResult
     from holdfast.settings import Learning, Limit
     from holdfast.tools.tool import Tool
-
-# Errors and names are below the guard, which knows what they may display.
-mask_errors_with(mask)
-undo_disguises_with(undisguise)
 
 __all__ = [
     "BudgetExceeded",
@@ -95,7 +91,6 @@ __all__ = [
     "ModelFailed",
     "NewerSchema",
     "Omission",
-    "Pad",
     "Prompt",
     "Ranking",
     "Receipt",
@@ -104,13 +99,14 @@ __all__ = [
     "Role",
     "Run",
     "Scope",
+    "Scratchpad",
     "Shortened",
-    "Spend",
     "Summary",
     "Tool",
     "ToolCall",
     "Unavailable",
     "UnknownFormat",
+    "Usage",
     "Verification",
     "View",
     "Why",
@@ -118,8 +114,12 @@ __all__ = [
     "Wording",
     "WorkResult",
     "Writer",
-    "acting",
+    "acting_as",
 ]
+
+# Errors and names are below the guard, which knows what they may display.
+mask_errors_with(mask)
+undo_disguises_with(undisguise)
 
 __version__ = "0.1.0"
 
@@ -132,8 +132,8 @@ _LATE = {
     "Limit": "settings",
     "Ranking": "learning.ranking",
     "Relearning": "learning.results",
-    "Spend": "learning.results",
     "Tool": "tools.tool",
+    "Usage": "learning.results",
     "WorkResult": "learning.results",
 }
 

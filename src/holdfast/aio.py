@@ -7,32 +7,36 @@ message whose `append` was cancelled is stored whole or not at all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
 
 from holdfast.chat import Chat
-from holdfast.compaction.explorer import asking, resolved
+from holdfast.compaction.compactor import ChatCompactor, resolved, summary_question
 from holdfast.errors import Closed, ModelFailed
+from holdfast.learning.service import Learner
 from holdfast.memory import Memory
+from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
-from holdfast.scratchpad import Pad
-from holdfast.types import CompactionResult, Time
+from holdfast.scratchpad import Scratchpad
+from holdfast.types import CompactionResult, Record, Time
 from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from typing import Unpack
 
+    from holdfast.compaction.compactor import Progress
     from holdfast.compaction.driver import Steps
-    from holdfast.compaction.tree import Mode
     from holdfast.events import Event
     from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
     from holdfast.prompt.window import Lossless, SummaryBuffer
-    from holdfast.tools.tool import Style, Tool, ToolResult
+    from holdfast.runtime import Runtime
+    from holdfast.tools.tool import Tool, ToolOptions, ToolResult
     from holdfast.types import Scope
 
 T = TypeVar("T")
@@ -43,12 +47,20 @@ P = ParamSpec("P")
 
 
 class _Async(Generic[T_co]):
+    """The awaited form of a handle, which is its `__wrapped__`."""
+
     def __init__(self, sync: T_co, executor: Callable[[], Executor]) -> None:
-        self._sync = sync
+        self.__wrapped__ = sync
         self._executor = executor
 
+    def __eq__(self, other: object) -> bool:
+        return self.__wrapped__ == other.__wrapped__ if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
     def __repr__(self) -> str:
-        return f"{self._sync!r}.aio"
+        return f"{self.__wrapped__!r}.aio"
 
 
 def _awaited(
@@ -58,7 +70,7 @@ def _awaited(
 
     @wraps(method)
     async def call(self: _Async[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        own = getattr(self._sync, method.__name__)  # of a class of one's own, its own
+        own = getattr(self.__wrapped__, method.__name__)  # of a class of one's own, its own
         return await _on(self._executor, partial(own, *args, **kwargs))
 
     return call
@@ -142,44 +154,45 @@ def _asking(
 
             given["llm"] = hosted(model, asyncio.get_running_loop())
         # Not on the memory's own threads: closing it waits for these, and a model may think for minutes.
-        return await asyncio.to_thread(partial(getattr(self._sync, method.__name__), *args, **given))
+        return await asyncio.to_thread(partial(getattr(self.__wrapped__, method.__name__), *args, **given))
 
     return call
 
 
-class AsyncPad(_Async[Pad]):
-    """A pad whose methods are awaited. Made by `pad` of an awaited memory, chat or run."""
+class AsyncScratchpad(_Async[Scratchpad]):
+    """A scratchpad whose methods are awaited. Made by `scratchpad` of an awaited memory, chat or run."""
 
-    get = _awaited(Pad.get)
-    set = _awaited(Pad.__setitem__)
-    delete = _awaited(Pad.__delitem__)
-    clear = _awaited(Pad.clear)
-    list = _awaited(Pad.list)
-    search = _awaited(Pad.search)
-    stored = _awaited(Pad.stored)
+    get = _awaited(Scratchpad.get)
+    set = _awaited(Scratchpad.__setitem__)
+    delete = _awaited(Scratchpad.__delitem__)
+    clear = _awaited(Scratchpad.clear)
+    list = _awaited(Scratchpad.list)
+    search = _awaited(Scratchpad.search)
+    stored = _awaited(Scratchpad.stored)
 
 
 class AsyncRun(_Async[Run]):
     """A run whose methods are awaited. Made by `AsyncChat.run`, for `async with chat.run() as run`."""
 
-    def __init__(self, begin: Callable[[], Run], executor: Callable[[], Executor]) -> None:
+    def __init__(self, chat: AsyncChat, begin: Callable[[], Run], executor: Callable[[], Executor]) -> None:
+        self._chat = chat
         self._begin = begin
         self._executor = executor
 
     @property
     def id(self) -> str:
         """The id of the run."""
-        return self._sync.id
+        return self.__wrapped__.id
 
     @property
     def chat(self) -> AsyncChat:
-        """The session that it is a run of."""
-        return AsyncChat(self._sync.chat, self._executor)
+        """The chat that it is a run of."""
+        return self._chat
 
     @property
-    def pad(self) -> AsyncPad:
+    def scratchpad(self) -> AsyncScratchpad:
         """The scratchpad of this run."""
-        return AsyncPad(self._sync.pad, self._executor)
+        return AsyncScratchpad(self.__wrapped__.scratchpad, self._executor)
 
     remember = _awaited(Run.remember)
     notes = _awaited(Run.notes)
@@ -189,36 +202,46 @@ class AsyncRun(_Async[Run]):
     end = _awaited(Run.end)
 
     async def __aenter__(self) -> Self:
-        self._sync = await _on(self._executor, self._begin)
-        enter(self._sync)
+        self.__wrapped__ = await _on(self._executor, self._begin)
+        enter(self.__wrapped__)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        leave(self._sync)
+        leave(self.__wrapped__)
         await asyncio.shield(self.end())  # also when the task is cancelled
 
 
 class AsyncChat(_Async[Chat]):
-    """A chat whose methods are awaited. Made by `AsyncMemory.chat`."""
+    """A chat whose methods are awaited. Made by `AsyncMemory.chat`.
+
+    `compactor` is None for a chat of a memory that keeps nothing.
+    """
+
+    def __init__(
+        self,
+        sync: Chat,
+        executor: Callable[[], Executor],
+        compactor: Callable[[], ChatCompactor] | None = None,
+    ) -> None:
+        super().__init__(sync, executor)
+        self._compactor = compactor
 
     @property
     def id(self) -> str:
-        """The id of the session."""
-        return self._sync.id
+        """The id of the chat."""
+        return self.__wrapped__.id
 
     append = _awaited(Chat.append)
     history = _awaited(Chat.history)
     stats = _awaited(Chat.stats)
-    info = _awaited(Chat.info)
     rename = _awaited(Chat.rename)
-    label = _awaited(Chat.label)
     archive = _awaited(Chat.archive)
     window = _awaited(Chat.window)
     prompt = _awaited(Chat.prompt)
     remember = _awaited(Chat.remember)
     notes = _awaited(Chat.notes)
-    advance = _awaited(Chat.advance)
-    crowded = _awaited(Chat.crowded)
+    refresh = _awaited(Chat.refresh)
+    needs_compaction = _awaited(Chat.needs_compaction)
     describe = _awaited(Chat.describe)
     expand = _awaited(Chat.expand)
     tree = _awaited(Chat.tree)
@@ -227,36 +250,41 @@ class AsyncChat(_Async[Chat]):
 
     async def compact(
         self,
-        mode: Mode = "incremental",
         *,
+        full: bool = False,
         budget: int | None = None,
         llm: LLM | None = None,
-        progress: Callable[[CompactionResult], None] | None = None,
+        progress: Progress | None = None,
         policy: Lossless | SummaryBuffer | None = None,
     ) -> CompactionResult:
         """As `Chat.compact`; an asynchronous model writes several summaries at once."""
         on_thread = partial(_on, self._executor)
-        policy = self._sync._compacting(policy, budget)  # noqa: SLF001 - its twin
         model = await on_thread(partial(resolved, llm))
-        if model is None:
-            return await on_thread(partial(self._sync.compact, mode, progress=progress, policy=policy))
-        at_once = AT_ONCE if model.is_async else 1
+        if model is None or self._compactor is None:
+            plain = partial(
+                self.__wrapped__.compact, full=full, budget=budget, progress=progress, policy=policy
+            )
+            return await on_thread(plain)
         # As in Chat.compact.
         from holdfast.compaction.driver import TimeLimit
 
-        limit = TimeLimit(policy.compaction)
-        steps = self._sync._steps(mode, model, progress, policy, limit, at_once=at_once)  # noqa: SLF001 - its twin
+        compactor = self._compactor()
+        policy = compactor.policy_for(policy, budget)
+        at_once, limit = AT_ONCE if model.is_async else 1, TimeLimit(policy.compaction)
+        steps = compactor.steps(
+            full=full, model=model, progress=progress, policy=policy, limit=limit, at_once=at_once
+        )
 
         async def ask(prompt: str) -> str:
-            meter = self._sync._meter()  # noqa: SLF001 - as above
-            return await _metered(meter, model, asking(prompt), limit.wait(), self.id, on_thread)
+            meter, question = compactor.meter(), summary_question(prompt)
+            return await _metered(meter, model, question, limit.wait(), self.id, on_thread)
 
         try:
             done = await _drive(steps, ask, on_thread)
         except ModelFailed as error:
-            await on_thread(partial(self._sync._tell, error))  # noqa: SLF001 - as above
+            await on_thread(partial(compactor.announce, error))
             raise
-        await on_thread(partial(self._sync._tell, done))  # noqa: SLF001 - as above
+        await on_thread(partial(compactor.announce, done))
         return done
 
     compact.__doc__ = Chat.compact.__doc__
@@ -267,17 +295,13 @@ class AsyncChat(_Async[Chat]):
     receipts = _awaited(Chat.receipts)
 
     @property
-    def pad(self) -> AsyncPad:
+    def scratchpad(self) -> AsyncScratchpad:
         """The scratchpad of this chat."""
-        return AsyncPad(self._sync.pad, self._executor)
+        return AsyncScratchpad(self.__wrapped__.scratchpad, self._executor)
 
     def run(self, id: str | None = None) -> AsyncRun:
         """Begin a run when the block is entered, as `Chat.run` does."""
-        return AsyncRun(partial(self._sync.run, id), self._executor)
-
-    def same_as(self, other: AsyncChat) -> bool:
-        """Say whether both are handles on the same session."""
-        return self._sync.same_as(other._sync)
+        return AsyncRun(self, partial(self.__wrapped__.run, id), self._executor)
 
 
 class AsyncView(_Async[View]):
@@ -286,60 +310,56 @@ class AsyncView(_Async[View]):
     @property
     def scope(self) -> Scope:
         """Whose memory this handle is."""
-        return self._sync.scope
+        return self.__wrapped__.scope
 
     version = _awaited(View.version)
     get = _awaited(View.get)
     records = _awaited(View.records)
     recall = _awaited(View.recall)
-    recall_fil = _awaited(View.recall_fil)
     changes = _awaited(View.changes)
-    profile = _awaited(View.profile)
-    soul = _awaited(View.soul)
-    constraints = _awaited(View.constraints)
 
 
 class AsyncTool:
     """A tool that is awaited. Made by `AsyncMemory.tools`."""
 
     def __init__(self, tool: Tool, executor: Callable[[], Executor]) -> None:
-        self._sync = tool
+        self.__wrapped__ = tool
         self._executor = executor
 
     @property
     def name(self) -> str:
         """What the model calls it by."""
-        return self._sync.name
+        return self.__wrapped__.name
 
     @property
     def description(self) -> str:
         """What the model is told of it."""
-        return self._sync.description
+        return self.__wrapped__.description
 
     @property
     def parameters(self) -> Mapping[str, object]:
         """The JSON schema of its arguments."""
-        return self._sync.parameters
+        return self.__wrapped__.parameters
 
     @property
     def read_only(self) -> bool:
         """Whether a call changes nothing."""
-        return self._sync.read_only
+        return self.__wrapped__.read_only
 
     @property
     def destructive(self) -> bool:
         """Whether a call may change or remove what is there."""
-        return self._sync.destructive
+        return self.__wrapped__.destructive
 
     @property
     def idempotent(self) -> bool:
         """Whether a second call with the same arguments changes nothing more."""
-        return self._sync.idempotent
+        return self.__wrapped__.idempotent
 
     async def __call__(self, arguments: Mapping[str, object] | str | None = None, /) -> ToolResult:
         """Call it with arguments as a mapping or as JSON. Never raises."""
         try:
-            return await _on(self._executor, partial(self._sync, arguments))
+            return await _on(self._executor, partial(self.__wrapped__, arguments))
         except Closed as error:
             # Only for those who use tools.
             from holdfast.tools.tool import failure
@@ -347,29 +367,63 @@ class AsyncTool:
             return failure(error)
 
 
+class AsyncLearner(_Async[Learner]):
+    """Learning whose methods are awaited. `AsyncMemory.learning`."""
+
+    work = _asking(Learner.work)
+    extract = _asking(Learner.extract)
+    reflect = _asking(Learner.reflect)
+    consolidate = _asking(Learner.consolidate)
+    relearn = _asking(Learner.relearn)
+    episodes = _asking(Learner.episodes)
+    jobs = _awaited(Learner.jobs)
+    retry_job = _awaited(Learner.retry_job)
+    usage = _awaited(Learner.usage)
+
+
+class AsyncQuarantine(_Async[Quarantine]):
+    """A quarantine whose methods are awaited, for `async for`. `AsyncMemory.quarantine`."""
+
+    async def __aiter__(self) -> AsyncIterator[Record]:
+        for record in await _on(self._executor, partial(list[Record], self.__wrapped__)):
+            yield record
+
+    release = _awaited(Quarantine.release)
+    discard = _awaited(Quarantine.discard)
+
+
 class AsyncMemory(_Async[Memory]):
-    """A memory whose methods are awaited. Made by `Memory.aio`; shares its connections."""
+    """A memory whose methods are awaited. Made by `Memory.aio`; shares its connections.
+
+    `runtime` is None for a memory that keeps nothing.
+    """
+
+    def __init__(
+        self, sync: Memory, executor: Callable[[], Executor], runtime: Runtime | None = None
+    ) -> None:
+        super().__init__(sync, executor)
+        self._runtime = runtime
 
     @property
     def name(self) -> str:
         """What this kind of memory is called among the providers of the contract."""
-        return self._sync.name
+        return self.__wrapped__.name
 
     @property
     def scope(self) -> Scope:
         """Whose memory this handle is."""
-        return self._sync.scope
+        return self.__wrapped__.scope
 
     def scoped(
         self, *, tenant: str | None = None, user: str | None = None, agent: str | None = None
     ) -> AsyncMemory:
         """Make a handle for another tenant, user or agent, as `Memory.scoped` does."""
-        return self._sync.scoped(tenant=tenant, user=user, agent=agent).aio
+        return self.__wrapped__.scoped(tenant=tenant, user=user, agent=agent).aio
 
     @property
-    def pad(self) -> AsyncPad:
+    def scratchpad(self) -> AsyncScratchpad:
         """The scratchpad of the user."""
-        return AsyncPad(self._sync.pad, self._executor)
+        return AsyncScratchpad(self.__wrapped__.scratchpad, self._executor)
 
     def chat(
         self,
@@ -378,89 +432,56 @@ class AsyncMemory(_Async[Memory]):
         channel: str | None = None,
         meta: Mapping[str, object] | None = None,
     ) -> AsyncChat:
-        """Open a session, as `Memory.chat` does."""
-        return AsyncChat(self._sync.chat(id, channel=channel, meta=meta), self._executor)
+        """Open a chat, as `Memory.chat` does."""
+        chat, scope = self.__wrapped__.chat(id, channel=channel, meta=meta), self.scope
+        compactor = None if self._runtime is None else partial(self._runtime.compactor, scope, chat.id)
+        return AsyncChat(chat, self._executor, compactor)
+
+    @property
+    def learning(self) -> AsyncLearner:
+        """Learning from history, awaited."""
+        return AsyncLearner(self.__wrapped__.learning, self._executor)
+
+    @property
+    def quarantine(self) -> AsyncQuarantine:
+        """What is in quarantine, to be iterated over with `async for`, with `release` and `discard`."""
+        return AsyncQuarantine(self.__wrapped__.quarantine, self._executor)
 
     def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
         """Call a function at each event of a name, as `Memory.on` does: on a thread, not on the loop."""
-        return self._sync.on(event, observer)
+        return self.__wrapped__.on(event, observer)
 
-    def tools(
-        self,
-        chat: AsyncChat | str | None = None,
-        *,
-        style: Style = "many",
-        allow: Iterable[str] | None = None,
-        read_only: bool | Iterable[str] = False,
-        confirm: Callable[[str], bool] | None = None,
-        token_cap: int = 2_000,
-    ) -> list[AsyncTool]:
+    def tools(self, chat: AsyncChat | str | None = None, **options: Unpack[ToolOptions]) -> list[AsyncTool]:
         """Make tools for an agent, as `Memory.tools` does; `confirm` is called on a thread, not on the loop."""
-        made = self._sync.tools(
-            chat._sync if isinstance(chat, AsyncChat) else chat,  # noqa: SLF001 - its twin
-            style=style,
-            allow=allow,
-            read_only=read_only,
-            confirm=confirm,
-            token_cap=token_cap,
-        )
+        made = self.__wrapped__.tools(chat.__wrapped__ if isinstance(chat, AsyncChat) else chat, **options)
         return [AsyncTool(tool, self._executor) for tool in made]
 
     version = _awaited(Memory.version)
     get = _awaited(Memory.get)
     records = _awaited(Memory.records)
     recall = _awaited(Memory.recall)
-    recall_fil = _awaited(Memory.recall_fil)
     changes = _awaited(Memory.changes)
-    profile = _awaited(Memory.profile)
-    set_profile = _awaited(Memory.set_profile)
-    soul = _awaited(Memory.soul)
-    set_soul = _awaited(Memory.set_soul)
-    constraints = _awaited(Memory.constraints)
-    add_constraint = _awaited(Memory.add_constraint)
-    remove_constraint = _awaited(Memory.remove_constraint)
     remember = _awaited(Memory.remember)
-    remember_fil = _awaited(Memory.remember_fil)
     replace = _awaited(Memory.replace)
     retract = _awaited(Memory.retract)
-    clear = _awaited(Memory.clear)
+    retract_all = _awaited(Memory.retract_all)
     rollback = _awaited(Memory.rollback)
     undo = _awaited(Memory.undo)
-    quarantine = _awaited(Memory.quarantine)
-    release = _awaited(Memory.release)
-    discard = _awaited(Memory.discard)
-    work = _asking(Memory.work)
-    extract = _asking(Memory.extract)
-    reflect = _asking(Memory.reflect)
-    consolidate = _asking(Memory.consolidate)
-    relearn = _asking(Memory.relearn)
-    episodes = _asking(Memory.episodes)
-    jobs = _awaited(Memory.jobs)
-    retry = _awaited(Memory.retry)
-    spend = _awaited(Memory.spend)
     erase = _awaited(Memory.erase)
-    erasures = _awaited(Memory.erasures)
     chats = _awaited(Memory.chats)
     users = _awaited(Memory.users)
-    rebuild = _awaited(Memory.rebuild)
     verify = _awaited(Memory.verify)
     backup = _awaited(Memory.backup)
 
     async def at(self, version: int | Time) -> AsyncView:
-        """Look at what was known earlier: a view with every read of records and recall, answered as of then.
+        """As `Memory.at`, awaited."""
+        return AsyncView(await _on(self._executor, partial(self.__wrapped__.at, version)), self._executor)
 
-        Of a version, messages count that were stored when it was written; of a time, those that were said until then.
-        Version 0 is empty. What is true in the world is judged as of then as well.
-
-        Raises:
-            InvalidInput: there is no such version.
-
-        """
-        return AsyncView(await _on(self._executor, partial(self._sync.at, version)), self._executor)
+    at.__doc__ = Memory.at.__doc__
 
     async def close(self) -> None:
         """Wait for the calls that have begun, then close the memory."""
-        await asyncio.to_thread(self._sync.close)  # not on the memory's own threads: it waits for them
+        await asyncio.to_thread(self.__wrapped__.close)  # not on the memory's own threads: it waits for them
 
     async def __aenter__(self) -> Self:
         return self

@@ -46,14 +46,13 @@ Capability = Literal[
     "explore",
     "records",
     "profile",
-    "constraints",
     "versions",
     "snapshots",
     "changes",
     "sessions",
     "review",
     "learn",
-    "pad",
+    "scratchpad",
 ]
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
@@ -127,13 +126,11 @@ class PromptedChat(Protocol):
 class CompactedChat(Protocol):
     """compact: summaries stand for older messages, none of which is lost."""
 
-    def crowded(self, budget: int = 8_000, threshold: float | None = None) -> bool:
+    def needs_compaction(self, budget: int = 8_000, threshold: float | None = None) -> bool:
         """Return whether the chat takes more than this share of the budget, and something can be done."""
 
-    def compact(
-        self, mode: Literal["incremental", "full"] = "incremental", *, budget: int = 8_000
-    ) -> CompactionResult:
-        """Summarise: "incremental" once if the chat is crowded, "full" until nothing more can be done."""
+    def compact(self, *, full: bool = False, budget: int = 8_000) -> CompactionResult:
+        """Summarize: once if the chat needs compaction, or, if `full`, until nothing more can be done."""
 
 
 class SearchedChat(Protocol):
@@ -158,20 +155,22 @@ class ExploredChat(Protocol):
     def describe(self, id: str) -> Description:
         """Show a summary and what stands above and below it; raise for an id that is unknown or foreign."""
 
-    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:
+    def expand(self, id: str, max_tokens: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Open a summary: the messages of a leaf, the summaries of a node; at least one, and on from `cursor`."""
 
 
 class Records(Protocol):
     """records: what is known beside what was said."""
 
-    def remember(self, text: str, kind: str = "fact", *, by: Writer | None = None) -> Record:
-        """Store one thing that is known."""
+    def remember(
+        self, text: str, kind: str = "fact", *, by: Writer | None = None, chat: str | None = None
+    ) -> Record:
+        """Store one thing that is known. A `chat` in whose course that is done shows it from its next prompt on."""
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
         """Replace the text of the record with the id `what`. A retracted one does not exist."""
 
-    def retract(self, what: str, *, by: Writer | None = None) -> Record:
+    def retract(self, what: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
         """Take a record back; `what` is its id."""
 
     def records(self, *, kind: str | None = None) -> list[Record]:
@@ -179,41 +178,19 @@ class Records(Protocol):
 
 
 class Profile(Protocol):
-    """profile: one text about the user, and one about what the agent is to this user."""
+    """profile: what stands in every prompt, beside the system text.
 
-    def profile(self) -> str:
-        """Return the profile of the user as prompts show it, "" if there is none.
+    The kind "profile" is one text about the user, "soul" one about what the agent is to this user; `remember` writes the
+    whole of it, and `retract` with the name of the kind takes it back. "constraint" is what always holds, by the user's
+    own word: adding and removing one is denied unless `by` is "user", also where nobody is named.
+    """
 
-        It is that of this agent, else the one of no agent, else one that all users share, as far as a provider has these.
+    def get(self, what: str) -> Record | None:
+        """Return a record by its id, or the profile or soul by the name of its kind; None if there is none.
+
+        These two are as prompts show them: that of this agent, else the one of no agent, else one that all users share,
+        as far as a provider has these.
         """
-
-    def set_profile(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole profile; "" takes it back. A chat in whose course that is done shows it from its next prompt on."""
-
-    def soul(self) -> str:
-        """Return what the agent is, "" if that was not said; chosen as the profile is."""
-
-    def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole of what the agent is; "" takes it back."""
-
-
-class Constraints(Protocol):
-    """constraints: what always holds, by the user's own word."""
-
-    def constraints(self) -> list[Record]:
-        """List them, the oldest first."""
-
-    def add_constraint(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Add one, confirmed by the user: `by` is "user", or it is denied, as it is where nobody is named."""
-
-    def remove_constraint(
-        self,
-        id: str,
-        *,
-        by: Writer | None = None,
-        chat: str | None = None,
-    ) -> Record:
-        """Remove one, confirmed by the user as well; raise for an id that is unknown, and count no version then."""
 
 
 class Versions(Protocol):
@@ -234,7 +211,7 @@ class Versions(Protocol):
 
 
 class Reading(Protocol):
-    """What was known at a version; with `constraints` and `profile` for those who have them."""
+    """What was known at a version; with `records` and `get` for those who have them."""
 
     def version(self) -> int:
         """Return its number."""
@@ -246,7 +223,7 @@ class SnapshotChat(Protocol):
     def snapshot(self) -> int | None:
         """Return the version that the prompts of the chat show; None before the first."""
 
-    def advance(self) -> int:
+    def refresh(self) -> int:
         """Show the newest version from now on, and return it."""
 
 
@@ -263,7 +240,7 @@ class Sessions(Protocol):
     def chats(
         self, *, archived: bool | None = False, limit: int | None = None, offset: int = 0
     ) -> list[ChatInfo]:
-        """List chats, the one with the newest message first; with `archived=None` those that were put away as well."""
+        """List chats, the one with the newest message first; with `archived=None` archived ones as well."""
 
 
 class KeptChat(Protocol):
@@ -275,10 +252,10 @@ class KeptChat(Protocol):
         """Read its messages, word for word, oldest first."""
 
     def rename(self, title: str) -> None:
-        """Set the title."""
+        """Set its title."""
 
     def archive(self, *, archived: bool = True) -> None:
-        """Put it away, or take it back."""
+        """Archive it, or bring it back."""
 
 
 class ReviewedChat(Protocol):
@@ -288,25 +265,33 @@ class ReviewedChat(Protocol):
         """Write what was said since a time, after the summaries of what was said before; "" if nothing was."""
 
 
+class LearningFacet(Protocol):
+    """The background work of a provider."""
+
+    def work(self, *, limit: int | None = None) -> object:
+        """Do what there is to do, at most so many jobs, and return what became of it."""
+
+
 class Learns(Protocol):
     """learn: what happened is turned into what is known, in the background."""
 
-    def work(self, *, limit: int | None = None) -> object:
-        """Do what there is to do, at most so many jobs, and say what became of it."""
+    @property
+    def learning(self) -> LearningFacet:
+        """The background work."""
 
 
 class EndedChat(Protocol):
-    """learn: a chat that can be said to have ended."""
+    """learn: a chat that can be marked as ended."""
 
     def end(self) -> object:
         """Leave the chat to be learned from."""
 
 
-class Pads(Protocol):
-    """pad: names with values, kept."""
+class Scratchpads(Protocol):
+    """scratchpad: names with values, kept."""
 
     @property
-    def pad(self) -> MutableMapping[str, str]:
+    def scratchpad(self) -> MutableMapping[str, str]:
         """The scratchpad of the user."""
 
 
@@ -333,14 +318,13 @@ METHODS: dict[Capability, Methods] = {
     "explore": Methods((), _names(ExploredChat)),
     "records": Methods(_names(Records), ()),
     "profile": Methods(_names(Profile), ()),
-    "constraints": Methods(_names(Constraints), ()),
     "versions": Methods(_names(Versions), ()),
     "snapshots": Methods((), _names(SnapshotChat)),
     "changes": Methods(_names(Changes), ()),
     "sessions": Methods(_names(Sessions), _names(KeptChat)),
     "review": Methods((), _names(ReviewedChat)),
     "learn": Methods(_names(Learns), _names(EndedChat)),
-    "pad": Methods(_names(Pads), ()),
+    "scratchpad": Methods(_names(Scratchpads), ()),
 }
 """Each capability with its methods, which are those of the protocols above."""
 

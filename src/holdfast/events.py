@@ -1,15 +1,27 @@
-"""Events of a memory, and the observers that are called with them."""
+"""Events: what happens to what is known, told to those who asked to hear of it, and to the logger "holdfast".
+
+At DEBUG the logger tells what handles do, in numbers and names, never in the words of messages.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
+from functools import cache, wraps
 from inspect import iscoroutinefunction
-from typing import Literal, NamedTuple, get_args
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec, TypeVar, get_args
 
 from holdfast.errors import InvalidInput, shown
 from holdfast.types import CompactionResult, Erasure, Job, Record, Scope
+
+if TYPE_CHECKING:
+    from logging import Logger
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Name = Literal[
     "learned",
@@ -28,7 +40,7 @@ Name = Literal[
 ]
 NAMES: tuple[Name, ...] = get_args(Name)
 
-# The event of a new version of a record, by its action.
+# What a new version of a record means to somebody who watches.
 _OF_ACTION: dict[str, Name] = {
     "add": "learned",
     "replace": "learned",
@@ -46,7 +58,7 @@ _OF_ACTION: dict[str, Name] = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a model: its purpose, its cost, and its outcome, "answered" or the reason why not."""
+    """Account for one call of a model: what for, what it took, and whether it "answered" or why not."""
 
     purpose: str
     model: str
@@ -60,12 +72,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of the memory, after it was stored.
+    """Notify observers of an event, after it was stored.
 
-    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone",
-    "rolled_back" or "evicted" (with the `record`; an evicted one gave its place to newer ones), "erased"
-    (with the receipt in `erasure`), "compacted" (with the result in `compaction` and its `chat`), "failed"
-    (with the `job`, or the `chat`, and the reason in `error`), or "spent" (with the `call` of a model).
+    `name` is "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back" or "evicted"
+    (with the `record`; one is evicted that gives its place to newer ones), "erased" (with the receipt in `erasure`),
+    "compacted" (with the account of the `compaction` and its `chat`), "failed" (with the `job`, or the `chat`, and why in `error`), or "spent" (with the
+    `call` of a model).
     """
 
     name: Name
@@ -80,7 +92,7 @@ class Event:
 
     @property
     def agent(self) -> str:
-        """The agent that it belongs to; "" for all agents of the user."""
+        """The agent that it belongs to; "" for that of all agents of the user."""
         about = self.record or self.job
         return about.agent if about else self.scope.agent
 
@@ -89,14 +101,14 @@ Observer = Callable[[Event], object]
 
 
 class _Listener(NamedTuple):
-    """An observer, and its scope: the events of a space, or of all users of its tenant."""
+    """An observer, and which events it hears: those of a scope, or of all users of its tenant."""
 
+    token: object
     observer: Observer
     scope: Scope
     everyone: bool
 
-    def matches(self, event: Event) -> bool:
-        """Return whether the observer is called with an event."""
+    def hears(self, event: Event) -> bool:
         own, scope = self.scope, event.scope
         if scope.tenant != own.tenant if self.everyone else scope.space != own.space:
             return False
@@ -114,24 +126,24 @@ class Events:
     def on(
         self, name: str, observer: Observer, scope: Scope, *, everyone: bool = False
     ) -> Callable[[], None]:
-        """Call an observer at each event of a name in a scope from now on; return a function that ends this.
+        """Call an observer at each event of a name in a scope from now on, and return what ends that.
 
-        Events of other spaces are left out; with `everyone`, those of other tenants only. An agent receives
-        what it may read: its own events, and those of records of no agent.
+        Of another space it hears nothing, but with `everyone` the events of all users of the tenant. An agent hears what
+        it may read: its own, and records of no agent.
 
         Raises:
-            InvalidInput: an unknown event, or the observer is not a synchronous function.
+            InvalidInput: there is no such event, or what was passed cannot be called.
 
         """
         known = next((one for one in NAMES if one == name), None)
         if known is None:
-            raise InvalidInput(f"Unknown event {shown(name)}.", f"Use one of {', '.join(NAMES)}.")
+            raise InvalidInput(f"There is no event {shown(name)}.", f"Use one of {', '.join(NAMES)}.")
         if iscoroutinefunction(observer) or not callable(observer):
             raise InvalidInput(
-                f"The observer {shown(observer)} is not a synchronous function.",
+                f"{shown(observer)} cannot be called by who works.",
                 "Pass a synchronous function of one event.",
             )
-        entry = _Listener(observer, scope, everyone)
+        entry = _Listener(object(), observer, scope, everyone)
         with self._lock:
             self._observers[known] = (*self._observers.get(known, ()), entry)
 
@@ -144,9 +156,9 @@ class Events:
         return off
 
     def tell(self, event: Event) -> None:
-        """Call the observers of an event in turn. The error of one that raises is logged."""
+        """Call the observers of an event, one after the other. One that raises is reported and disturbs nothing."""
         for listener in self._observers.get(event.name, ()):
-            if not listener.matches(event):
+            if not listener.hears(event):
                 continue
             try:
                 listener.observer(event)
@@ -157,10 +169,73 @@ class Events:
                 logging.getLogger("holdfast").exception("An observer of %r events raised.", event.name)
 
     def tell_of(self, scope: Scope, records: Iterable[Record], name: Name | None = None) -> None:
-        """Call the observers of records that were written, by their action, or all by one name."""
+        """Notify observers of records that were written, by what was done, or all by one name."""
         if not self._observers:
             return
         for record in records:
             name_of_it = name or _OF_ACTION.get(record.action)
             if name_of_it is not None:
                 self.tell(Event(name_of_it, scope, record=record))
+
+
+# Logging --------------------------------------------------------------------------------------------------------------
+
+_COUNTED = ("messages", "summaries", "hits", "records", "count", "calls", "tokens")
+
+
+def debug(message: str, *parts: object) -> None:
+    """Log a message at DEBUG. A program that has not imported `logging` hears of nothing, and need not load it."""
+    if "logging" in sys.modules:
+        _logger().debug(message, *parts)
+
+
+def _is_on() -> bool:
+    return "logging" in sys.modules and _logger().isEnabledFor(10)
+
+
+@cache
+def _logger() -> Logger:
+    # Only for programs that use it.
+    from logging import NullHandler, getLogger
+
+    logger = getLogger("holdfast")
+    logger.addHandler(NullHandler())
+    return logger
+
+
+def logged(method: Callable[P, T]) -> Callable[P, T]:
+    """Log each call of a method at DEBUG: of which handle, how much came of it, and how long it took."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not _is_on():
+            return method(*args, **kwargs)
+        outcome = ""
+        began = perf_counter()
+        try:
+            result = method(*args, **kwargs)
+            outcome = _amounts(result)
+        except BaseException as error:
+            outcome = type(error).__name__
+            raise
+        else:
+            return result
+        finally:
+            milliseconds = (perf_counter() - began) * 1_000
+            debug("%s of %r: %s in %.1f ms", method.__name__, args[0], outcome, milliseconds)
+
+    return call
+
+
+def _amounts(result: object) -> str:
+    """Return the amounts in a result, by the names of its parts."""
+    if isinstance(result, list):
+        return f"{len(result)} results"
+    found = {name: _amount(getattr(result, name, None)) for name in _COUNTED}
+    return ", ".join(f"{number} {name}" for name, number in found.items() if number is not None) or "done"
+
+
+def _amount(part: object) -> object:
+    if isinstance(part, Mapping):
+        return part.get("total")
+    return len(part) if isinstance(part, Sized) else part

@@ -1,44 +1,49 @@
-"""A run: notes and a pad of one run of an agent, in every prompt of it, and gone at its end."""
+"""A run: notes and a scratchpad of one run of an agent, in every prompt of it, and gone at its end."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Self
 
-from holdfast.records.draft import RecordDraft
-from holdfast.scratchpad import Pad
+from holdfast.scratchpad import Scratchpad
 from holdfast.store import records, runs
 from holdfast.store.pads import ScratchpadKey
 from holdfast.store.records import NOW, RecordFilter
-from holdfast.types import Record, Writer, check_flag, check_name
+from holdfast.types import Record, Scope, Writer, check_name
 from holdfast.types.current_run import enter, leave
 
 if TYPE_CHECKING:
-    from holdfast.chat import Chat, Format, Images
-    from holdfast.prompt.window import Policy
-    from holdfast.safety.guard import Secrets
+    from typing import Unpack
+
+    from holdfast.chat import Chat
+    from holdfast.prompt.assembly import PromptOptions
+    from holdfast.runtime import Runtime
     from holdfast.types import Prompt
 
 
 class Run:
-    """Note things for this run only. Made by `Chat.run`; a context manager that ends the run.
+    """Notes and a scratchpad for one run only. Made by `Chat.run`; a context manager that ends the run.
 
     Within the block, in this thread or task, `chat.prompt` shows what the run noted; `run.prompt` does so anywhere.
     Other runs never see it, also those of the same chat at the same time, nor do sub-agents with a chat or a run of
     their own. A run whose process died can be gone on with by its id.
     """
 
-    def __init__(self, chat: Chat, id: str | None) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        id: str | None,
+        runtime: Runtime,
+        scope: Scope,
+        prompt: Callable[[Run, int | None, str | None, PromptOptions], Prompt],
+    ) -> None:
         self._chat = chat
-        self._memory = chat._memory  # noqa: SLF001 - a run is a part of its chat
-        self._open = self._memory._open  # noqa: SLF001 - as above
+        self._runtime = runtime
+        self._scope = scope
+        self._make_prompt = prompt
         self._id = os.urandom(8).hex() if id is None else check_name(id, "The id of a run")
-        runs.begin(self._open.database, self._space, chat.id, self._id, self._open.now())
-
-    @property
-    def _space(self) -> str:
-        return self._memory.scope.space
+        runs.begin(runtime.database, scope.space, chat.id, self._id, runtime.now())
 
     @property
     def id(self) -> str:
@@ -47,13 +52,13 @@ class Run:
 
     @property
     def chat(self) -> Chat:
-        """The session that it is a run of."""
+        """The chat that it is a run of."""
         return self._chat
 
     @property
-    def pad(self) -> Pad:
+    def scratchpad(self) -> Scratchpad:
         """The scratchpad of this run."""
-        return Pad(self._open, ScratchpadKey(self._space, self._chat.id, self._id))
+        return Scratchpad(self._runtime, ScratchpadKey(self._scope.space, self._chat.id, self._id))
 
     def remember(
         self,
@@ -72,66 +77,43 @@ class Run:
             InvalidInput: it cannot be accepted, the notes of the run are full, or the run has ended.
 
         """
-        draft = RecordDraft(
+        return self._runtime.writer(self._scope).note(
             text,
-            "note",
-            target="run",
+            run=self._id,
+            chat=self._chat.id,
+            by=by,
             category=category,
             tags=tags,
             meta=meta,
             priority=priority,
             source=source,
-            run=self._id,
         )
-        return self._memory._note(draft, chat=self._chat.id, by=by)  # noqa: SLF001 - a part of the memory
 
     def notes(self) -> list[Record]:
         """Read the notes of this run, those of high priority first."""
         wanted = RecordFilter(kinds=("note",), run=self._id)
-        found = records.read(self._open.database, self._space, NOW.version, wanted)
+        found = records.read(self._runtime.database, self._scope.space, NOW.version, wanted)
         return sorted(found, key=lambda note: -note.priority)
 
     def replace(self, what: str, text: str, *, by: Writer | None = None) -> Record:
-        """Give one note of this run another text; see `Memory.replace`."""
-        return self._memory._change_note(what, text, run=self._id, by=by)  # noqa: SLF001 - a part of the memory
+        """Replace the text of one note of this run; see `Memory.replace`."""
+        return self._runtime.writer(self._scope).change_note(what, text, run=self._id, by=by)
 
     def retract(self, what: str, *, by: Writer | None = None) -> Record:
         """Take one note of this run back; see `Memory.retract`."""
-        return self._memory._change_note(what, None, run=self._id, by=by)  # noqa: SLF001 - as above
+        return self._runtime.writer(self._scope).change_note(what, None, run=self._id, by=by)
 
     def prompt(
-        self,
-        budget: int | None = None,
-        query: str | None = None,
-        *,
-        system: str = "",
-        limit: int | None = None,
-        policy: Policy | None = None,
-        images: Images = "keep",
-        secrets: Secrets = "mask",
-        format: Format = "openai",
-        strict: bool = False,
-        expand: bool = False,
+        self, budget: int | None = None, query: str | None = None, **options: Unpack[PromptOptions]
     ) -> Prompt:
         """Assemble a prompt of the chat that shows what this run noted; see `Chat.prompt`."""
-        return self._chat._prompt(  # noqa: SLF001 - as above
-            self,
-            budget,
-            query,
-            system=system,
-            limit=limit,
-            policy=policy,
-            images=images,
-            secrets=secrets,
-            format=format,
-            strict=strict,
-            expand=check_flag(expand, "expand"),
-        )
+        return self._make_prompt(self, budget, query, options)
 
     def end(self) -> None:
-        """End the run: its notes are retracted, its pad is emptied. Ending it twice is harmless."""
-        runs.end(self._open.database, self._space, self._id, self._open.now())
-        self._open.forget(self._space, run=self._id)
+        """End the run: its notes are retracted, its scratchpad is emptied. Ending it twice is harmless."""
+        space, runtime = self._scope.space, self._runtime
+        runs.end(runtime.database, space, self._id, runtime.now())
+        runtime.forget(space, run=self._id)
 
     def __enter__(self) -> Self:
         enter(self)

@@ -1,52 +1,51 @@
-"""What all handles on one database share: its connections, its search, its threads, and what is kept in memory only."""
+"""What all handles on one database share: its connections, search, threads, and what is kept in memory only."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Closed
-from holdfast.prompt.cache_prefix import unchanged
-from holdfast.store import records
+from holdfast.errors import Closed, InvalidInput
+from holdfast.kinds import table
+from holdfast.learning.workers import Workers
+from holdfast.prompt.prompt_cache import PromptCache
+from holdfast.prompt.window import Lossless, check_policy
+from holdfast.records.view import PointInTime, View
+from holdfast.records.writing import RecordWriter
+from holdfast.store.connect import open_database
 from holdfast.store.jobs import finish
-from holdfast.store.message_rows import from_micros, to_micros
-from holdfast.store.prompt_receipts import LastPrompt
+from holdfast.store.message_rows import to_micros
+from holdfast.text.tokens import counter
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from holdfast.compaction.compactor import ChatCompactor
+    from holdfast.compaction.explorer import SummaryExplorer
     from holdfast.events import Events
     from holdfast.kinds import Kind
+    from holdfast.learning.guard_job import Guard
+    from holdfast.learning.service import Learner
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import Model
-    from holdfast.prompt.cache_prefix import Fingerprint
-    from holdfast.prompt.knowledge_block import KnowledgeBlock
+    from holdfast.prompt.assembly import ChatReader
     from holdfast.prompt.window import Policy
     from holdfast.records.intake import Intake
     from holdfast.search.search import Search
     from holdfast.settings import Learning
-    from holdfast.store.database import Database
-    from holdfast.store.jobs import Lease
+    from holdfast.store.database import Database, Durability
     from holdfast.store.pads import ScratchpadKey
-    from holdfast.store.snapshots import Snapshot
-    from holdfast.text.tokens import CountTokens
-    from holdfast.types import Receipt, Record, Scope, Writer
+    from holdfast.text.tokens import CountBy, CountTokens
+    from holdfast.types import Scope, Writer
 
 THREADS = 8  # that the awaited methods of one memory use at most
-FROZEN = 256  # sessions of which the known part of the prompt is kept in memory: a few megabytes
-PATIENCE = 15  # seconds that closing waits for workers
-APPENDING = 0.2  # seconds after an append in which another one is expected
-PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
 
 
-class Opened:
-    """An open database and what belongs to it."""
+class Runtime:
+    """An open database, what belongs to it, and the services that work on it for a scope."""
 
     def __init__(
         self,
@@ -63,31 +62,22 @@ class Opened:
         self.clock = clock
         self.kinds = kinds
         self.learning = learning
-        self.policy = policy  # of windows, where none is named
-        self.guard = guard  # of the caller
+        # Of windows, where none is named.
+        self.policy = policy
+        # Of the caller.
+        self.guard = guard
         self.events = _events()
-        self.closing = False
-        self.appended = 0.0  # when something was last appended, by `time.monotonic`
-        self._workers = 0
-        self.served = ""  # the space of the last user that was worked for, by who works for everyone
-        self._held: list[Lease] = []
+        self.workers = Workers()
+        self.prompts = PromptCache(worker=os.urandom(8).hex())
         self.lock = threading.Lock()
-        self._ended = threading.Condition(self.lock)
-        self.temporary: dict[ScratchpadKey, dict[str, str]] = {}  # pads: keys that are never stored
-        self._frozen: dict[tuple[Scope, Snapshot], KnowledgeBlock] = {}
-        self._prompted: dict[tuple[Scope, str], Fingerprint] = {}
-        self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._unstored: dict[tuple[str, str], Receipt] = {}  # of chats that do not exist yet
-        self.worker = os.urandom(
-            8
-        ).hex()  # its name among those whose prompts wait; "" for one that only looks
+        # Scratchpads: names that are never stored.
+        self.temporary: dict[ScratchpadKey, dict[str, str]] = {}
         self._executor: Executor | None = None
         self._search: Search | None = None
         self._closed = False
 
-    @property
     def search(self) -> Search:
-        """The search over this database."""
+        """Return the search over this database."""
         # numpy is loaded by the first recall.
         from holdfast.search.search import Search
 
@@ -96,9 +86,8 @@ class Opened:
                 self._search = Search(self.database)
             return self._search
 
-    @property
     def executor(self) -> Executor:
-        """The threads that awaited methods run on."""
+        """Return the threads that awaited methods run on."""
         # Only for those who await.
         from concurrent.futures import ThreadPoolExecutor
 
@@ -109,8 +98,22 @@ class Opened:
                 self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast")
             return self._executor
 
+    def now(self) -> int:
+        """Return the time in microseconds since the epoch."""
+        return to_micros(self.clock())
+
+    # Services -------------------------------------------------------------------------------------------------------
+
+    def view(self, scope: Scope, at: PointInTime | None = None) -> View:
+        """Return what reads the records of a scope, and recalls."""
+        return View(self.database, scope, self.kinds, self.clock, self.search, at)
+
+    def writer(self, scope: Scope) -> RecordWriter:
+        """Return what writes the records of a scope."""
+        return RecordWriter(self.database, scope, self.kinds, self.intake, self.events)
+
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Intake:
-        """Make what writes the records of a scope; see `Intake`."""
+        """Return what checks, compares and stores records of a scope; see `Intake`."""
         # Loaded by the first write.
         from holdfast.records.intake import Intake
 
@@ -120,132 +123,93 @@ class Opened:
             kinds=self.kinds,
             now=self.now(),
             by=by,
-            similar=lambda draft, limit: self.search.similar(scope, draft, limit),
+            similar=lambda draft, limit: self.search().similar(scope, draft, limit),
             chat=chat,
         )
 
+    def reader(self, scope: Scope, chat: str) -> ChatReader:
+        """Return what makes the windows and prompts of a chat."""
+        from holdfast.prompt.assembly import ChatReader
+
+        return ChatReader(
+            self.database,
+            scope,
+            chat,
+            self.kinds,
+            self.clock,
+            self.count_tokens,
+            self.policy,
+            self.search,
+            self.prompts,
+        )
+
+    def explorer(self, scope: Scope, chat: str) -> SummaryExplorer:
+        """Return what reads a chat by its summaries."""
+        from holdfast.compaction.explorer import SummaryExplorer
+
+        return SummaryExplorer(self.database, scope, chat, self.clock, self.search)
+
+    def compactor(self, scope: Scope, chat: str) -> ChatCompactor:
+        """Return what compacts a chat."""
+        from holdfast.compaction.compactor import ChatCompactor
+
+        return ChatCompactor(
+            self.database,
+            scope,
+            chat,
+            count_tokens=self.count_tokens,
+            now=self.now,
+            policy=self.policy,
+            events=self.events,
+            meter=lambda: self.meter(scope),
+        )
+
+    def learner(self, scope: Scope, check_scope: Callable[[Scope | None], None]) -> Learner:
+        """Return what learns for a scope; `check_scope` raises Denied where it may not do so for another one."""
+        # What is about learning takes a fifth of the time of importing all the rest.
+        from holdfast.learning.service import Learner, Resources
+
+        resources = Resources(
+            database=self.database,
+            kinds=self.kinds,
+            clock=self.clock,
+            count_tokens=self.count_tokens,
+            settings=self.learning,
+            events=self.events,
+            workers=self.workers,
+            search=self.search,
+            view=self.view,
+            intake=self.intake,
+            meter=self.meter,
+            guard=self.guard,
+        )
+        return Learner(resources, scope, check_scope)
+
     def meter(self, scope: Scope) -> Meter:
-        """Make what notes the calls of models for a scope."""
+        """Return what notes the calls of models for a scope."""
         # Only for those who have a model.
         from holdfast.llm.meter import Meter
 
         return Meter(self.database, scope, self.count_tokens, self.now, self.learning.limits, self.events)
 
-    @contextmanager
-    def busy(self, held: Lease) -> Iterator[None]:
-        """Register jobs as long as they are worked on."""
-        with self.lock:
-            self._held.append(held)
-        try:
-            yield
-        finally:
-            with self.lock:
-                self._held.remove(held)
-
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Register a worker, from its beginning to its account: closing waits for it."""
-        with self.lock:
-            self._workers += 1
-        try:
-            yield
-        finally:
-            with self._ended:
-                self._workers -= 1
-                self._ended.notify_all()
-
-    def is_appended_to(self, since: float) -> bool:
-        """Say whether something was appended a moment ago, and after a time of `time.monotonic`; not while closing."""
-        return not self.closing and since < self.appended > time.monotonic() - APPENDING
-
-    def now(self) -> int:
-        """Give the time in microseconds since the epoch."""
-        return to_micros(self.clock())
-
-    def used(self, scope: Scope, found: list[Record]) -> list[Record]:
-        """Count that records were asked for, where their kind wants it, and return them so."""
-        counted = [one.id for one in found if one.kind in self.kinds and self.kinds[one.kind].counts_use]
-        if not counted:
-            return found
-        now = self.now()
-        records.count_use(self.database, scope.space, counted, now)
-        return [
-            replace(one, uses=one.uses + 1, used=from_micros(now)) if one.id in counted else one
-            for one in found
-        ]
-
-    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], KnowledgeBlock]) -> KnowledgeBlock:
-        """Give what the prompts of a session show of what is known; made once for a snapshot, of which there are few."""
-        with self.lock:
-            known = self._frozen.get(key)
-        if known is None:
-            known = make()
-            with self.lock:
-                if len(self._frozen) >= FROZEN:
-                    self._frozen.pop(next(iter(self._frozen)))
-                self._frozen[key] = known
-        return known
-
-    def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
-        """Count the tokens that the prompt of a chat begins with as its last one did, and remember it for the next."""
-        with self.lock:
-            before = self._prompted.pop(key, ())
-            if len(self._prompted) >= PROMPTED:
-                self._prompted.pop(next(iter(self._prompted)))
-            self._prompted[key] = prompt
-        return unchanged(before, prompt)
-
-    def show(self, space: str, chat: str, what: tuple[str, ...]) -> None:
-        """Remember what was recalled for the last prompt of a chat: what is said next was said with it in view."""
-        with self.lock:
-            self._shown.pop((space, chat), None)
-            if what:
-                if len(self._shown) >= PROMPTED:
-                    self._shown.pop(next(iter(self._shown)))
-                self._shown[space, chat] = what
-
-    def shown(self, space: str, chat: str) -> tuple[str, ...]:
-        """Give what was recalled for the last prompt of a chat."""
-        return self._shown.get((space, chat), ())
-
-    def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
-        """Keep the receipt of a prompt of a chat that does not exist until there is an answer to store it with."""
-        with self.lock:
-            self._unstored.pop((space, chat), None)
-            if receipt is not None:
-                if len(self._unstored) >= PROMPTED:
-                    self._unstored.pop(next(iter(self._unstored)))
-                self._unstored[space, chat] = receipt
-
-    def asked(self, space: str, chat: str) -> LastPrompt:
-        """Give what is known here only of the prompts of a chat."""
-        return LastPrompt(self.worker, self.shown(space, chat), self._unstored.get((space, chat)))
+    # The end ---------------------------------------------------------------------------------------------------------
 
     def forget(self, space: str, *, chat: str | None = None, run: str | None = None) -> None:
-        """Let go of what is kept in memory only of a run, of a chat, or of a whole space."""
+        """Drop what is kept in memory only of a run, of a chat, or of a whole space."""
         with self.lock:
             for place in list(self.temporary):
                 if place.space == space and chat in (None, place.chat) and run in (None, place.run):
                     del self.temporary[place]
-            for scope, id in list(self._prompted) if run is None else ():
-                if scope.space == space and chat in (None, id):
-                    del self._prompted[scope, id]
-            for key in list(self._shown) if run is None else ():
-                if key[0] == space and chat in (None, key[1]):
-                    del self._shown[key]
-            for key in list(self._unstored) if run is None else ():
-                if key[0] == space and chat in (None, key[1]):
-                    del self._unstored[key]
+        if run is None:
+            self.prompts.forget(space, chat)
 
     def close(self) -> None:
         """Wait for the calls that run, and close the connections.
 
-        Workers end after the part of a job that they are at. One that takes longer than that loses its job, which is given back.
+        Workers end after the part of a job that they are at. One that takes longer than that loses its job, which is
+        given back.
         """
-        self.closing = True
-        with self._ended:
-            self._ended.wait_for(lambda: not self._workers, timeout=PATIENCE)
-            left = list(self._held)
+        left = self.workers.stop()
         try:
             for held in left:
                 finish(self.database, held, "open", now=self.now(), due=self.now(), counted=False)
@@ -256,6 +220,49 @@ class Opened:
             if executor is not None:
                 executor.shutdown()
             self.database.close()
+
+
+def open_runtime(
+    location: str | os.PathLike[str],
+    *,
+    durability: Durability,
+    count_tokens: CountBy,
+    clock: Callable[[], datetime],
+    kinds: Iterable[Kind],
+    learning: Learning | None,
+    policy: Policy | None,
+    key: bytes,
+    guard: Guard | None,
+) -> Runtime:
+    """Open a database with what belongs to it, after a check of every option; see `Memory`."""
+    policy = Lossless() if policy is None else check_policy(policy)
+    rows, settings, model = table(kinds), _settings(learning), _guard_model(guard)
+    count = counter(count_tokens)
+    return Runtime(open_database(location, durability, key), count, clock, rows, settings, policy, model)
+
+
+def _settings(learning: Learning | None) -> Learning:
+    # Not needed to import all the rest.
+    from holdfast.settings import Learning
+
+    if learning is not None and not isinstance(learning, Learning):
+        raise InvalidInput(f"`learning` is {learning!r}.", "Pass a holdfast.Learning.")
+    return learning or Learning()
+
+
+def _guard_model(guard: Guard | None) -> Model | None:
+    if guard is None:
+        return None
+    # Only for those who have a guard.
+    from holdfast.learning.guard_job import model_of
+
+    return model_of(guard)
+
+
+def runtime_of(handle: object) -> Runtime | None:
+    """Return what a `Memory` or a `Chat` has open; None for one that keeps nothing, and for other providers."""
+    found = getattr(handle, "_runtime", None)
+    return found if isinstance(found, Runtime) else None
 
 
 def _events() -> Events:

@@ -1,4 +1,4 @@
-"""Pads: scratchpads that read and write like a dict, at the level of a user, a session, or a run."""
+"""Scratchpads, which read and write like a dict, at the level of a user, a chat, or a run."""
 
 from __future__ import annotations
 
@@ -10,51 +10,52 @@ from holdfast.errors import Denied, InvalidInput
 from holdfast.kinds import LONGEST
 from holdfast.safety import guard
 from holdfast.store import pads, runs
-from holdfast.store.pads import TEMPORARY
 from holdfast.text.clean import clean
 from holdfast.types import check_name
 
 if TYPE_CHECKING:
-    from holdfast.runtime import Opened
+    from holdfast.runtime import Runtime
     from holdfast.store.pads import ScratchpadKey
 
+TEMPORARY = "temp:"
 
-class Pad(MutableMapping[str, str]):
-    """Keep texts under names, each durable when the assignment returns. Made by `memory.pad`, `chat.pad`, `run.pad`.
+
+class Scratchpad(MutableMapping[str, str]):
+    """Texts under names, each durable when the assignment returns. `scratchpad` of a memory, a chat, or a run.
 
     Names that begin with "temp:" are kept in this process only, for as long as the memory is open, or the run lasts:
     the place for credentials, which no other name takes. Iteration is in the order of the names.
     """
 
-    def __init__(self, opened: Opened, place: ScratchpadKey) -> None:
-        self._open = opened
+    def __init__(self, runtime: Runtime, place: ScratchpadKey) -> None:
+        self._runtime = runtime
         self._place = place
 
     def __getitem__(self, name: str) -> str:
-        check_name(name, "A name on a pad")
+        check_name(name, "A name on a scratchpad")
         value = (
             self._temporary().get(name)
             if name.startswith(TEMPORARY)
-            else pads.read(self._open.database, self._place, name)
+            else pads.read(self._runtime.database, self._place, name)
         )
         if value is None:
             raise KeyError(name)
         return value
 
     def __setitem__(self, name: str, value: str) -> None:
-        check_name(name, "A name on a pad")
+        check_name(name, "A name on a scratchpad")
         if not isinstance(value, str):
             raise InvalidInput(
-                f"A pad keeps text, not {type(value).__name__}.", "Pass a string, such as JSON."
+                f"A scratchpad keeps text, not {type(value).__name__}.", "Pass a string, such as JSON."
             )
         if name.startswith(TEMPORARY):
             self._check_lasting()
-            with self._open.lock:
-                self._open.temporary.setdefault(self._place, {})[name] = value
+            with self._runtime.lock:
+                self._runtime.temporary.setdefault(self._place, {})[name] = value
             return
         if len(value) > LONGEST:
             raise InvalidInput(
-                f"The value has {len(value):,} characters; a pad takes {LONGEST:,} under a name.",
+                f"The value has {len(value):,} characters; a scratchpad takes {LONGEST:,} under a name.",
                 "Shorten or split it.",
             )
         if any(one.kind == "secret" and one.severity == "high" for one in guard.scan(f"{name}: {value}")):
@@ -62,15 +63,15 @@ class Pad(MutableMapping[str, str]):
                 f"The value of {name!r} looks like a credential, and those are not stored.",
                 f"Keep it under {TEMPORARY + name!r}, which stays in memory.",
             )
-        pads.write(self._open.database, self._place, name, clean(value), self._open.now())
+        pads.write(self._runtime.database, self._place, name, clean(value), self._runtime.now())
 
     def __delitem__(self, name: str) -> None:
-        check_name(name, "A name on a pad")
+        check_name(name, "A name on a scratchpad")
         if name.startswith(TEMPORARY):
-            with self._open.lock:
-                gone = self._open.temporary.get(self._place, {}).pop(name, None) is not None
+            with self._runtime.lock:
+                gone = self._runtime.temporary.get(self._place, {}).pop(name, None) is not None
         else:
-            gone = pads.remove(self._open.database, self._place, name)
+            gone = pads.remove(self._runtime.database, self._place, name)
         if not gone:
             raise KeyError(name)
 
@@ -87,13 +88,13 @@ class Pad(MutableMapping[str, str]):
         return len(self._all())
 
     def __repr__(self) -> str:
-        return f"Pad({self._all()!r})"
+        return f"Scratchpad({self._all()!r})"
 
     def clear(self) -> None:
         """Remove all names."""
-        pads.remove(self._open.database, self._place)
-        with self._open.lock:
-            self._open.temporary.pop(self._place, None)
+        pads.remove(self._runtime.database, self._place)
+        with self._runtime.lock:
+            self._runtime.temporary.pop(self._place, None)
 
     def list(self, prefix: str = "") -> builtins.list[str]:
         """List the names that begin with a prefix, sorted."""
@@ -116,16 +117,16 @@ class Pad(MutableMapping[str, str]):
         }
 
     def stored(self) -> dict[str, str]:
-        """Give what is stored, without the names that begin with "temp:"."""
-        return pads.read_all(self._open.database, self._place)
+        """Return what is stored, without the names that begin with "temp:"."""
+        return pads.read_all(self._runtime.database, self._place)
 
     def _all(self) -> dict[str, str]:
         return dict(sorted({**self.stored(), **self._temporary()}.items()))
 
     def _temporary(self) -> dict[str, str]:
-        with self._open.lock:
-            return dict(self._open.temporary.get(self._place, {}))
+        with self._runtime.lock:
+            return dict(self._runtime.temporary.get(self._place, {}))
 
     def _check_lasting(self) -> None:
-        with self._open.database.reading() as connection:
+        with self._runtime.database.reading() as connection:
             runs.check_run(connection, self._place.space, self._place.run)

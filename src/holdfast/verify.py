@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Damaged
@@ -16,7 +18,8 @@ from holdfast.search.source import SearchSource
 from holdfast.search.summary_source import SUMMARIES
 from holdfast.store import checksums, erasure_receipts, log, records, sessions, summaries, watermarks
 from holdfast.store import segments as stored
-from holdfast.store.connect import open_database
+from holdfast.store.atomic_file import new_file
+from holdfast.store.connect import check_location, open_database
 from holdfast.store.message_rows import EPOCH, to_micros
 from holdfast.store.space_rows import spaces
 from holdfast.text.references import write_reference
@@ -295,3 +298,20 @@ def _check_index(
             made_from = "log" if indexed.name == "message" else things
             yield f"{name} says something else than the {made_from}: run `rebuild`"
         checked[count] += sum(bool(one.role) for one in documents)
+
+
+def backup(db: Database, path: str | os.PathLike[str]) -> Verification:
+    """Copy a database into a new file, and check the copy; see `Memory.backup`.
+
+    The copy holds what was committed when it began, and opens as any database. It is readable by its owner only, and there
+    whole or not at all. A row that was damaged before is copied as it is, and named among the problems.
+
+    Raises:
+        InvalidInput: there is a file at the path; or the database is on PostgreSQL, which has pg_dump for that.
+        Unavailable: the copy cannot be written; nothing of it is left.
+        Damaged: the database cannot be read whole; `holdfast salvage` saves what can be.
+
+    """
+    with new_file(Path(check_location(path)).absolute()) as draft:
+        db.copy(str(draft))
+        return verify_copy(str(draft), db.key)

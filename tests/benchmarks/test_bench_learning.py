@@ -191,17 +191,17 @@ def test_every_kind_of_job_is_answered(memory: Memory) -> None:
     chat = memory.chat("monday")
     chat.append([{"role": role, "content": text} for role, text in SAID])
     chat.end()
-    done = memory.work(llm=Scripted())
+    done = memory.learning.work(llm=Scripted())
     assert (done.postponed, done.failed) == ((), ())
-    assert {"observe", "episode", "reflect"} <= {line.purpose for line in memory.spend().lines}
+    assert {"observe", "episode", "reflect"} <= {line.purpose for line in memory.learning.usage().lines}
     assert {record.kind for record in done.records} >= {"finding", "insight", "lesson", "episode", "profile"}
-    assert all(line.outcome == "answered" for line in memory.spend().lines)
+    assert all(line.outcome == "answered" for line in memory.learning.usage().lines)
     assert "deploy/billing.toml" in str(memory.records(kind="episode")[0].meta["files"])
-    assert memory.work(llm=Scripted()).records == ()
+    assert memory.learning.work(llm=Scripted()).records == ()
 
 
 def test_a_text_is_learned_from(memory: Memory) -> None:
-    found = memory.extract(SAID[1][1], step="migrate", type="GOAL", llm=Scripted())
+    found = memory.learning.extract(SAID[1][1], step="migrate", type="GOAL", llm=Scripted())
     assert [(record.text, record.source) for record in found.lessons] == [(SAID[1][1], "GOAL:migrate")]
 
 
@@ -209,7 +209,7 @@ def test_facts_are_joined(memory: Memory) -> None:
     for text in ("The user lives in Lisbon", "The user lives in Lisbon and works as a baker"):
         memory.remember(text, by="agent", merge=False)
     memory.remember("The user plays chess", by="agent", merge=False)
-    done = memory.consolidate(llm=Scripted())
+    done = memory.learning.consolidate(llm=Scripted())
     assert (done.postponed, done.failed) == ((), ())
     assert sorted(record.text for record in memory.records(kind="fact")) == [
         "The user lives in Lisbon and works as a baker",

@@ -55,7 +55,7 @@ def test_archived_chats_are_apart(cli: Cli) -> None:
 def test_only_the_chats_of_a_channel(cli: Cli) -> None:
     assert "channel" not in cli.text("chats")
     with Memory(cli.db) as memory:
-        memory.chat("flat-move").label(channel="telegram", meta={"password": "kX9!vbq2", "topic": "moving"})
+        memory.chat("flat-move").rename(channel="telegram", meta={"password": "kX9!vbq2", "topic": "moving"})
     (chat,) = cli.json("chats", "--channel", "telegram")["chats"]
     assert (chat["id"], chat["channel"]) == ("flat-move", "telegram")
     assert chat["meta"] == {"password": "[redacted: password]", "topic": "moving"}
@@ -171,7 +171,7 @@ def test_recall_as_json(cli: Cli) -> None:
     assert answer["query"] == "ERR_4312"
     (hit,) = answer["hits"]
     assert set(hit) == {
-        "source", "text", "score", "id", "chat", "seq", "last", "role", "name", "at", "why", "title", "kind", "flags",
+        "source", "text", "score", "id", "chat", "seq", "last_seq", "role", "name", "at", "why", "title", "kind", "flags",
         "wordings", "ref",
     }  # fmt: skip
     assert hit["chat"] == "retry-bug"
@@ -408,7 +408,7 @@ def test_credentials_are_masked_unless_the_person_asks(cli: Cli, words: list[str
 def test_credentials_are_masked_behind_a_summary_and_in_titles(cli: Cli, json: list[str]) -> None:
     with_a_key(cli)
     with Memory(cli.db) as memory:
-        memory.chat("deploy").compact("full", budget=1_000)
+        memory.chat("deploy").compact(full=True, budget=1_000)
         leaf = next(one.id for one in memory.chat("deploy").tree() if one.first == 1 and not one.depth)
     assert KEY not in cli.text("expand", leaf, *json)
     assert KEY in cli.text("expand", leaf, *json, "--secrets", "show")
@@ -494,7 +494,7 @@ def test_messages_named_with_their_chat_are_learned_from_and_erased(cli: Cli) ->
     assert (record["chat"], record["messages"], record["ref"]) == ("team", [2, 3], "team#2-3")
     assert f"(team#2-3, {record['id']})" in cli.text("recall", "paddling starts", "--source", "record")
     (hit,) = cli.json("recall", "paddling starts", "--source", "record")["hits"]
-    assert (hit["ref"], hit["seq"], hit["last"]) == ("team#2-3", 2, 3)
+    assert (hit["ref"], hit["seq"], hit["last_seq"]) == ("team#2-3", 2, 3)
     assert "team#2-3" in cli.text("records", record["id"])
     assert {one["chat"] for one in cli.json("learn", "extract", "--messages", "team#1-2")["records"]} <= {
         "team"

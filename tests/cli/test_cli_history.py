@@ -6,6 +6,7 @@ import pytest
 from cli_runs import Cli, usage
 
 from holdfast import Memory
+from holdfast.tools.presets.observations import remember_fil
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_changes_as_json_and_by_filters(cli: Cli) -> None:
     assert answer["more"] is True
     assert set(answer["changes"][0]) == {
         "version", "action", "kind", "id", "before", "after", "by", "chat", "at", "why", "batch",
-        "said", "agent",
+        "said", "agent", "erasure",
     }  # fmt: skip
     assert "a larger --limit" in cli.text("changes", "--limit", "4")
     assert [one["version"] for one in cli.json("changes", "--kind", "profile")["changes"]] == [3, 1]
@@ -129,7 +130,7 @@ def test_undo_goes_back_call_by_call(cli: Cli) -> None:
 
 def test_undo_of_a_call_with_many_records(cli: Cli) -> None:
     with Memory(cli.db) as memory:
-        memory.remember_fil(["one", "two"], ["three"], by="agent")
+        remember_fil(memory, ["one", "two"], ["three"], by="agent")
     assert cli.text("undo").startswith("Wrote 3 new versions:")
 
 
@@ -137,7 +138,7 @@ def test_undo_of_what_two_agents_wrote(cli: Cli) -> None:
     for agent in ("coach", "cook"):
         cli.run("remember", f"of {agent}", "--kind", "lesson", "--agent", agent)
     with Memory(cli.db) as memory:
-        memory.clear(kind="lesson", by="user")
+        memory.retract_all(kind="lesson", by="user")
     assert "of cook" not in cli.text(
         "undo", "--agent", "coach"
     )  # nor its own half of what was cleared together

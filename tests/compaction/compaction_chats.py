@@ -180,11 +180,11 @@ def compact(way: str, chat: Chat, llm: LLM, **options: Any) -> CompactionResult:
     """Compact a session fully, in one way or the other."""
     how = policy(**options)
     if way == "called":
-        return chat.compact("full", llm=llm, policy=how)
+        return chat.compact(full=True, llm=llm, policy=how)
 
     async def main() -> CompactionResult:
         async with asyncio.timeout(PATIENCE):
-            return await awaited(chat).compact("full", llm=llm, policy=how)
+            return await awaited(chat).compact(full=True, llm=llm, policy=how)
 
     return asyncio.run(main())
 

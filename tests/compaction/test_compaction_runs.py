@@ -52,7 +52,7 @@ def test_a_model_may_read_and_write_the_same_memory(memory: Memory) -> None:
         memory.remember(f"Box number {len(seen)} is red.")
         return "Cranes lifted boxes."
 
-    result = chat.compact("full", llm=llm, policy=policy())
+    result = chat.compact(full=True, llm=llm, policy=policy())
     assert seen == list(range(40, 40 + result.calls))
     assert result.leaves > 1
     assert len(chat.history()) == 40 + result.calls
@@ -69,7 +69,7 @@ def test_another_memory_may_write_to_the_same_database_meanwhile(reopen: Callabl
         other.chat("c").append(role="user", content="From elsewhere.")
         return "Cranes lifted boxes."
 
-    result = one.chat("c").compact("full", llm=llm, policy=policy())
+    result = one.chat("c").compact(full=True, llm=llm, policy=policy())
     assert result.calls > 1
     assert other.chat("c").tree() == one.chat("c").tree()
     check_tree(other.chat("c"))
@@ -81,10 +81,10 @@ def test_of_two_that_compact_at_once_one_says_that_the_other_was_first(memory: M
     inner: list[CompactionResult] = []
 
     def llm(prompt: str) -> str:
-        inner.append(chat.compact("full", policy=policy()))
+        inner.append(chat.compact(full=True, policy=policy()))
         return "Too late."
 
-    result = chat.compact("full", llm=llm, policy=policy())
+    result = chat.compact(full=True, llm=llm, policy=policy())
     assert len(inner) == 1
     assert inner[0].leaves
     assert result.noop
@@ -97,16 +97,16 @@ def test_of_two_that_compact_at_once_one_says_that_the_other_was_first(memory: M
 def test_of_two_that_condense_at_once_one_says_that_the_other_was_first(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", llm=Scribe(), policy=policy(1_500))
+    chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
     assert max(one.depth for one in chat.tree()) == 0
 
     def llm(prompt: str) -> str:
         if "<summaries>" in prompt:
-            chat.compact("full", policy=policy(400, tail=0.2))
+            chat.compact(full=True, policy=policy(400, tail=0.2))
             return "Too late."
         return "Cranes."
 
-    result = chat.compact("full", llm=llm, policy=policy(400, tail=0.2))
+    result = chat.compact(full=True, llm=llm, policy=policy(400, tail=0.2))
     assert result.why.startswith("The chat was changed concurrently")
     assert "Too late." not in {one.text for one in chat.tree()}
     check_tree(chat)
@@ -128,7 +128,7 @@ def test_an_erasure_meanwhile_of_what_was_to_be_condensed_next_ends_it_well(chat
             memory.erase(chat=chat.id, messages=under[4].first)
         return scribe(prompt)
 
-    result = chat.compact("full", llm=llm, policy=how)
+    result = chat.compact(full=True, llm=llm, policy=how)
     assert erased
     assert result.why
 
@@ -141,7 +141,7 @@ def test_an_account_is_true(memory: Memory) -> None:
     tell(chat, 60)
     scribe = Scribe()
     stages: list[CompactionResult] = []
-    result = chat.compact("full", llm=scribe, policy=policy(fan_in=(3, 2)), progress=stages.append)
+    result = chat.compact(full=True, llm=scribe, policy=policy(fan_in=(3, 2)), progress=stages.append)
     tree = {one.id: one for one in chat.tree()}
     assert {one.id for one in result.summaries} == tree.keys()
     assert result.leaves + result.nodes == len(result.summaries)
@@ -161,7 +161,7 @@ def test_progress_is_told_after_each_summary(memory: Memory) -> None:
     tell(chat, 60)
     told: list[tuple[CompactionResult, int]] = []
     result = chat.compact(
-        "full",
+        full=True,
         llm=Scribe(),
         policy=policy(fan_in=(3, 2)),
         progress=lambda account: told.append((account, len(chat.tree()))),
@@ -193,7 +193,7 @@ def test_progress_is_told_after_each_summary(memory: Memory) -> None:
 def test_progress_is_not_told_of_nothing(chat: Chat) -> None:
     tell(chat, 5)
     stages: list[CompactionResult] = []
-    assert chat.compact("full", progress=stages.append).noop
+    assert chat.compact(full=True, progress=stages.append).noop
     assert stages == []
 
 
@@ -206,7 +206,7 @@ def test_progress_that_fails_leaves_a_sound_tree(memory: Memory) -> None:
             raise LookupError
 
     with pytest.raises(LookupError):
-        chat.compact("full", policy=policy(), progress=progress)
+        chat.compact(full=True, policy=policy(), progress=progress)
     assert len(chat.tree()) == 2
     check_tree(chat)
 
@@ -220,7 +220,7 @@ def test_with_a_counter_of_your_own_all_is_counted_by_it() -> None:
         tell(chat, 40, 400)
         assert chat.stats().context_tokens == sum(4 + count(message.content) for message in chat.history())
         scribe = Scribe()
-        result = chat.compact("full", llm=scribe, policy=policy(2_000, leaf_source=600))
+        result = chat.compact(full=True, llm=scribe, policy=policy(2_000, leaf_source=600))
         assert result.prompt_tokens == sum(map(count, scribe.prompts))
         assert result.answer_tokens == 5 * result.calls
         prompt = chat.prompt(2_000, expand=True)
@@ -242,7 +242,7 @@ def test_with_a_strict_counter_nothing_is_asked_for_that_cannot_be_used(budget: 
         scribe = Scribe()
         for n in range(1, 80):
             tell(chat, 1, 60, first=n)
-            if chat.crowded(budget):
+            if chat.needs_compaction(budget):
                 asked = len(scribe.prompts)
                 result = chat.compact(budget=budget, llm=scribe)
                 assert result.calls == len(scribe.prompts) - asked
@@ -296,9 +296,9 @@ def test_no_tool_call_is_ever_parted_from_its_result(
         chat.compact(policy=how)
         check_tree(chat)
         chat.append([Message("user", words(n, 50)) for n in range(half)])
-        chat.compact("full", policy=how)
+        chat.compact(full=True, policy=how)
         check_tree(chat)
-        assert not chat.crowded(policy=how)
+        assert not chat.needs_compaction(policy=how)
 
 
 def test_parallel_calls_stay_with_all_their_results(memory: Memory) -> None:
@@ -317,7 +317,7 @@ def test_parallel_calls_stay_with_all_their_results(memory: Memory) -> None:
             ]
         )
         first += 6
-    chat.compact("full", policy=policy(800, leaf_source=150))
+    chat.compact(full=True, policy=policy(800, leaf_source=150))
     assert len(leaves(chat)) > 3
     check_tree(chat)
     window = chat.window(800)
@@ -331,7 +331,7 @@ def test_a_call_that_still_runs_is_not_summarised_away_from_its_result(chat: Cha
     )
     chat.append(Message("user", words(32, 60), at=minute(32)))
     chat.append(Message("user", words(33, 60), at=minute(33)))
-    chat.compact("full", policy=policy(300, threshold=0.3, target=0.2, turns=2))
+    chat.compact(full=True, policy=policy(300, threshold=0.3, target=0.2, turns=2))
     chat.append(Message("tool", "The answer is 4312.", call_id="slow", at=minute(34)))
     check_tree(chat)
     window = chat.window(300)
@@ -354,7 +354,7 @@ def test_between_compactions_every_window_is_the_beginning_of_the_next(memory: M
             steps += 1
             assert after.summaries == before.summaries
             assert after.messages[: len(before.messages)] == before.messages
-        if chat.crowded(policy=how):
+        if chat.needs_compaction(policy=how):
             chat.compact(policy=how)
             after = chat.window(policy=how)
         before = after
@@ -379,7 +379,7 @@ def test_between_compactions_every_prompt_is_the_beginning_of_the_next(memory: M
 def test_another_handle_sees_the_same_window(reopen: Callable[[], Memory]) -> None:
     one = reopen().chat("c")
     tell(one, 60)
-    one.compact("full", policy=policy(fan_in=(3, 2)))
+    one.compact(full=True, policy=policy(fan_in=(3, 2)))
     other = reopen().chat("c")
     assert other.window() == one.window()
     assert other.prompt(1_000).messages == one.prompt(1_000).messages
@@ -390,7 +390,7 @@ def test_another_handle_sees_the_same_window(reopen: Callable[[], Memory]) -> No
 def test_the_words_of_one_answer_are_not_taken_for_another(chat: Chat) -> None:
     tell(chat, 40)
     result = chat.compact(
-        "full",
+        full=True,
         llm=Scribe(in_turn(*(f"Part {n} of the harbour." for n in range(1, 40)))),
         policy=policy(1_500),
     )

@@ -21,7 +21,7 @@ def chat() -> Iterator[Chat]:
 
 def deep(chat: Chat, messages: int = 120) -> list[Summary]:
     tell(chat, messages)
-    chat.compact("full", policy=DEEP)
+    chat.compact(full=True, policy=DEEP)
     tree = chat.tree()
     assert max(one.depth for one in tree) >= 2
     return tree
@@ -102,7 +102,7 @@ def test_a_walk_on_every_database(memory: Memory) -> None:
 
 def test_a_cap_cuts_and_says_so(chat: Chat) -> None:
     tell(chat, 40)
-    chat.compact("full", policy=policy(1_000, leaf_source=200))
+    chat.compact(full=True, policy=policy(1_000, leaf_source=200))
     leaf = leaves(chat)[0]
     assert (leaf.first, leaf.last) == (1, 4)
     exactly = chat.expand(leaf.id, 200)
@@ -117,7 +117,7 @@ def test_one_item_is_given_even_if_it_is_larger_than_the_cap(memory: Memory) -> 
     chat = memory.chat("c")
     chat.append(Message("user", words(1, 9_000), at=minute(1)))
     tell(chat, 6, first=2)
-    chat.compact("full", policy=policy(1_000))
+    chat.compact(full=True, policy=policy(1_000))
     leaf = leaves(chat)[0]
     opened = chat.expand(leaf.id)
     assert opened.messages[0].tokens == 9_000
@@ -160,7 +160,7 @@ def test_tool_use_comes_back_with_its_calls(chat: Chat) -> None:
         ]
     )
     tell(chat, 30, first=5)
-    chat.compact("full", policy=policy(600, leaf_source=20_000))
+    chat.compact(full=True, policy=policy(600, leaf_source=20_000))
     opened = chat.expand(leaves(chat)[0].id, 10**9)
     assert list(opened.messages)[:4] == chat.history()[:4]
     assert opened.messages[2].calls == (ToolCall("a", "read", {"path": "x"}),)
@@ -172,7 +172,7 @@ def test_tool_use_comes_back_with_its_calls(chat: Chat) -> None:
 def test_an_unknown_id_is_refused(memory: Memory, identity: str) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     for ask in (chat.describe, chat.expand):
         with pytest.raises(InvalidInput, match="There is no summary") as caught:
             ask(identity)
@@ -197,7 +197,7 @@ def test_the_id_of_a_message_is_no_id_of_a_summary(chat: Chat) -> None:
 )
 def test_a_cursor_that_is_none_is_refused(chat: Chat, cursor: str) -> None:
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     leaf = leaves(chat)[0]
     with pytest.raises(InvalidInput):
         chat.expand(leaf.id, cursor=cursor)
@@ -206,7 +206,7 @@ def test_a_cursor_that_is_none_is_refused(chat: Chat, cursor: str) -> None:
 def test_the_cursor_of_another_summary_is_refused(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", llm=Scribe(), policy=policy(1_500))
+    chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
     one, two = leaves(chat)[:2]
     cursor = chat.expand(one.id, 60).cursor
     assert cursor is not None
@@ -217,7 +217,7 @@ def test_the_cursor_of_another_summary_is_refused(memory: Memory) -> None:
 @pytest.mark.parametrize("cap", [-1, 1.5, "4000", None, True])
 def test_a_cap_that_is_no_number_is_refused(chat: Chat, cap: int) -> None:
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     with pytest.raises(InvalidInput):
         chat.expand(leaves(chat)[0].id, cap)
 
@@ -225,7 +225,7 @@ def test_a_cap_that_is_no_number_is_refused(chat: Chat, cap: int) -> None:
 def test_nobody_opens_the_summaries_of_others(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     identity = chat.tree()[0].id
     assert memory.chat("another").expand(identity).messages == chat.expand(identity).messages
     others = (
@@ -244,7 +244,7 @@ def test_nobody_opens_the_summaries_of_others(memory: Memory) -> None:
 def test_an_agent_opens_only_its_own(memory: Memory) -> None:
     smith = memory.scoped(agent="smith").chat("c")
     tell(smith, 40)
-    smith.compact("full", policy=policy())
+    smith.compact(full=True, policy=policy())
     identity = smith.tree()[0].id
     assert smith.expand(identity).messages
     assert memory.chat("c").expand(identity).messages
@@ -255,7 +255,7 @@ def test_an_agent_opens_only_its_own(memory: Memory) -> None:
 def test_what_the_tenant_shares_can_be_opened(memory: Memory) -> None:
     shared = memory.scoped(user="").chat("shared")
     tell(shared, 120)
-    shared.compact("full", policy=DEEP)
+    shared.compact(full=True, policy=DEEP)
     for one in shared.tree():
         assert memory.chat("mine").expand(one.id) == shared.expand(one.id)
         assert memory.chat("mine").describe(one.id) == shared.describe(one.id)
@@ -263,10 +263,10 @@ def test_what_the_tenant_shares_can_be_opened(memory: Memory) -> None:
 
 def test_a_summary_stays_the_same_when_it_becomes_part_of_another(chat: Chat) -> None:
     tell(chat, 40)
-    chat.compact("full", llm=Scribe(), policy=policy(1_500))
+    chat.compact(full=True, llm=Scribe(), policy=policy(1_500))
     before = chat.expand(leaves(chat)[0].id)
     tell(chat, 100, first=41)
-    chat.compact("full", policy=DEEP)
+    chat.compact(full=True, policy=DEEP)
     after = chat.expand(before.summary.id)
     assert after.summary.parent
     assert (after.messages, after.summary.text) == (before.messages, before.summary.text)

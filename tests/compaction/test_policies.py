@@ -69,9 +69,9 @@ def test_without_a_name_or_by_the_name_none_all_messages_are_shown_and_nothing_i
         assert len(chat.window(policy=each).messages) == 300
         wrong: Any = each
         with pytest.raises(InvalidInput, match="does not say how to compact"):
-            chat.compact("full", policy=wrong)
+            chat.compact(full=True, policy=wrong)
         with pytest.raises(InvalidInput, match="does not say how to compact"):
-            chat.crowded(policy=wrong)
+            chat.needs_compaction(policy=wrong)
     assert chat.tree() == []
 
 
@@ -131,7 +131,7 @@ def test_a_count_of_a_summary_buffer_that_is_none_is_refused(value: int) -> None
 def test_up_to_the_threshold_nothing_is_summarised(memory: Memory, messages: int) -> None:
     chat = memory.chat("c")
     tell(chat, messages)
-    assert not chat.crowded(policy=BUFFER)
+    assert not chat.needs_compaction(policy=BUFFER)
     result = chat.compact(policy=BUFFER)
     assert result.noop
     assert result.why.startswith("No compaction is needed")
@@ -141,7 +141,7 @@ def test_up_to_the_threshold_nothing_is_summarised(memory: Memory, messages: int
 def test_above_the_threshold_one_summary_and_the_newest_messages_remain(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 18)
-    assert chat.crowded(policy=BUFFER)
+    assert chat.needs_compaction(policy=BUFFER)
     scribe = Scribe()
     result = chat.compact(llm=scribe, policy=BUFFER)
     window = chat.window(policy=BUFFER)
@@ -154,7 +154,7 @@ def test_above_the_threshold_one_summary_and_the_newest_messages_remain(memory: 
     first = chat.prompt(1_000, policy=BUFFER).messages[0]
     assert str(first["content"]).startswith(f'<summary id="{summary.id}"')
     assert len(chat.history()) == 18
-    assert not chat.crowded(policy=BUFFER)
+    assert not chat.needs_compaction(policy=BUFFER)
     check_tree(chat)
 
 
@@ -164,7 +164,7 @@ def test_it_is_never_out_of_the_window_whatever_is_appended(memory: Memory) -> N
     for _ in range(150):
         tell(chat, 1, 40, first=first)
         first += 1
-        if chat.crowded(policy=BUFFER):
+        if chat.needs_compaction(policy=BUFFER):
             chat.compact(policy=BUFFER)
         window = chat.window(policy=BUFFER)
         stats = chat.stats()
@@ -242,7 +242,7 @@ def test_when_the_model_fails_to_merge_both_summaries_are_shown_and_the_next_tim
     assert [one.text for one in window.summaries] == ["Cranes lifted boxes to piers.", "A new part."]
     assert account(chat, window) == 28
     assert window.omitted == ()
-    chat.compact("full", llm=Scribe("Merged."), policy=BUFFER)
+    chat.compact(full=True, llm=Scribe("Merged."), policy=BUFFER)
     assert [one.text for one in chat.window(policy=BUFFER).summaries] == ["Merged."]
     check_tree(chat)
 
@@ -255,7 +255,7 @@ def test_without_a_model_sentences_are_chosen(memory: Memory) -> None:
     (summary,) = chat.window(policy=BUFFER).summaries
     assert summary.level == "deterministic"
     assert "lifts" in summary.text
-    assert not chat.crowded(policy=BUFFER)
+    assert not chat.needs_compaction(policy=BUFFER)
     check_tree(chat)
 
 
@@ -271,7 +271,7 @@ def test_a_second_call_does_nothing(chat: Chat) -> None:
     tell(chat, 18)
     chat.compact(policy=BUFFER)
     window = chat.window(policy=BUFFER)
-    for again in (chat.compact(policy=BUFFER), chat.compact("full", policy=BUFFER)):
+    for again in (chat.compact(policy=BUFFER), chat.compact(full=True, policy=BUFFER)):
         assert again.noop
     assert chat.window(policy=BUFFER) == window
 
@@ -281,7 +281,7 @@ def test_the_newest_messages_are_never_summarised(chat: Chat, keep: int) -> None
     buffer = SummaryBuffer(1_000, keep=keep)
     for first in range(1, 60, 3):
         tell(chat, 3, first=first)
-        chat.compact("full", policy=buffer)
+        chat.compact(full=True, policy=buffer)
         stats = chat.stats()
         limit = min(keep, 1_000 * 0.7 // 60)
         assert stats.messages - stats.summarised >= min(limit, stats.messages)
@@ -294,9 +294,9 @@ def test_with_a_small_budget_it_does_not_summarise_for_ever(chat: Chat, budget: 
     for n in range(1, 60):
         tell(chat, 1, 30, first=n)
         for _ in range(3):
-            if chat.crowded(policy=buffer):
+            if chat.needs_compaction(policy=buffer):
                 chat.compact(llm=scribe, policy=buffer)
-    assert not chat.crowded(policy=buffer)
+    assert not chat.needs_compaction(policy=buffer)
     assert len(scribe.prompts) <= 60
     assert len(chat.window(policy=buffer).summaries) <= 1
     assert chat.window(policy=buffer).messages[-1].seq == 59
@@ -354,13 +354,13 @@ def test_tool_use_counts_and_is_not_split_in_a_buffer(chat: Chat) -> None:
 def test_a_tree_becomes_one_summary_when_the_policy_changes(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 120)
-    chat.compact("full", llm=Scribe(), policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=Scribe(), policy=policy(600, fan_in=(3, 2)))
     depth = max(one.depth for one in chat.tree())
     assert depth >= 2
     assert len(chat.window(policy=BUFFER).summaries) >= 1
     for _ in range(4):
         tell(chat, 20, first=1 + len(chat.history()))
-        chat.compact("full", llm=Scribe("All of it."), policy=BUFFER)
+        chat.compact(full=True, llm=Scribe("All of it."), policy=BUFFER)
         check_tree(chat)
     (summary,) = chat.window(policy=BUFFER).summaries
     assert summary.text == "All of it."
@@ -369,9 +369,9 @@ def test_a_tree_becomes_one_summary_when_the_policy_changes(memory: Memory) -> N
 
 def test_a_summary_that_a_model_wrote_names_the_model(chat: Chat) -> None:
     tell(chat, 120)
-    chat.compact("full", llm=Scribe(), policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=Scribe(), policy=policy(600, fan_in=(3, 2)))
     tell(chat, 20, first=121)
-    chat.compact("full", llm=Scribe("All of it."), policy=BUFFER)
+    chat.compact(full=True, llm=Scribe("All of it."), policy=BUFFER)
     assert {(one.level, one.model) for one in chat.tree()} == {("normal", "Scribe")}
 
 
@@ -382,7 +382,7 @@ def test_one_summary_becomes_a_tree_when_the_policy_changes(memory: Memory) -> N
         chat.compact(policy=BUFFER)
     for _ in range(6):
         tell(chat, 20, first=1 + len(chat.history()))
-        chat.compact("full", policy=policy(800, fan_in=(3, 2)))
+        chat.compact(full=True, policy=policy(800, fan_in=(3, 2)))
         check_tree(chat)
         assert chat.stats().context_tokens < 600
     assert max(one.depth for one in chat.tree()) >= 2
@@ -393,7 +393,7 @@ def test_the_simple_policies_show_messages_only(memory: Memory, simple: Policy) 
     chat = memory.chat("c")
     tell(chat, 40)
     before = chat.window(policy=simple)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     assert chat.window(policy=simple) == before
     assert before.summaries == ()
     assert len(before.messages) == 40
@@ -405,7 +405,7 @@ def test_the_simple_policies_show_messages_only(memory: Memory, simple: Policy) 
 def compacted(chat: Chat, **options: Any) -> Lossless:
     tell(chat, 40)
     how = policy(1_500, **options)
-    chat.compact("full", llm=Scribe(), policy=how)
+    chat.compact(full=True, llm=Scribe(), policy=how)
     assert len(chat.window(1_500).summaries) > 4
     return how
 
@@ -487,7 +487,7 @@ def test_a_window_while_more_is_appended_stays_true(memory: Memory) -> None:
     how = policy(1_000)
     for n in range(1, 120):
         tell(chat, 1, first=n)
-        if chat.crowded(policy=how):
+        if chat.needs_compaction(policy=how):
             chat.compact(policy=how)
         for budget in (300, 1_000):
             assert account(chat, chat.window(budget)) == n

@@ -97,7 +97,7 @@ def test_two_hundred_messages_are_the_default(chat: Chat) -> None:
 def test_earlier_summaries_are_the_background(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", llm=Scribe(in_turn(*(f"Part {n}." for n in range(1, 50)))), policy=policy())
+    chat.compact(full=True, llm=Scribe(in_turn(*(f"Part {n}." for n in range(1, 50)))), policy=policy())
     summaries = chat.window().summaries
     assert len(summaries) >= 2
     rest = summaries[-1].last
@@ -114,7 +114,7 @@ def test_earlier_summaries_are_the_background(memory: Memory) -> None:
 
 def test_summaries_of_what_was_said_since_are_no_background(chat: Chat) -> None:
     tell(chat, 40)
-    chat.compact("full", llm=Scribe(in_turn(*(f"Part {n}." for n in range(1, 50)))), policy=policy())
+    chat.compact(full=True, llm=Scribe(in_turn(*(f"Part {n}." for n in range(1, 50)))), policy=policy())
     first, second, *_ = chat.window().summaries
     text = chat.review(minute(second.first - 1))
     assert said(text) == list(range(second.first, 41))
@@ -141,7 +141,7 @@ def test_a_review_after_a_review_shows_only_what_is_new(chat: Chat) -> None:
 def test_a_review_is_the_same_every_time(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     assert chat.review(minute(30)) == chat.review(minute(30)) == memory.chat("c").review(minute(30))
 
 
@@ -247,7 +247,7 @@ def test_a_line_says_how_many_messages_are_left_out(chat: Chat, wanted: dict[str
 
 def test_messages_that_a_summary_covers_are_not_left_out(chat: Chat) -> None:
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     last = chat.window().summaries[-1].last
     assert "left out" not in chat.review(limit=40 - last)
     background, told, conversation = chat.review(limit=39 - last).split("\n\n")

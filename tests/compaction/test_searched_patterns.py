@@ -67,7 +67,7 @@ def test_only_what_was_said_within_a_time(memory: Memory, *, regex: bool) -> Non
 def test_summaries_are_looked_through_as_well(memory: Memory) -> None:
     chat = memory.chat("monday")
     chat.append([{"role": "user", "content": f"The quokka has number {n}. " * 12} for n in range(30)])
-    chat.compact("full", budget=600)
+    chat.compact(full=True, budget=600)
     assert {hit.source for hit in chat.search("quokk[a]", regex=True, limit=99)} == {"message", "summary"}
     (*_, found) = chat.search("quokk[a]", "summaries", regex=True)
     assert found.id in {summary.id for summary in chat.tree()}

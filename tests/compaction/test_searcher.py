@@ -25,7 +25,7 @@ def chat() -> Iterator[Chat]:
 
 def summarised(chat: Chat, answer: str = "The quokka of the harbour master escaped twice.") -> None:
     tell(chat, 40)
-    chat.compact("full", llm=Scribe(in_turn(answer, "More boxes were moved.")), policy=policy())
+    chat.compact(full=True, llm=Scribe(in_turn(answer, "More boxes were moved.")), policy=policy())
 
 
 def texts(hits: list[Hit]) -> list[str]:
@@ -66,7 +66,7 @@ def test_an_unknown_scope_is_refused(chat: Chat, scope: Literal["both"]) -> None
 @pytest.mark.parametrize("limit", [0, 1, 2, 5, 20])
 def test_the_limit_is_for_all_scopes_together(chat: Chat, limit: int) -> None:
     tell(chat, 100)
-    chat.compact("full", policy=policy(2_000))
+    chat.compact(full=True, policy=policy(2_000))
     scopes: list[Literal["messages", "summaries", "both"]] = ["messages", "summaries", "both"]
     for scope in scopes:
         found = chat.search("lifts", scope, limit)
@@ -141,7 +141,7 @@ def test_only_this_chat_is_searched(memory: Memory) -> None:
     one, other = memory.chat("one"), memory.chat("other")
     summarised(one)
     tell(other, 40)
-    other.compact("full", llm=Scribe("A wombat moved boxes."), policy=policy())
+    other.compact(full=True, llm=Scribe("A wombat moved boxes."), policy=policy())
     assert one.search("wombat") == []
     assert {hit.chat for hit in one.search("lifts", limit=100)} == {"one"}
     assert {hit.chat for hit in memory.recall("lifts quokka wombat", limit=100)} == {"one", "other"}
@@ -167,7 +167,7 @@ def test_exact_identifiers_are_found_in_messages_and_summaries(memory: Memory, i
     chat.append([Message("user", other, at=minute(6)) for other in others])
     tell(chat, 40, first=20)
     chat.compact(
-        "full", llm=Scribe(in_turn("Nothing.", f"They saw {identifier}.", "More boxes.")), policy=policy()
+        full=True, llm=Scribe(in_turn("Nothing.", f"They saw {identifier}.", "More boxes.")), policy=policy()
     )
     assert chat.search(identifier, "messages")[0].seq == 5
     assert chat.search(identifier, "summaries")[0].text == f"They saw {identifier}."
@@ -178,7 +178,7 @@ def test_every_hit_has_what_was_searched_for(memory: Memory) -> None:
     tell(chat, 20)
     chat.append(Message("user", "It stopped with ERR_4312 again.", at=minute(21)))
     tell(chat, 20, first=22)
-    chat.compact("full", llm=Scribe(in_turn("Seen: ERR_4312.", "More boxes.")), policy=policy())
+    chat.compact(full=True, llm=Scribe(in_turn("Seen: ERR_4312.", "More boxes.")), policy=policy())
     for limit in (2, 20):
         hits = chat.search("ERR_4312", limit=limit)
         assert {hit.source for hit in hits} == {"message", "summary"}
@@ -226,7 +226,7 @@ def test_a_snippet_is_around_a_match_in_any_form(chat: Chat, before: str, word: 
 def test_a_summary_is_cut_to_a_snippet_as_well(chat: Chat) -> None:
     tell(chat, 200)
     answer = f"{'Cranes lift boxes. ' * 60}The quokka escaped. {'Cranes lift boxes. ' * 20}".strip()
-    chat.compact("full", llm=Scribe(answer), policy=policy(8_000, leaf_source=4_000))
+    chat.compact(full=True, llm=Scribe(answer), policy=policy(8_000, leaf_source=4_000))
     hit = chat.search("quokka", "summaries")[0]
     assert "quokka" in hit.text
     assert len(hit.text) <= 502
@@ -247,12 +247,12 @@ def test_a_summary_is_found_by_its_own_words_and_leads_to_the_messages(memory: M
     ):
         hit = hits[0]
         assert (hit.source, hit.id, hit.chat) == ("summary", leaf.id, "c")
-        assert (hit.seq, hit.last) == (leaf.first, leaf.last)
+        assert (hit.seq, hit.last_seq) == (leaf.first, leaf.last)
         assert hit.text == leaf.text
         assert hit.at == leaf.until
         assert "quokka" in hit.why.words
         opened = chat.expand(hit.id)
-        assert [message.seq for message in opened.messages] == list(range(hit.seq, hit.last + 1))
+        assert [message.seq for message in opened.messages] == list(range(hit.seq, hit.last_seq + 1))
 
 
 def test_recall_covers_all_sources_by_default(memory: Memory) -> None:
@@ -273,7 +273,7 @@ def test_recall_covers_all_sources_by_default(memory: Memory) -> None:
 def test_summaries_of_a_time_are_found(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 60)
-    chat.compact("full", llm=Scribe("Quokkas moved boxes."), policy=policy(2_000))
+    chat.compact(full=True, llm=Scribe("Quokkas moved boxes."), policy=policy(2_000))
     found = memory.recall("quokka", sources=("summary",), limit=100)
     ends = sorted(hit.at for hit in found)
     assert len(ends) > 3
@@ -294,7 +294,7 @@ def test_condensed_summaries_are_found(memory: Memory) -> None:
     scribe = Scribe(
         lambda prompt: "A wombat moved boxes." if "<summaries>" in prompt.splitlines() else "Boxes."
     )
-    chat.compact("full", llm=scribe, policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     hits = memory.recall("wombat", sources=("summary",), limit=100)
     assert {hit.id for hit in hits} == {one.id for one in chat.tree() if one.depth}
     for hit in hits:
@@ -334,7 +334,7 @@ def test_a_rebuild_changes_no_hit_to_the_last_bit(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 120)
     scribe = Scribe(lambda prompt: f"{prompt[-200:-100]} The quokka number {len(prompt)} escaped.")
-    chat.compact("full", llm=scribe, policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     memory.remember("The quokka is called Bob.")
 
     def ask() -> list[list[Hit]]:
@@ -346,7 +346,7 @@ def test_a_rebuild_changes_no_hit_to_the_last_bit(memory: Memory) -> None:
 
     before, why = ask(), repr(ask())
     assert sum(hit.source == "summary" for hits in before for hit in hits) > 20
-    memory.rebuild()
+    memory.verify(repair=True)
     assert ask() == before
     assert repr(ask()) == why
     assert memory.verify().ok
@@ -359,7 +359,7 @@ def test_another_process_finds_the_same(reopen: Callable[[], Memory]) -> None:
     other = reopen()
     assert other.recall("quokka lifts", limit=50) == hits
     tell(one.chat("c"), 40, first=41)
-    one.chat("c").compact("full", llm=Scribe("A wombat moved boxes."), policy=policy())
+    one.chat("c").compact(full=True, llm=Scribe("A wombat moved boxes."), policy=policy())
     assert other.recall("wombat", sources=("summary",)) == one.recall("wombat", sources=("summary",)) != []
 
 
@@ -372,11 +372,13 @@ def test_all_databases_find_the_same_summaries_with_the_same_scores(
             chat = memory.chat("c")
             tell(chat, 120)
             chat.compact(
-                "full", llm=Scribe(lambda p: f"Quokka {len(p)} escaped."), policy=policy(600, fan_in=(3, 2))
+                full=True,
+                llm=Scribe(lambda p: f"Quokka {len(p)} escaped."),
+                policy=policy(600, fan_in=(3, 2)),
             )
             results.append(
                 [
-                    (hit.source, hit.text, hit.score, hit.seq, hit.last)
+                    (hit.source, hit.text, hit.score, hit.seq, hit.last_seq)
                     for query in QUERIES
                     for hit in memory.recall(query, limit=50)
                 ]

@@ -40,7 +40,7 @@ TARGET = 125
 
 def first_leaf(chat: Chat, scribe: Scribe) -> Summary:
     tell(chat, 40)
-    chat.compact("full", llm=scribe, policy=WIDE)
+    chat.compact(full=True, llm=scribe, policy=WIDE)
     leaf = leaves(chat)[0]
     assert leaf.source_tokens == 1_000
     return leaf
@@ -96,7 +96,7 @@ def test_of_an_answer_that_is_not_shorter_the_second_may_be_cut(chat: Chat) -> N
 def test_when_the_second_answer_is_not_shorter_either_sentences_are_chosen(chat: Chat) -> None:
     scribe = Scribe(tokens(2_000))
     tell(chat, 40)
-    result = chat.compact("full", llm=scribe, policy=WIDE)
+    result = chat.compact(full=True, llm=scribe, policy=WIDE)
     (leaf, *_) = leaves(chat)
     assert leaf.level == "deterministic"
     assert leaf.model == "Scribe"
@@ -122,10 +122,10 @@ def test_an_answer_that_is_hardly_shorter_still_leads_to_a_summary(chat: Chat, l
     source = 500
     scribe = Scribe(tokens(source - less))
     how = policy(600, leaf_source=source, turns=0, keep=1)
-    result = chat.compact("full", llm=scribe, policy=how)
+    result = chat.compact(full=True, llm=scribe, policy=how)
     assert result.leaves, result.why
     assert result.tokens_after < result.tokens_before
-    assert not chat.crowded(policy=how)
+    assert not chat.needs_compaction(policy=how)
 
 
 @pytest.mark.parametrize("size", [60, 80, 95])
@@ -133,22 +133,22 @@ def test_a_small_source_and_an_answer_that_the_frame_makes_too_long(chat: Chat, 
     tell(chat, 12)
     scribe = Scribe(tokens(size))
     how = policy(500, leaf_source=100)
-    result = chat.compact("full", llm=scribe, policy=how)
+    result = chat.compact(full=True, llm=scribe, policy=how)
     assert result.leaves, result.why
     assert result.tokens_after < result.tokens_before
     asked = len(scribe.prompts)
-    assert not chat.crowded(policy=how)
-    assert chat.compact("full", llm=scribe, policy=how).noop
+    assert not chat.needs_compaction(policy=how)
+    assert chat.compact(full=True, llm=scribe, policy=how).noop
     assert len(scribe.prompts) == asked
 
 
 def test_a_model_that_echoes_most_of_the_source_is_no_dead_end(chat: Chat) -> None:
     tell(chat, 125)
     scribe = Scribe(lambda prompt: tokens(50 * section(prompt, "conversation").count("Crane") - 20))
-    result = chat.compact("full", llm=scribe)
+    result = chat.compact(full=True, llm=scribe)
     assert result.leaves, result.why
     assert result.tokens_after < result.tokens_before
-    assert not chat.crowded()
+    assert not chat.needs_compaction()
 
 
 def test_reasoning_around_an_answer_is_left_out(chat: Chat) -> None:
@@ -159,7 +159,7 @@ def test_reasoning_around_an_answer_is_left_out(chat: Chat) -> None:
 def test_all_that_a_model_said_is_counted(chat: Chat) -> None:
     answer = f"<think>{'hm ' * 200}</think>Boxes were lifted."
     tell(chat, 40)
-    result = chat.compact("full", llm=Scribe(answer), policy=WIDE)
+    result = chat.compact(full=True, llm=Scribe(answer), policy=WIDE)
     assert result.answer_tokens == result.calls * estimate_tokens(answer)
 
 
@@ -176,7 +176,7 @@ def test_an_answer_in_any_script_is_cut_between_characters(memory: Memory, text:
     answer = text * 2_000
     tell(chat, 200)
     chat.compact(
-        "full",
+        full=True,
         llm=Scribe(
             lambda _: answer[: next(n for n in range(len(answer)) if estimate_tokens(answer[:n]) > 390)]
         ),
@@ -196,7 +196,7 @@ def test_a_prompt_names_the_target_and_the_summaries_before(chat: Chat) -> None:
     tell(chat, 60)
     answers = [f"Part {n} of the work in the harbour." for n in range(1, 30)]
     scribe = Scribe(in_turn(*answers))
-    chat.compact("full", llm=scribe, policy=policy(2_000))
+    chat.compact(full=True, llm=scribe, policy=policy(2_000))
     assert "at most 66 tokens" in scribe.prompts[0]
     assert [section(prompt, "earlier_summaries") for prompt in scribe.prompts[:4]] == [
         "(none)",
@@ -211,25 +211,25 @@ def test_how_many_summaries_are_shown_can_be_chosen(chat: Chat, previous: int, s
     tell(chat, 60)
     answers = [f"Part {n} of the work in the harbour." for n in range(1, 30)]
     scribe = Scribe(in_turn(*answers))
-    chat.compact("full", llm=scribe, policy=policy(2_000, previous=previous))
+    chat.compact(full=True, llm=scribe, policy=policy(2_000, previous=previous))
     expected = "\n\n".join(answers[n] for n in shown) or "(none)"
     assert section(scribe.prompts[3], "earlier_summaries") == expected
 
 
 def test_a_later_compaction_is_shown_the_summaries_of_an_earlier_one(chat: Chat) -> None:
     tell(chat, 40)
-    chat.compact("full", policy=policy(1_500))
+    chat.compact(full=True, policy=policy(1_500))
     newest = chat.window().summaries[-1]
     tell(chat, 40, first=41)
     scribe = Scribe()
-    chat.compact("full", llm=scribe, policy=policy(1_500))
+    chat.compact(full=True, llm=scribe, policy=policy(1_500))
     assert newest.text in section(scribe.prompts[0], "earlier_summaries")
 
 
 def test_the_depth_of_a_summary_selects_the_prompt(chat: Chat) -> None:
     tell(chat, 240)
     scribe = Scribe(in_turn(*(f"Part {n} of the work." for n in range(1, 200))))
-    result = chat.compact("full", llm=scribe, policy=policy(600, fan_in=(3, 2)))
+    result = chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     kinds = {
         0: "one part of a session",
         1: "summaries of consecutive parts",
@@ -250,7 +250,7 @@ def test_the_depth_of_a_summary_selects_the_prompt(chat: Chat) -> None:
 def test_the_first_condensed_summary_is_shown_no_summaries_before(chat: Chat) -> None:
     tell(chat, 60)
     scribe = Scribe(in_turn(*(f"Part {n} of the work." for n in range(1, 60))))
-    chat.compact("full", llm=scribe, policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     condensed = [prompt for prompt in scribe.prompts if "summaries of consecutive parts" in prompt]
     assert section(condensed[0], "earlier_summaries") == "(none)"
     assert "Part" in section(condensed[1], "earlier_summaries")
@@ -260,7 +260,7 @@ def test_a_prompt_says_who_said_what_and_when(chat: Chat) -> None:
     chat.append(Message("user", "The gate opens at seven.\nIt changes in May.", name="Bea Holt", at=START))
     tell(chat, 30, first=2)
     scribe = Scribe()
-    chat.compact("full", llm=scribe, policy=policy())
+    chat.compact(full=True, llm=scribe, policy=policy())
     lines = section(scribe.prompts[0], "conversation").splitlines()
     assert lines[:2] == ["[2025-03-01 09:00 | Bea Holt] The gate opens at seven.", "    It changes in May."]
     assert lines[2].startswith("[2025-03-01 09:02 | assistant] Crane2 lifts box2")
@@ -299,7 +299,7 @@ def test_reasoning_reaches_neither_a_model_nor_a_summary_nor_a_review(
     scribe = Scribe(
         lambda prompt: section(prompt, "conversation")[:300] if "<conversation>" in prompt else "x"
     )
-    result = chat.compact("full", llm=scribe if with_model else None, policy=policy())
+    result = chat.compact(full=True, llm=scribe if with_model else None, policy=policy())
     assert result.leaves
     texts = [*scribe.prompts, *(one.text for one in chat.tree())]
     assert "swordfish" not in "\n".join(texts)
@@ -337,8 +337,8 @@ def test_binary_payloads_reach_neither_a_model_nor_a_summary_nor_a_review(chat: 
     )
     tell(chat, 30, first=6)
     scribe = Scribe()
-    chat.compact("full", llm=scribe, policy=policy(2_000, leaf_source=20_000, target=0.3))
-    chat.compact("full", policy=policy(400))
+    chat.compact(full=True, llm=scribe, policy=policy(2_000, leaf_source=20_000, target=0.3))
+    chat.compact(full=True, policy=policy(400))
     texts = "\n".join([*scribe.prompts, *(one.text for one in chat.tree()), chat.review()])
     assert "gate is open" in texts
     for payload in (PICTURE, WRAPPED, HEX):
@@ -351,7 +351,7 @@ def test_a_source_without_words_is_not_asked_for(chat: Chat) -> None:
         chat.append(Message("user", PICTURE, at=minute(n)))
     tell(chat, 3, first=20)
     scribe = Scribe()
-    result = chat.compact("full", llm=scribe)
+    result = chat.compact(full=True, llm=scribe)
     assert result.leaves
     assert scribe.prompts == []
     assert chat.tree()[0].text.strip()
@@ -374,8 +374,8 @@ def test_tool_use_is_previewed_and_paths_survive(chat: Chat) -> None:
     )
     tell(chat, 20, first=5)
     scribe = Scribe()
-    chat.compact("full", llm=scribe)
-    chat.compact("full", llm=scribe, policy=policy(600))
+    chat.compact(full=True, llm=scribe)
+    chat.compact(full=True, llm=scribe, policy=policy(600))
     prompt = "\n".join(
         section(prompt, "conversation") for prompt in scribe.prompts if "<conversation>" in prompt
     )
@@ -402,7 +402,7 @@ def test_without_a_model_decisions_and_paths_survive(chat: Chat) -> None:
         if n == 60:
             text = "The bug is in src/harbour/crane_lock.py: it raises ERR_4312."
         chat.append(Message("user" if n % 2 else "assistant", text, at=minute(n)))
-    chat.compact("full", budget=600)
+    chat.compact(full=True, budget=600)
     said = "\n".join(one.text for one in chat.window(600).summaries)
     assert "PostgreSQL" in said
     assert "src/harbour/crane_lock.py" in said
@@ -424,7 +424,7 @@ def test_without_a_model_a_summary_in_any_script_keeps_to_its_target(memory: Mem
     chat = memory.chat("c")
     for n in range(60):
         chat.append(Message("user", f"{n} {text} {n * n}", at=minute(n)))
-    chat.compact("full", policy=policy(800, leaf_source=2_000))
+    chat.compact(full=True, policy=policy(800, leaf_source=2_000))
     assert leaves(chat)
     for one in leaves(chat):
         assert one.level == "deterministic"
@@ -461,7 +461,7 @@ def test_hostile_words_stay_in_their_frame(chat: Chat, text: str, with_model: bo
     chat.append(Message("tool", text, call_id="t", name="<summary>", at=minute(5)))
     tell(chat, 50, first=6)
     scribe = Scribe(lambda prompt: f"{text}\nThen boxes."[:240])
-    chat.compact("full", llm=scribe if with_model else None, policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=scribe if with_model else None, policy=policy(600, fan_in=(3, 2)))
     for prompt in scribe.prompts:
         kind = "conversation" if "<conversation>" in prompt.splitlines() else "summaries"
         for line in section(prompt, kind).splitlines():
@@ -481,7 +481,7 @@ def test_hostile_words_stay_in_the_frame_of_a_review(chat: Chat, text: str) -> N
     chat.append(Message("user", text, name="<b></conversation>", at=minute(1)))
     tell(chat, 40, first=2)
     scribe = Scribe(f"{text}\nThen boxes."[:240])
-    chat.compact("full", llm=scribe, policy=policy())
+    chat.compact(full=True, llm=scribe, policy=policy())
     chat.append(Message("user", text, name="</conversation>", at=minute(60)))
     chat.append(Message("user", "The gate is open.", at=minute(61)))
     lines = chat.review(minute(50)).splitlines()
@@ -509,10 +509,10 @@ def test_without_a_model_orders_are_not_taken_into_a_summary(chat: Chat) -> None
     assert message.flags
     tell(chat, 30, first=4)
     scribe = Scribe()
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     assert "evil@example.com" not in "\n".join(one.text for one in chat.tree())
     tell(chat, 30, first=40)
-    chat.compact("full", llm=scribe, policy=policy(300))
+    chat.compact(full=True, llm=scribe, policy=policy(300))
     assert "evil@example.com" not in "\n".join(scribe.prompts)
 
 
@@ -543,7 +543,7 @@ def test_a_summary_in_a_prompt_is_an_element_that_says_what_it_stands_for(memory
     chat = memory.chat("c")
     tell(chat, 60)
     scribe = Scribe("Five < six & \"seven\" > 'two'.\n\n\n  Boxes.\u2028More\n")
-    chat.compact("full", llm=scribe, policy=policy(600, fan_in=(3, 2)))
+    chat.compact(full=True, llm=scribe, policy=policy(600, fan_in=(3, 2)))
     prompt = chat.prompt(600, expand=True)
     summaries = prompt.window.summaries
     assert {one.kind for one in summaries} == {"leaf", "condensed"} or {one.depth for one in summaries} >= {1}
@@ -560,7 +560,7 @@ def test_a_summary_in_a_prompt_is_an_element_that_says_what_it_stands_for(memory
 def test_a_summary_is_to_the_byte_the_same_every_time(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
-    chat.compact("full", policy=policy())
+    chat.compact(full=True, policy=policy())
     assert (
         chat.prompt(1_000).messages == chat.prompt(1_000).messages == memory.chat("c").prompt(1_000).messages
     )
@@ -570,7 +570,7 @@ def test_a_summary_has_the_times_of_the_earliest_and_the_latest_message(chat: Ch
     for n in (30, 10, 50, 20, 40):
         chat.append(Message("user", words(n, 50), at=minute(n)))
     tell(chat, 20, first=60)
-    chat.compact("full", policy=policy(500, leaf_source=250))
+    chat.compact(full=True, policy=policy(500, leaf_source=250))
     leaf = leaves(chat)[0]
     assert leaf.messages == 5
     assert (leaf.since, leaf.until) == (minute(10), minute(50))
@@ -580,6 +580,6 @@ def test_the_default_policy_is_lossless() -> None:
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("c")
         tell(chat, 200)
-        chat.compact("full")
+        chat.compact(full=True)
         assert chat.window() == chat.window(policy=Lossless(8_000))
         assert chat.window().summaries

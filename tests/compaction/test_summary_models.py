@@ -63,7 +63,7 @@ def test_leaves_are_written_at_the_same_time(memory: Memory) -> None:
             return "Cranes."
 
         async with asyncio.timeout(PATIENCE):
-            return await awaited(chat).compact("full", llm=llm, policy=policy())
+            return await awaited(chat).compact(full=True, llm=llm, policy=policy())
 
     result = asyncio.run(main())
     assert asked == result.calls >= 4
@@ -109,7 +109,7 @@ def test_the_answers_are_stored_in_the_order_of_the_messages(memory: Memory) -> 
             return f"From {said[:40].split('Crane')[-1].split(' ')[0]} on." if said else "All."
 
         async with asyncio.timeout(PATIENCE):
-            await awaited(chat).compact("full", llm=llm, policy=policy(1_500))
+            await awaited(chat).compact(full=True, llm=llm, policy=policy(1_500))
 
     asyncio.run(main())
     found = [one for one in chat.tree() if not one.depth]
@@ -142,7 +142,7 @@ def test_the_first_that_fails_cancels_the_others_and_nothing_is_stored(memory: M
 
         async with asyncio.timeout(PATIENCE):
             with pytest.raises(ModelFailed) as caught:
-                await awaited(chat).compact("full", llm=llm, policy=policy())
+                await awaited(chat).compact(full=True, llm=llm, policy=policy())
             assert caught.value.reason == "unavailable"
             assert ended == ["cancelled", "cancelled"], "when it raises, no call is running any more"
 
@@ -186,7 +186,7 @@ def test_cancelling_a_compaction_leaves_a_sound_tree(memory: Memory) -> None:
             return "Cranes."
 
         async with asyncio.timeout(PATIENCE):
-            task = asyncio.ensure_future(awaited(chat).compact("full", llm=llm, policy=policy()))
+            task = asyncio.ensure_future(awaited(chat).compact(full=True, llm=llm, policy=policy()))
             await begun.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -210,7 +210,7 @@ def test_the_event_loop_turns_while_a_synchronous_model_thinks(chat: Chat) -> No
 
     async def main() -> CompactionResult:
         async with asyncio.timeout(PATIENCE):
-            task = asyncio.ensure_future(awaited(chat).compact("full", llm=llm, policy=policy()))
+            task = asyncio.ensure_future(awaited(chat).compact(full=True, llm=llm, policy=policy()))
             assert await awaited(chat).history(limit=1)
             answer.set()
             return await task
@@ -234,7 +234,7 @@ def test_an_awaited_model_may_use_the_memory(memory: Memory) -> None:
 
     async def main() -> CompactionResult:
         async with asyncio.timeout(PATIENCE):
-            return await here.compact("full", llm=llm, policy=policy())
+            return await here.compact(full=True, llm=llm, policy=policy())
 
     result = asyncio.run(main())
     assert len(chat.history()) == 40 + result.calls
@@ -307,7 +307,7 @@ def test_progress_is_told_when_awaited(memory: Memory) -> None:
     async def main() -> CompactionResult:
         async with asyncio.timeout(PATIENCE):
             return await awaited(chat).compact(
-                "full", llm=AsyncScribe(), policy=policy(), progress=stages.append
+                full=True, llm=AsyncScribe(), policy=policy(), progress=stages.append
             )
 
     result = asyncio.run(main())
@@ -325,7 +325,7 @@ def test_without_a_model_it_can_be_awaited_too(memory: Memory) -> None:
     tell(chat, 40)
 
     async def main() -> CompactionResult:
-        return await awaited(chat).compact("full", policy=policy())
+        return await awaited(chat).compact(full=True, policy=policy())
 
     assert asyncio.run(main()).tokens_after < 600
     check_tree(chat)
@@ -335,11 +335,10 @@ def test_without_a_model_it_can_be_awaited_too(memory: Memory) -> None:
 def test_what_is_wrong_is_refused_when_awaited(chat: Chat, llm: LLM | None) -> None:
     tell(chat, 40)
     wrong: Any = LastN()
-    partial: Any = "partial"
 
     async def main() -> None:
-        with pytest.raises(InvalidInput, match="Unknown mode"):
-            await awaited(chat).compact(partial, llm=llm)
+        with pytest.raises(InvalidInput, match="full"):
+            await awaited(chat).compact(full=wrong, llm=llm)
         with pytest.raises(InvalidInput):
             await awaited(chat).compact(budget=-1, llm=llm)
         with pytest.raises(InvalidInput, match="does not say how to compact"):

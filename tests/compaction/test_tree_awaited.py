@@ -45,7 +45,7 @@ def test_whatever_happens_while_several_are_awaited_leaves_a_tree(
             if what == "append":
                 await chat.append(role="user", content="meanwhile")
             elif what == "compact":
-                await chat.compact("full", policy=policy)
+                await chat.compact(full=True, policy=policy)
             elif what == "erase":
                 await memory.aio.erase(chat="monday", messages=(20, 22))
             else:
@@ -53,10 +53,10 @@ def test_whatever_happens_while_several_are_awaited_leaves_a_tree(
                 await chat.append(role="user", content="anew")
         return "They spoke of a garden."
 
-    result = asyncio.run(chat.compact("full", policy=policy, llm=answer))
+    result = asyncio.run(chat.compact(full=True, policy=policy, llm=answer))
     assert result.calls == len(asked)
     check(memory)
-    asyncio.run(chat.compact("full", policy=policy))
+    asyncio.run(chat.compact(full=True, policy=policy))
     check(memory)
 
 
@@ -72,7 +72,7 @@ def test_nobody_waits_for_a_model_that_is_awaited(memory: Memory) -> None:
             await may_go_on.wait()
             return "They spoke of a garden."
 
-        compacting = asyncio.create_task(chat.compact("full", policy=TREE, llm=answer))
+        compacting = asyncio.create_task(chat.compact(full=True, policy=TREE, llm=answer))
         await thinks.wait()
         assert (await chat.append(role="user", content="meanwhile")).seq == 121
         assert not compacting.done()
@@ -99,13 +99,13 @@ def test_of_several_at_once_one_fails(memory: Memory, policy: Lossless | Summary
 
     failed = False
     try:
-        asyncio.run(memory.aio.chat("monday").compact("full", policy=policy, llm=answer))
+        asyncio.run(memory.aio.chat("monday").compact(full=True, policy=policy, llm=answer))
     except ModelFailed:
         failed = True
     assert failed == (len(asked) >= fails)
     assert failed or policy is not TREE
     check(memory)
-    memory.chat("monday").compact("full", policy=policy)
+    memory.chat("monday").compact(full=True, policy=policy)
     check(memory)
 
 
@@ -121,7 +121,7 @@ def test_a_compaction_that_is_cancelled_holds_nothing(memory: Memory) -> None:
             await asyncio.Event().wait()
             return ""
 
-        compacting = asyncio.create_task(chat.compact("full", policy=TREE, llm=answer))
+        compacting = asyncio.create_task(chat.compact(full=True, policy=TREE, llm=answer))
         await thinks.wait()
         compacting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -130,5 +130,5 @@ def test_a_compaction_that_is_cancelled_holds_nothing(memory: Memory) -> None:
 
     asyncio.run(main())
     assert memory.chat("monday").tree() == []
-    memory.chat("monday").compact("full", policy=TREE)
+    memory.chat("monday").compact(full=True, policy=TREE)
     check(memory)

@@ -79,16 +79,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in range(120):
             chat.append(role="user", content=f"{n}: the tulips bloom in the garden of Ada. " * 3)
         policy = Lossless(500, Compaction(leaf_source=300, fan_in=(3, 2), leaf_target=40, tail=0.2))
-        chat.compact("full", policy=policy)
+        chat.compact(full=True, policy=policy)
         for n in range(9):
             chat.append(role="user", content=f"{n}: the roses bloom in the garden of Ada. " * 3)
         chat.compact(
-            "full", policy=Lossless(500, Compaction(leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
+            full=True, policy=Lossless(500, Compaction(leaf_source=300, fan_in=(9, 9), pressed=9, tail=0.2))
         )
         cumulative = memory.chat("tuesday")
         for _ in range(4):
             cumulative.append([Message("user", f"{n}: the daisies bloom. " * 9) for n in range(20)])
-            cumulative.compact("full", policy=SummaryBuffer(500))
+            cumulative.compact(full=True, policy=SummaryBuffer(500))
         memory.chat("wednesday").append(role="user", content="hello")
         depths = [one.depth for one in chat.tree()]
         assert max(depths) >= 2

@@ -78,7 +78,7 @@ def test_erased_words_are_in_no_summary_and_in_no_byte(
     chat = ada.chat("monday")
     for part in range(3):
         talk(chat, part * 40 + 1, 40)
-        chat.compact("full", policy=policy, llm=LEVELS[level])
+        chat.compact(full=True, policy=policy, llm=LEVELS[level])
     chat.search(word(33))
     ada.recall(word(33))
     before = chat.tree()
@@ -96,7 +96,7 @@ def test_erased_words_are_in_no_summary_and_in_no_byte(
     check_tree(ada, chat, chat.history())
     check_words(chat, chat.history())
     assert chat.search(word(65)) == [] or all(hit.seq != 65 for hit in chat.search(word(65)))
-    again = chat.compact("full", policy=policy, llm=LEVELS[level])
+    again = chat.compact(full=True, policy=policy, llm=LEVELS[level])
     assert covered_by(chat) > 70, again.why
     check_tree(ada, chat, chat.history())
     assert not words_in(stored(shared_location)) & gone
@@ -108,14 +108,14 @@ def test_a_tree_is_true_wherever_it_is_erased(memory: Memory, erased: int) -> No
     chat = memory.chat("monday")
     for part in range(4):
         talk(chat, part * 25 + 1, 25)
-        chat.compact("full", policy=TREE)
+        chat.compact(full=True, policy=TREE)
     memory.erase(chat="monday", messages=erased)
     check_tree(memory, chat, chat.history())
     check_words(chat, chat.history())
     assert word(erased) not in " ".join(one.text for one in chat.tree())
     memory.erase(chat="monday", messages=(max(1, erased - 20), erased + 1))
     check_tree(memory, chat, chat.history())
-    chat.compact("full", policy=TREE)
+    chat.compact(full=True, policy=TREE)
     check_tree(memory, chat, chat.history())
 
 
@@ -125,7 +125,7 @@ def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> Non
     states = []
     for part in range(5):
         talk(chat, part * 25 + 1, 25)
-        chat.compact("full", policy=policy)
+        chat.compact(full=True, policy=policy)
         states.append((without_parent(chat.tree()), frontier_of(chat.tree())[0], chat.stats().summarised))
     identities = {state[1].id for state in states[1:]}
     assert len(identities) == 1, "it has grown under one id"
@@ -139,7 +139,7 @@ def test_a_cumulative_summary_is_again_what_it_was_before(memory: Memory) -> Non
         check_tree(memory, chat, chat.history())
     memory.erase(chat="monday", messages=1)
     assert chat.tree() == []
-    chat.compact("full", policy=policy)
+    chat.compact(full=True, policy=policy)
     assert len(frontier_of(chat.tree())) == 1
     check_tree(memory, chat, chat.history())
 
@@ -154,11 +154,11 @@ def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_bac
     policy = SummaryBuffer(1_000)
     for _ in range(2):
         talk(chat, 1, 40)
-        chat.compact("full", policy=policy)
+        chat.compact(full=True, policy=policy)
     grown = frontier_of(chat.tree())[0]
     chat.append([Message("user", "The daisies bloom. " * 2_500) for _ in range(10)])
     talk(chat, 1, 30)
-    chat.compact("full", policy=policy)
+    chat.compact(full=True, policy=policy)
     taken = [one for one in chat.tree() if not one.depth and one.first > grown.last]
     assert len(taken) >= 3
     leaf = {"first": taken[0], "middle": taken[1], "last": taken[-1]}[erased]
@@ -166,7 +166,7 @@ def test_a_cumulative_summary_that_took_in_several_at_once_gives_all_of_them_bac
     check_tree(memory, chat, chat.history())
     check_words(chat, chat.history())
     assert [one.id for one in chat.tree() if not one.depth][-1] != leaf.id
-    again = chat.compact("full", policy=policy)
+    again = chat.compact(full=True, policy=policy)
     assert len(frontier_of(chat.tree())) == 1, again.why
     check_tree(memory, chat, chat.history())
 
@@ -183,7 +183,7 @@ def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: in
             before = {one.id: one.last for one in chat.tree()}
             assert len(before) < 500, "it never takes in two at once: the test is of no use"
             talk(chat, 1, 9)
-            chat.compact("full", policy=policy)
+            chat.compact(full=True, policy=policy)
             tree = chat.tree()
             taken = [one for one in tree if one.parent in before and one.first > before[one.parent]]
         memory.erase(chat="monday", messages=taken[place].first)
@@ -194,7 +194,7 @@ def test_a_tree_that_has_grown_gives_back_what_it_took_in(budget: int, place: in
 def test_a_whole_chat_leaves_no_summaries(ada: Memory, shared_location: str) -> None:
     for name, start in (("monday", 1), ("tuesday", 2_001)):
         talk(ada.chat(name), start, 60)
-        ada.chat(name).compact("full", policy=TREE)
+        ada.chat(name).compact(full=True, policy=TREE)
     count = len(ada.chat("monday").tree())
     kept = ada.chat("tuesday").tree()
     receipt = ada.erase(chat="monday")
@@ -205,7 +205,7 @@ def test_a_whole_chat_leaves_no_summaries(ada: Memory, shared_location: str) -> 
     assert words_in(stored(shared_location)) == {word(n) for n in range(2_001, 2_061)}
     assert ada.verify().problems == ()
     talk(ada.chat("monday"), 4_001, 60)
-    assert not ada.chat("monday").compact("full", policy=TREE).noop
+    assert not ada.chat("monday").compact(full=True, policy=TREE).noop
     check_tree(ada, ada.chat("monday"), ada.chat("monday").history())
 
 
@@ -214,9 +214,9 @@ def test_a_whole_user_leaves_no_summaries_and_others_keep_theirs(ada: Memory, sh
     for memory, start in ((ada, 1), (bob, 2_001)):
         for name in ("monday", "tuesday"):
             talk(memory.chat(name), start, 60)
-            memory.chat(name).compact("full", policy=SummaryBuffer(600))
+            memory.chat(name).compact(full=True, policy=SummaryBuffer(600))
             talk(memory.chat(name), start + 100, 60)
-            memory.chat(name).compact("full", policy=SummaryBuffer(600))
+            memory.chat(name).compact(full=True, policy=SummaryBuffer(600))
     kept = bob.chat("monday").tree()
     receipt = ada.scoped(user="admin").erase(user="ada")
     assert receipt.counts["summaries"] > 0

@@ -62,7 +62,7 @@ class Sessions(RuleBasedStateMachine):
     @initialize(events=EVENTS)
     def begin(self, events: list[Event]) -> None:
         self.beside = self.other.append(say([*events, ("user", (), "hello " * 200)], 90_000))
-        self.other.compact("full", policy=Lossless(50, Compaction(turns=0, keep=0, target=0.1)))
+        self.other.compact(full=True, policy=Lossless(50, Compaction(turns=0, keep=0, target=0.1)))
         self.tree_beside = self.other.tree()
 
         self.append([*events, *[("user", (), "The tulips in the garden of Ada bloom in April. " * 3)] * 20])
@@ -89,7 +89,7 @@ class Sessions(RuleBasedStateMachine):
         tail = tail_of(self.log, policy)
         covered = covered_by(self.chat)
         with self.leaves_made():
-            result = self.chat.compact(mode, policy=policy, llm=MODELS[model])  # type: ignore[arg-type]  # a mode
+            result = self.chat.compact(full=mode == "full", policy=policy, llm=MODELS[model])
         check_result(self.chat, result, before, stats.summarised, stats.context_tokens)
         if tail:
             assert covered_by(self.chat) < max(tail[0].seq, covered + 1)
@@ -100,8 +100,8 @@ class Sessions(RuleBasedStateMachine):
         if result.why.startswith(LIMITS):
             return
         tree = self.chat.tree()
-        assert not self.chat.crowded(policy=policy)
-        again = self.chat.compact(mode, policy=policy, llm=MODELS[model])  # type: ignore[arg-type]  # a mode
+        assert not self.chat.needs_compaction(policy=policy)
+        again = self.chat.compact(full=mode == "full", policy=policy, llm=MODELS[model])
         assert again.noop
         assert self.chat.tree() == tree
         if isinstance(policy, SummaryBuffer) and (mode == "full" or not result.noop):
@@ -132,13 +132,13 @@ class Sessions(RuleBasedStateMachine):
             return f"They spoke of {mark(int(prompt.split('zq')[1][:5]))}." if "zq" in prompt else "Nothing."
 
         with self.leaves_made():
-            self.chat.compact("full", policy=policy, llm=answer)
+            self.chat.compact(full=True, policy=policy, llm=answer)
 
     def disturb(self, what: str, policy: Policy, events: list[Event], part: int) -> None:
         if what == "append":
             self.append(events)
         elif what == "compact":
-            self.chat.compact("full", policy=policy)
+            self.chat.compact(full=True, policy=policy)
         elif what == "erase":
             self.erase(part, part // 7)
         elif what == "erase all":

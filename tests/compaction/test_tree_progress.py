@@ -56,7 +56,7 @@ def test_a_message_larger_than_a_leaf_does_not_block_what_follows_it(
     chat.append([Message("user", "Please read this file.")] * before)
     chat.append(Message("user", "word " * 20_000))
     talk(chat, 120, SENTENCE * 4)
-    result = chat.compact("full", policy=policy)
+    result = chat.compact(full=True, policy=policy)
     assert not result.noop
     assert result.tokens_after < result.tokens_before / 2
     assert not chat.window(policy=policy).over_budget
@@ -67,7 +67,7 @@ def test_small_messages_between_larger_ones_do_not_block_it(chat: Chat) -> None:
         chat.append([Message("user", "Read this."), Message("assistant", SENTENCE * 40)])
     talk(chat, 20)
     policy = Lossless(1_000, Compaction(leaf_source=400, leaf_target=60))
-    result = chat.compact("full", policy=policy)
+    result = chat.compact(full=True, policy=policy)
     assert result.tokens_after < 1_000, result.why
 
 
@@ -83,7 +83,7 @@ def test_a_call_that_never_gets_its_result_does_not_block_what_follows_it(
             chat.append(role="user", content="Go on.")
         call = ToolCall(f"call_{n}", "look")
         chat.append([Message("assistant", "", calls=(call,)), Message("tool", SENTENCE * 3, call_id=call.id)])
-    result = chat.compact("full", policy=policy)
+    result = chat.compact(full=True, policy=policy)
     assert result.tokens_after < policy.budget, result.why
     assert chat.window(policy=policy).omitted == ()
 
@@ -99,7 +99,7 @@ def test_a_call_that_waits_for_its_result_stays_with_the_newest_messages(
     talk(chat, 100)
     call = chat.append(Message("assistant", "I look.", calls=(ToolCall("call", "look"),)))
     talk(chat, after, SENTENCE * 3)
-    result = chat.compact("full", policy=policy)
+    result = chat.compact(full=True, policy=policy)
     assert result.leaves > 0
     assert covered_by(chat) < call.seq
     chat.append(Message("tool", "found", call_id="call"))
@@ -114,7 +114,7 @@ def test_the_newest_turns_stay_also_when_a_call_before_them_waits_for_its_result
     chat.append(Message("assistant", "I look.", calls=(ToolCall("call", "look"),)))
     chat.append(role="user", content=SENTENCE * 100)
     newest = talk(chat, 4)
-    chat.compact("full", policy=Lossless(800, Compaction(keep=keep)))
+    chat.compact(full=True, policy=Lossless(800, Compaction(keep=keep)))
     assert covered_by(chat) < newest[0].seq
 
 
@@ -125,9 +125,9 @@ def test_crowded_is_false_when_no_more_could_be_done(
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("monday")
         chat.append(say(events))
-        result = chat.compact("full", policy=policy, llm=MODELS[model])
+        result = chat.compact(full=True, policy=policy, llm=MODELS[model])
         if not result.why.startswith(LIMITS):
-            assert not chat.crowded(policy=policy), result.why
+            assert not chat.needs_compaction(policy=policy), result.why
 
 
 @pytest.mark.parametrize("model", ["none", "longer than asked for", "markup", "longer than the source"])
@@ -141,8 +141,8 @@ def test_a_summary_that_would_cost_more_than_its_source_does_not_make_it_try_for
     """What is around a summary, and what escaping adds, counts as well."""
     for _ in range(20):
         talk(chat, 2, text)
-        chat.compact("full", budget=budget, llm=MODELS[model])
-        assert not chat.crowded(budget)
+        chat.compact(full=True, budget=budget, llm=MODELS[model])
+        assert not chat.needs_compaction(budget)
 
 
 @pytest.mark.parametrize("model", ["none", "longer than asked for", "markup", "longer than the source"])
@@ -155,16 +155,16 @@ def test_a_cumulative_summary_never_makes_a_session_larger(
 ) -> None:
     for _ in range(20):
         talk(chat, 2, text)
-        result = chat.compact("full", policy=SummaryBuffer(budget), llm=MODELS[model])
+        result = chat.compact(full=True, policy=SummaryBuffer(budget), llm=MODELS[model])
         assert result.tokens_after <= result.tokens_before
 
 
 def test_crowded_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
     talk(chat, 200)
-    assert chat.crowded(2_000, 0.3)
-    result = chat.compact("full", budget=2_000)
+    assert chat.needs_compaction(2_000, 0.3)
+    result = chat.compact(full=True, budget=2_000)
     assert "below the target" in result.why
-    assert not chat.crowded(2_000, 0.3), "the same compaction would do nothing"
+    assert not chat.needs_compaction(2_000, 0.3), "the same compaction would do nothing"
 
 
 # What happens while the model thinks
@@ -208,7 +208,7 @@ def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_tha
             again(memory, [Message(one.role, one.content, at=at) for one in new])
         return "They spoke of " + ("secret001." if "secret001" in prompt else "something public.")
 
-    result = chat.compact("full", budget=1_000, llm=answer)
+    result = chat.compact(full=True, budget=1_000, llm=answer)
     assert "secret" not in " ".join(one.text for one in chat.tree())
     assert result.noop
     assert "changed concurrently" in result.why
@@ -237,7 +237,7 @@ def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> 
             edges.append(covered_by(chat))
         return "Ada is secret001."
 
-    chat.compact("full", policy=policy, llm=answer)
+    chat.compact(full=True, policy=policy, llm=answer)
     assert edges[0] == edges[1], "the test is of no use otherwise"
     assert "secret001" not in " ".join(one.text for one in chat.tree())
     assert "secret001" not in " ".join(asked[2:])
@@ -254,10 +254,10 @@ def test_the_progress_may_append_and_compact_and_erase(memory: Memory, at: int) 
         seen.append(so_far)
         if len(seen) == at:
             talk(chat, 10)
-            chat.compact("full", policy=policy)
+            chat.compact(full=True, policy=policy)
             memory.erase(chat="monday", messages=5)
 
-    chat.compact("full", policy=policy, progress=progress)
+    chat.compact(full=True, policy=policy, progress=progress)
     assert [len(one.summaries) for one in seen] == list(range(1, len(seen) + 1))
     check_tree(memory, chat, chat.history())
     check_words(chat, chat.history())
@@ -267,9 +267,9 @@ def test_the_progress_may_append_and_compact_and_erase(memory: Memory, at: int) 
 
 
 def test_an_unknown_session_is_not_compacted(chat: Chat) -> None:
-    result = chat.compact("full", budget=0)
+    result = chat.compact(full=True, budget=0)
     assert (result.noop, result.why) == (True, "The chat has no messages.")
-    assert not chat.crowded(0)
+    assert not chat.needs_compaction(0)
 
 
 def test_below_the_threshold_nothing_is_done_and_said_why(memory: Memory) -> None:
@@ -287,7 +287,7 @@ def test_below_the_threshold_nothing_is_done_and_said_why(memory: Memory) -> Non
     assert (result.noop, result.calls, asked, chat.tree()) == (True, 0, [], [])
     assert "No compaction is needed" in result.why
     assert f"{tokens:,} tokens" in result.why
-    assert not chat.crowded(budget)
+    assert not chat.needs_compaction(budget)
 
 
 def test_a_policy_that_does_not_say_how_is_refused_also_when_awaited(chat: Chat) -> None:
@@ -312,7 +312,7 @@ def test_the_limit_of_calls_is_never_exceeded(memory: Memory, calls: int) -> Non
         asked.append(prompt)
         return prompt * 2
 
-    result = chat.compact("full", policy=policy, llm=answer)
+    result = chat.compact(full=True, policy=policy, llm=answer)
     assert result.calls == len(asked) <= calls
     check_tree(memory, chat, chat.history())
 
@@ -331,11 +331,11 @@ def test_a_model_that_fails_leaves_what_was_stored(memory: Memory, fails_at: int
         return "A note."
 
     with pytest.raises(Exception, match="failed") as caught:
-        chat.compact("full", policy=policy, llm=answer)
+        chat.compact(full=True, policy=policy, llm=answer)
     assert type(caught.value).__name__ == "ModelFailed"
     assert len(chat.tree()) == fails_at - 1
     check_tree(memory, chat, chat.history())
-    assert not chat.compact("full", policy=policy).noop
+    assert not chat.compact(full=True, policy=policy).noop
     check_tree(memory, chat, chat.history())
 
 
@@ -354,13 +354,13 @@ def test_a_cumulative_summary_is_one_and_always_shown(
         said = 0
         if before:
             chat.append(say([event for part in parts for event in part], 5_000))
-            chat.compact("full", policy=before)
+            chat.compact(full=True, policy=before)
         grown = ""
         for events in parts:
             chat.append(say(events, said))
             said += len(events)
             history = chat.history()
-            result = chat.compact("full", policy=policy, llm=MODELS[model])
+            result = chat.compact(full=True, policy=policy, llm=MODELS[model])
             frontier = frontier_of(chat.tree())
             if not result.why.startswith(LIMITS):
                 assert len(frontier) <= 1
@@ -384,9 +384,9 @@ def test_a_cumulative_summary_is_pinned_at_every_fill_level(memory: Memory) -> N
     identities = []
     for n in range(150):
         chat.append(role="user" if n % 2 == 0 else "assistant", content=f"{n}: {SENTENCE}")
-        if chat.crowded(policy=policy):
+        if chat.needs_compaction(policy=policy):
             chat.compact(policy=policy)
-            assert not chat.crowded(policy=policy)
+            assert not chat.needs_compaction(policy=policy)
         frontier = frontier_of(chat.tree())
         assert len(frontier) <= 1
         window = chat.window(policy=policy)
@@ -409,7 +409,7 @@ def asking(answer: str) -> Callable[[str], str]:
 @pytest.mark.parametrize("answer", ["A note.", "", "x" * 100_000])
 def test_levels_say_how_a_summary_came_about(chat: Chat, answer: str) -> None:
     talk(chat, 400)
-    result = chat.compact("full", budget=2_000, llm=asking(answer))
+    result = chat.compact(full=True, budget=2_000, llm=asking(answer))
     wanted = {"A note.": "normal", "": "deterministic"}.get(answer, "deterministic")
     assert {one.level for one in result.summaries} == {wanted}
     assert all(bool(one.model) == bool(result.calls) for one in result.summaries)

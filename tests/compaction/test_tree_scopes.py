@@ -20,7 +20,7 @@ def compacted(memory: Memory, name: str = "monday") -> Chat:
     chat.append(
         [Message("user", f"{n}: The tulips in the garden of Ada bloom in April. ") for n in range(80)]
     )
-    chat.compact("full", policy=POLICY)
+    chat.compact(full=True, policy=POLICY)
     assert max(one.depth for one in chat.tree()) >= 1
     return chat
 
@@ -50,7 +50,7 @@ def test_summaries_of_another_user_or_tenant_are_not_found(memory: Memory, tenan
     assert sees(memory, chat, "tuesday"), "another chat of the same user"
     assert not sees(other, chat)
     assert other.chat("monday").tree() == []
-    assert other.chat("monday").compact("full", policy=POLICY).noop
+    assert other.chat("monday").compact(full=True, policy=POLICY).noop
 
 
 def test_what_the_tenant_shares_is_seen_by_its_users_and_by_no_other(memory: Memory) -> None:

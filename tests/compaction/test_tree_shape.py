@@ -61,7 +61,7 @@ def grown(
         if turns % every == 0:
             done.append(chat.compact(policy=policy, llm=MODELS[model]))
             check_order(chat.window(10**9).summaries, model)
-    done.append(chat.compact("full", policy=policy, llm=MODELS[model]))
+    done.append(chat.compact(full=True, policy=policy, llm=MODELS[model]))
     check_order(chat.window(10**9).summaries, model)
     return [one for one in done if not one.noop]
 
@@ -153,7 +153,7 @@ def test_no_summary_is_written_again_and_again(memory: Memory, words: int, turns
 def test_an_imported_session_fills_the_target(memory: Memory, budget: int) -> None:
     chat, random = memory.chat("c"), Random(3)
     chat.append([Message("user" if n % 2 else "assistant", sentences(150, random)) for n in range(600)])
-    result = chat.compact("full", budget=budget)
+    result = chat.compact(full=True, budget=budget)
     assert 0.85 * 0.6 * budget <= result.tokens_after < 0.6 * budget
 
 
@@ -164,7 +164,7 @@ def test_a_last_resort_is_named(memory: Memory) -> None:
     named: set[str] = set()
     for _ in range(120):
         chat.append(role="user", content=sentences(300, random))
-        result = chat.compact("full", policy=Lossless(300, how))
+        result = chat.compact(full=True, policy=Lossless(300, how))
         named |= set(result.beyond)
         assert all(identity in result.why for identity in result.beyond)
     wide = {identity for identity, count in parts_of(chat.tree()).items() if count > 2}

@@ -42,7 +42,7 @@ def answer(prompt):
 policy = SummaryBuffer(600) if single else Lossless(
     600, Compaction(leaf_source=300, fan_in=(2, 2), tail=0.2, calls=1000))
 with Memory(sys.argv[1], user="ada") as memory:
-    result = memory.chat("monday").compact("full", policy=policy, llm=answer)
+    result = memory.chat("monday").compact(full=True, policy=policy, llm=answer)
 print(len(result.summaries), "concurrently" in result.why)
 """
 WORK = """
@@ -56,7 +56,7 @@ chat = memory.chat("monday")
 while True:
     chat.append([Message("user", f"{n}: the tulips bloom in the garden of Ada. " * 3) for n in range(20)])
     print("appended", flush=True)
-    chat.compact("full", policy=policy, progress=lambda so_far: print(so_far.messages, flush=True))
+    chat.compact(full=True, policy=policy, progress=lambda so_far: print(so_far.messages, flush=True))
 """
 
 
@@ -80,7 +80,7 @@ def test_another_thread_does_not_wait_for_the_model(memory: Memory) -> None:
         return "They spoke of a garden."
 
     with ThreadPoolExecutor(2) as pool:
-        compacting = pool.submit(lambda: chat.compact("full", policy=POLICY, llm=answer))
+        compacting = pool.submit(lambda: chat.compact(full=True, policy=POLICY, llm=answer))
         assert thinks.wait(WAIT)
         stored = pool.submit(lambda: chat.append(role="user", content="meanwhile")).result(WAIT)
         pool.submit(lambda: chat.remember("Ada lives in Berlin.")).result(WAIT)
@@ -113,7 +113,7 @@ def test_another_process_does_not_wait_for_the_model(
         return "They spoke of a garden in which the tulips of Ada bloom." * 3
 
     policy = Lossless(600, Compaction(leaf_source=200, fan_in=(2, 2), tail=0.2, calls=1000))
-    chat.compact("full", policy=policy, llm=answer)
+    chat.compact(full=True, policy=policy, llm=answer)
     assert appended == [101], "the model was asked that often, and the other process did not wait"
     assert chat.history()[-1].content == "from another process"
     check(memory, chat)
@@ -147,7 +147,7 @@ def test_of_two_processes_that_compact_at_once_one_finds_out(
         assert made[lost.index("True")] == "0"
     check(memory, chat)
     policy = SummaryBuffer(600) if shape == "single" else POLICY
-    chat.compact("full", policy=policy)
+    chat.compact(full=True, policy=policy)
     check(memory, chat)
     assert shape == "tree" or len(frontier_of(chat.tree())) == 1
 
@@ -159,12 +159,12 @@ def test_many_threads_that_compact_at_once_leave_one_tree(memory: Memory) -> Non
     def work(number: int) -> bool:
         talk(chat, 5)
         policy = SummaryBuffer(500) if number % 4 == 3 else POLICY
-        return chat.compact("full", policy=policy).why.startswith(LOST)
+        return chat.compact(full=True, policy=policy).why.startswith(LOST)
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(12)))
     check(memory, chat)
-    assert not chat.compact("full", policy=POLICY).why.startswith(LOST)
+    assert not chat.compact(full=True, policy=POLICY).why.startswith(LOST)
     check(memory, chat)
 
 
@@ -176,7 +176,7 @@ def test_a_window_read_while_others_append_and_compact_accounts_for_all_before_i
     def write() -> None:
         for _ in range(25):
             talk(chat, 15)
-            chat.compact("full", policy=POLICY)
+            chat.compact(full=True, policy=POLICY)
         over.set()
 
     with ThreadPoolExecutor(1) as pool:
@@ -223,9 +223,9 @@ def test_a_process_killed_at_any_moment_of_a_compaction_leaves_a_tree_that_goes_
         assert len(chat.history()) % 20 == 0
         assert len(chat.tree()) >= summaries
         policy = SummaryBuffer(600) if shape == "single" else POLICY
-        chat.compact("full", policy=policy)
+        chat.compact(full=True, policy=policy)
         check(memory, chat)
-        assert not chat.crowded(policy=policy)
+        assert not chat.needs_compaction(policy=policy)
         summaries = len(chat.tree())
         memory.close()
     assert summaries

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast import Memory, Message, ToolCall
 from holdfast.chat import Chat
 from holdfast.compaction.driver import Steps
-from holdfast.compaction.tree import Compactor
+from holdfast.compaction.tree import CompactionInput, Compactor
 from holdfast.llm.adapters import resolve
 from holdfast.prompt.window import Compaction, LastN, Lossless, SummaryBuffer
 from holdfast.types import CompactionResult, Summary, Window
@@ -123,10 +123,14 @@ MODELS: Mapping[str, Callable[[str], str] | None] = {
 }
 
 
+def session_of(chat: Chat) -> CompactionInput:
+    return chat._runtime.compactor(chat._memory.scope, chat.id).session()
+
+
 def steps_of(chat: Chat, mode: str, policy: Policy) -> Steps:
     """Begin a compaction that is driven by hand: answers are sent for the prompts that it yields."""
     model = resolve(lambda _: pytest.fail("answers are sent"))
-    return Compactor(chat._session(), policy.budget, policy.compaction, model).run(mode)  # type: ignore[arg-type]  # a mode
+    return Compactor(session_of(chat), policy.budget, policy.compaction, model).run(mode)  # type: ignore[arg-type]  # a mode
 
 
 def frontier_of(tree: Sequence[Summary]) -> list[Summary]:

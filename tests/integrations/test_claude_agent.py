@@ -13,10 +13,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Memory, acting
+from holdfast import InvalidInput, Memory, acting_as
 from holdfast.integrations.claude_agent import HoldfastSessionStore
 from holdfast.messages import formats
 from programs import run
+from stored_texts import erasures_of
 
 T = TypeVar("T")
 Entry = dict[str, Any]
@@ -201,7 +202,7 @@ def test_a_transcript_is_the_same_in_another_memory_and_after_compaction(
     done(store.append(KEY, SESSION))
     chat = memory.chat(CHAT)
     chat.append([{"role": role, "content": "Go on. " * 50} for role in ("user", "assistant") * 10])
-    assert chat.compact("full", budget=500).messages > len(SESSION)
+    assert chat.compact(full=True, budget=500).messages > len(SESSION)
     memory.erase(chat=chat.id, messages=2)
     with Memory(":memory:") as other:
         other.chat(chat.id).append([formats.export(message) for message in chat.history()])
@@ -329,7 +330,7 @@ def test_a_deleted_session_is_erased_with_those_of_its_subagents(
     assert done(store.load(KEY)) is None
     assert done(store.load(AGENT)) is None
     assert done(store.load({**KEY, "session_id": "0b2e2"})) == [ASKED]
-    assert [one.counts["messages"] for one in memory.erasures()] == [6, 6]
+    assert [one.counts["messages"] for one in erasures_of(memory)] == [6, 6]
     assert memory.recall("reader.py") == []
     assert memory.verify().ok
     done(store.append(KEY, SESSION[:2]))
@@ -409,7 +410,7 @@ def test_summaries_of_one_user_are_not_shown_to_another(location: str) -> None:
     with Memory(location) as memory:
         store = HoldfastSessionStore(memory)
         for user, title in (("ada", "hers"), ("bob", "his")):
-            with acting(user=user):
+            with acting_as(user=user):
                 done(store.append(KEY, [{**TITLE, "customTitle": title}]))
                 assert summaries(store)[0]["data"]["custom_title"] == title
 

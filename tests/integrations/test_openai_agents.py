@@ -488,7 +488,7 @@ def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
     session: HoldfastSession, memory: Memory
 ) -> None:
     async def cancel_twice() -> None:
-        with memory._open.database.writing() as another:
+        with memory._runtime.database.writing() as another:
             another.lock(memory.scope.space)
             adding = asyncio.ensure_future(session.add_items(cast("Any", [said("a")])))
             for _ in range(2):

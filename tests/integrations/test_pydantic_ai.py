@@ -329,7 +329,7 @@ def test_summaries_stand_for_what_is_older(chat: Chat) -> None:
     agent = Agent(watched.model, capabilities=[Remembering(chat, budget=1_000, recall=False)])
     for number in range(30):
         agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}.")
-    assert chat.compact("full", budget=1_000).summaries
+    assert chat.compact(full=True, budget=1_000).summaries
     agent.run_sync("And today?")
     shown = watched.words()
     assert shown[0].startswith("user-prompt: <summary ")
@@ -350,7 +350,7 @@ def test_a_chat_that_has_grown_too_long_is_compacted_after_a_run(chat: Chat) -> 
         agent = Agent(watched.model, capabilities=[remembering])
         agent.run_sync(f"Day {number}: the harbour of Lisbon was quiet, and the boats came in at {number}.")
     assert asked_to_summarise
-    assert not chat.crowded(1_000)
+    assert not chat.needs_compaction(1_000)
     window = chat.window(1_000)
     assert window.summaries
     assert window.omitted == ()
@@ -388,7 +388,7 @@ def test_summaries_name_a_tool_that_the_agent_has(memory: Memory, chat: Chat) ->
     for number in range(60):
         chat.append(role="user", content=f"Day {number}: the harbour of Lisbon was quiet at {number}.")
         chat.append(role="assistant", content="I see.")
-    assert chat.compact("full", budget=1_000).summaries
+    assert chat.compact(full=True, budget=1_000).summaries
     hints = []
     for toolsets in ([], [toolset(memory.tools(chat, allow=["recall"]))], [toolset(memory.tools(chat))]):
         watched = Watched()

@@ -20,6 +20,7 @@ from holdfast.io.importing import import_paths
 from holdfast.store import space_rows
 from holdfast.store.schema import migrations, tables
 from learning_scripts import SESSION, Clock
+from stored_texts import erasures_of, text_of
 
 
 def fill(memory: Memory, clock: Clock | None = None) -> None:
@@ -40,15 +41,15 @@ def fill(memory: Memory, clock: Clock | None = None) -> None:
     memory.retract(memory.remember("Plays the cello in an orchestra", kind="fact").id, why="moved")
     memory.remember("Never deploy on Fridays", kind="constraint", by="user")
     gone = memory.remember("Bob has a secret", kind="fact")
-    memory.set_profile("Engineer of the shop.")
-    memory.pad["week"] = "1"
-    chat.pad["next"] = "tests"
+    memory.remember("Engineer of the shop.", "profile")
+    memory.scratchpad["week"] = "1"
+    chat.scratchpad["next"] = "tests"
     chat.prompt(budget=1_500, query="What is lost at a restart?")
     chat.append(role="assistant", content="Redis loses them, as you said.")
     with chat.run() as run:
         run.remember("half done")
     chat.end()
-    memory.work()
+    memory.learning.work()
     chat.compact(budget=300)
     memory.get(fact.id)
     memory.chat("erased").append([{"role": "user", "content": f"secret {n}"} for n in range(4)])
@@ -74,7 +75,7 @@ def written(memory: Memory, path: Path) -> Path:
 
 def all_rows(memory: Memory) -> Counter[str]:
     """Read every column of every table, but for what is derived or of its place."""
-    return Counter(json.dumps(item) for item in space_rows.read(memory._open.database, memory.scope.space))
+    return Counter(json.dumps(item) for item in space_rows.read(memory._runtime.database, memory.scope.space))
 
 
 def answers(memory: Memory) -> dict[str, Any]:
@@ -87,10 +88,10 @@ def answers(memory: Memory) -> dict[str, Any]:
         "records": memory.records(),
         "changes": memory.changes(),
         "then": memory.at(version=2).records(),
-        "profile": memory.profile(),
-        "pads": [dict(memory.pad), dict(memory.chat("monday").pad)],
-        "jobs": memory.jobs(),
-        "erased": memory.erasures(),
+        "profile": text_of(memory.get("profile")),
+        "pads": [dict(memory.scratchpad), dict(memory.chat("monday").scratchpad)],
+        "jobs": memory.learning.jobs(),
+        "erased": erasures_of(memory),
         "snapshot": memory.chat("monday").snapshot(),
         "found": [(hit.id, hit.score) for hit in memory.recall("what does Redis lose?")],
     }
@@ -118,7 +119,7 @@ def test_everything_comes_back_equal(memory: Memory, tmp_path: Path) -> None:
 
 def test_every_table_is_filled_by_what_is_compared(quick: Memory) -> None:
     fill(quick)
-    counted = Counter(table for table, _ in space_rows.read(quick._open.database, quick.scope.space))
+    counted = Counter(table for table, _ in space_rows.read(quick._runtime.database, quick.scope.space))
     assert counted.keys() >= set(tables()) - {"segments", "spend", "uses", "verdicts", "imports"}
 
 
@@ -130,14 +131,14 @@ def test_what_a_guard_said_comes_back_to_the_same_message_and_record(tmp_path: P
         asked.chat("monday").append(role="user", content="Put the kettle on.")
         asked.remember("The kettle is blue", "finding")
         asked.remember("The cup is red", "finding")
-        asked.work()
-        assert [one.text for one in asked.quarantine()] == ["The kettle is blue"]
+        asked.learning.work()
+        assert [one.text for one in list(asked.quarantine)] == ["The kettle is blue"]
         path = written(asked, tmp_path / "all.jsonl")
         copy.remember("Lives in Kiel")
         for added in (True, False):
             assert (import_paths(copy, path).rows.get("verdicts", 0) > 0) is added
         assert copy.chat("monday").history()[0].flags == asked.chat("monday").history()[0].flags != ()
-        assert [one.text for one in copy.quarantine()] == ["The kettle is blue"]
+        assert [one.text for one in list(copy.quarantine)] == ["The kettle is blue"]
         assert copy.verify().ok
 
 
@@ -241,7 +242,7 @@ def take(step: str, n: int, memory: Memory) -> None:
     elif step == "fact":
         memory.remember(f"The number of {'abcdefghijklmn'[n]} is {n * 37}", kind="fact")
     elif step == "pad":
-        chat.pad[f"n{n}"] = "x"
+        chat.scratchpad[f"n{n}"] = "x"
     elif step == "undo":
         with suppress(InvalidInput):  # there is nothing left to undo
             memory.undo()
@@ -316,7 +317,7 @@ def test_a_line_that_makes_no_row_is_left_out(
     good = {"table": "pads", "row": {"chat": "", "run": "", "name": "good", "value": "x", "at": 1}}
     report = import_paths(quick, put(tmp_path / "all.jsonl", value, good))
     assert [reason in one.reason for one in report.problems] == [True]
-    assert dict(quick.pad) == {"good": "x"}
+    assert dict(quick.scratchpad) == {"good": "x"}
 
 
 def test_what_a_newer_version_wrote_is_refused(quick: Memory, tmp_path: Path) -> None:
@@ -331,7 +332,7 @@ def test_one_in_a_folder_is_not_believed(quick: Memory, tmp_path: Path) -> None:
         {"table": "pads", "row": {"chat": "", "run": "", "name": "x", "value": "x", "at": 1}},
     )
     report = import_paths(quick, tmp_path)
-    assert dict(quick.pad) == {}
+    assert dict(quick.scratchpad) == {}
     assert [one.count for one in report.skipped] == [1]
 
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 def asked(memory: Memory) -> int:
-    return memory.spend().calls
+    return memory.learning.usage().calls
 
 
 def test_a_limit_stops_calls_before_they_are_made(opened: Opened, clock: Clock) -> None:
@@ -36,15 +36,15 @@ def test_a_limit_stops_calls_before_they_are_made(opened: Opened, clock: Clock) 
     for number in range(3):
         hold(memory, f"chat {number}").end()
     model = good()
-    result = memory.work(llm=model)
+    result = memory.learning.work(llm=model)
     assert len(model.prompts) == asked(memory) == len(result.done) == 2
     (left,) = result.postponed
     assert (left.reason, left.attempts, left.due) == ("limit", 0, clock.now + HOUR)
     assert "limit of 2 calls" in result.why
     clock.move(minutes=59)
-    assert memory.work(llm=model).noop
+    assert memory.learning.work(llm=model).noop
     clock.move(minutes=1)
-    assert [job.id for job in memory.work(llm=model).done] == [left.id]
+    assert [job.id for job in memory.learning.work(llm=model).done] == [left.id]
     assert outcomes(memory) == {"answered": 3}
 
 
@@ -58,23 +58,23 @@ def test_a_limit_that_allows_nothing_lets_nothing_be_asked(
     prepare(memory, kind)
     before, model = state(memory), good()
     for _ in range(4):
-        result = memory.work(llm=model)
+        result = memory.learning.work(llm=model)
         assert {(job.reason, job.attempts) for job in result.postponed} == {("limit", 0)}
         clock.move(hours=1)
-    assert (model.prompts, asked(memory), memory.jobs(status="failed")) == ([], 0, [])
+    assert (model.prompts, asked(memory), memory.learning.jobs(status="failed")) == ([], 0, [])
     assert state(memory) == before
 
 
 def test_a_call_that_failed_counts_as_well(opened: Opened, clock: Clock) -> None:
     memory = opened("observe", limits={"": Limit(calls=1)})
     prepare(memory, "observe")
-    memory.work(llm=raises)
+    memory.learning.work(llm=raises)
     clock.move(minutes=1)
     model = good()
-    assert [job.reason for job in memory.work(llm=model).postponed] == ["limit"]
+    assert [job.reason for job in memory.learning.work(llm=model).postponed] == ["limit"]
     assert model.prompts == []
     clock.move(minutes=59)
-    assert memory.work(llm=model).done
+    assert memory.learning.work(llm=model).done
 
 
 def test_tokens_are_counted_as_the_provider_counted_them(opened: Opened, clock: Clock) -> None:
@@ -83,15 +83,19 @@ def test_tokens_are_counted_as_the_provider_counted_them(opened: Opened, clock: 
         hold(memory, f"chat {number}").end()
     model = good()
     with Server(lambda _: (200, completion('{"findings": []}', tokens=(90_000, 9_000)))) as server:
-        memory.work(llm=served(server))
+        memory.learning.work(llm=served(server))
         assert len(server.requests) == 1
-    assert (memory.spend().prompt_tokens, memory.spend().answer_tokens, memory.spend().counted) == (
+    assert (
+        memory.learning.usage().prompt_tokens,
+        memory.learning.usage().answer_tokens,
+        memory.learning.usage().counted,
+    ) == (
         90_000,
         9_000,
         1,
     )
     clock.move(hours=1)
-    assert len(memory.work(llm=model).done) == 2
+    assert len(memory.learning.work(llm=model).done) == 2
 
 
 def test_the_limit_of_one_kind_keeps_no_other_from_being_done(clock: Clock) -> None:
@@ -100,7 +104,7 @@ def test_the_limit_of_one_kind_keeps_no_other_from_being_done(clock: Clock) -> N
         for number in range(3):
             hold(memory, f"chat {number}").end()
             clock.move(minutes=1)
-        result = memory.work(llm=good())
+        result = memory.learning.work(llm=good())
         done = [job.kind for job in result.done]
         assert (done.count("observe"), done.count("episode")) == (1, 3)
         assert [job.reason for job in result.postponed] == ["limit"]
@@ -116,14 +120,14 @@ def test_two_threads_do_not_pass_a_limit_together(location: str, clock: Clock) -
 
         def work() -> int:
             together.wait(WAIT)
-            return len(memory.work(llm=model).done)
+            return len(memory.learning.work(llm=model).done)
 
         with ThreadPoolExecutor(2) as pool:
             done = [pool.submit(work) for _ in range(2)]
             assert sum(one.result(WAIT) for one in done) == 5
         assert len(model.prompts) == asked(memory) == 5
         clock.move(hours=1)
-        assert len(memory.work(llm=model).done) == 5
+        assert len(memory.learning.work(llm=model).done) == 5
 
 
 def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Clock) -> None:
@@ -139,10 +143,10 @@ def test_a_call_counts_while_its_answer_is_waited_for(location: str, clock: Cloc
         for number in range(2):
             hold(memory, f"chat {number}").end()
         with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(lambda: memory.work(llm=thinking, limit=1))
+            first = pool.submit(lambda: memory.learning.work(llm=thinking, limit=1))
             assert thinks.wait(WAIT)
             model = good()
-            result = memory.work(llm=model)
+            result = memory.learning.work(llm=model)
             may_go_on.set()
             assert len(first.result(WAIT).done) == 1
         assert model.prompts == []
@@ -155,5 +159,5 @@ def test_a_limit_of_learning_holds_for_whatever_asks(opened: Opened, clock: Cloc
     extraction = memory.chat("shop").extract(llm=good())
     assert "limit" in extraction.why
     assert extraction.job
-    assert memory.relearn(llm=good()).calls == 0
+    assert memory.learning.relearn(llm=good()).calls == 0
     assert asked(memory) == 0

@@ -76,11 +76,11 @@ def done(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             import_paths(memory, sorted((shared_data / "agent_sessions").glob("coding-*.jsonl")))
             for chat in memory.chats():
                 memory.chat(chat.id).end()
-            yield Done(memory, provider, memory.work(llm=NAME), events)
+            yield Done(memory, provider, memory.learning.work(llm=NAME), events)
 
 
 def everything(memory: Memory) -> list[Record]:
-    return [*memory.records(), *memory.quarantine()]
+    return [*memory.records(), *list(memory.quarantine)]
 
 
 def range_of(record: Record) -> range:
@@ -113,7 +113,7 @@ def test_all_jobs_are_done(done: Done) -> None:
     kinds = Counter(job.kind for job in done.result.done)
     assert (kinds["observe"], kinds["episode"]) == (SESSIONS, SESSIONS)
     assert kinds["reflect"] >= 1
-    assert [job for job in done.memory.jobs() if job.kind in ("observe", "episode")] == []
+    assert [job for job in done.memory.learning.jobs() if job.kind in ("observe", "episode")] == []
     assert [event for event in done.events if event.name == "failed"] == []
 
 
@@ -187,7 +187,7 @@ def test_nor_one_of_what_is_shown_for_a_reflection(done: Done) -> None:
 
 
 def test_what_was_spent_is_what_the_provider_counted(done: Done) -> None:
-    spend, told = done.memory.spend(), done.provider.told
+    spend, told = done.memory.learning.usage(), done.provider.told
     assert spend.calls == spend.counted == done.result.calls == len(told)
     assert spend.prompt_tokens == done.result.prompt_tokens == sum(one.prompt_tokens for one in told)
     assert spend.answer_tokens == done.result.answer_tokens == sum(one.answer_tokens for one in told)
@@ -195,7 +195,7 @@ def test_what_was_spent_is_what_the_provider_counted(done: Done) -> None:
     assert {line.model for line in spend.lines} == {NAME}
     calls = [event.call for event in done.events if event.call]
     assert sorted((call.prompt_tokens, call.answer_tokens) for call in calls) == sorted(told)
-    jobs = done.memory.jobs(status="done")
+    jobs = done.memory.learning.jobs(status="done")
     assert sum(job.calls for job in jobs) == len(told)
 
 
@@ -204,7 +204,7 @@ def test_what_was_learned_is_found(done: Done) -> None:
         hits = done.memory.recall(record.text, sources=("record",), limit=5)
         assert record.text in [hit.text for hit in hits]
     for episode in (one for one in everything(done.memory) if one.kind == "episode"):
-        found = done.memory.episodes(episode.text[:200], limit=SESSIONS)
+        found = done.memory.learning.episodes(episode.text[:200], limit=SESSIONS)
         assert (episode in found.episodes) is (episode.trust != "quarantined")
 
 
@@ -218,7 +218,7 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
     before = {record.id for record in everything(memory)}
     for chat in memory.chats():
         memory.chat(chat.id).end()
-    again = memory.work(llm=NAME)
+    again = memory.learning.work(llm=NAME)
     assert (again.postponed, again.failed) == ((), ())
     assert {record.id for record in everything(memory)} == before
     for chat in memory.chats():
@@ -236,7 +236,7 @@ def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> N
         chats = memory.chats(archived=None)
         for chat in chats:
             memory.chat(chat.id).end()
-        memory.work()
+        memory.learning.work()
         before = {record.id for record in memory.records()}
         assert len(before) > 200
         for chat in chats:

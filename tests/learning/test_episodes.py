@@ -149,7 +149,7 @@ def test_an_episode_belongs_to_the_agent_of_the_session(memory: Memory) -> None:
 
 def test_nothing_is_stored_by_who_has_lost_the_job(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[0]))
-    database, space = memory._open.database, memory.scope.space
+    database, space = memory._runtime.database, memory.scope.space
     with database.writing() as tx:
         jobs.add(tx, space, "episode", now=0, chat="a")
     held = jobs.claim(database, space, now=0, lease=1, kinds=["episode"], batches={})
@@ -279,7 +279,7 @@ def test_decisions_of_untrusted_sources_wait_with_their_episode(memory: Memory) 
     assert "by the harbour" in episode.text
     assert episode.trust == "quarantined"
     assert memory.recall("harbour", kinds=["episode"]) == []
-    memory.release(episode.id, by="user")
+    memory.quarantine.release(episode.id, by="user")
     assert [hit.id for hit in memory.recall("harbour", kinds=["episode"])] == [episode.id]
 
 
@@ -289,7 +289,7 @@ def test_decisions_of_untrusted_sources_wait_with_their_episode(memory: Memory) 
 def test_an_episode_of_a_session_with_untrusted_sources_waits_in_quarantine(memory: Memory) -> None:
     memory.chat("a").append(session(TOPICS[0], 0, *fetched()))
     (episode,) = learn(memory, "a").records
-    assert memory.quarantine() == [episode]
+    assert list(memory.quarantine) == [episode]
     assert (episode.trust, episode.flags, episode.meta["untrusted"]) == (
         "quarantined",
         ("untrusted",),
@@ -297,7 +297,7 @@ def test_an_episode_of_a_session_with_untrusted_sources_waits_in_quarantine(memo
     )
     assert episodes(memory) == []
     assert memory.recall("payment client", kinds=["episode"]) == []
-    released = memory.release(episode.id, by="user")
+    released = memory.quarantine.release(episode.id, by="user")
     assert episodes(memory) == [released]
     assert [hit.id for hit in memory.recall("payment client", kinds=["episode"])] == [episode.id]
 
@@ -314,7 +314,7 @@ def test_one_that_is_written_again_stays_in_quarantine_and_is_one(memory: Memory
     chat.append(role="user", content="Now add a limit as well, please.")
     (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
     assert second.id == first.id
-    assert memory.quarantine() == [second]
+    assert list(memory.quarantine) == [second]
 
 
 def test_what_came_before_the_untrusted_source_stays(memory: Memory) -> None:
@@ -326,18 +326,18 @@ def test_what_came_before_the_untrusted_source_stays(memory: Memory) -> None:
         chat.append(role="user", content="Now add a limit as well, please.")
         (aside,) = learn(memory, "a", told(summary)).records
         assert episodes(memory) == [first]
-        assert memory.quarantine() == [aside]
-    released = memory.release(aside.id, by="user")
+        assert list(memory.quarantine) == [aside]
+    released = memory.quarantine.release(aside.id, by="user")
     assert released.id == first.id
     assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
-    assert memory.quarantine() == []
+    assert list(memory.quarantine) == []
 
 
 def test_a_released_one_stays_so_until_there_is_another_untrusted_source(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0], 0, *fetched()))
     (first,) = learn(memory, "a", told("Retries were added.")).records
-    memory.release(first.id, by="user")
+    memory.quarantine.release(first.id, by="user")
     chat.append(role="user", content="Now add a limit as well, please.")
     (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
     assert (second.id, second.trust) == (first.id, "released")
@@ -352,7 +352,7 @@ def test_a_result_that_comes_after_the_release_is_untrusted_as_well(memory: Memo
     call, result = fetched("late")
     chat.append(session(TOPICS[0], 0, *fetched(), call))
     (first,) = learn(memory, "a", told("Retries were added.")).records
-    memory.release(first.id, by="user")
+    memory.quarantine.release(first.id, by="user")
     chat.append([result])
     (second,) = learn(memory, "a", told("Retries and a limit were added.")).records
     assert second.trust == "quarantined"
@@ -366,7 +366,7 @@ def test_what_is_no_longer_untrusted_leaves_quarantine_empty(memory: Memory) -> 
     learn(memory, "a", told("Retries and a limit were added."))
     chat.append(role="user", content="Now add a limit as well, please.")
     learn(memory, "a", told("Retries and two limits were added."), Learning(untrusted=()))
-    assert memory.quarantine() == []
+    assert list(memory.quarantine) == []
     assert texts(episodes(memory)) == ["Retries and two limits were added. Files: src/shop/client.py."]
 
 
@@ -395,10 +395,10 @@ def test_what_was_discarded_is_not_written_again(memory: Memory) -> None:
     chat = memory.chat("a")
     chat.append(session(TOPICS[0], 0, *fetched()))
     (episode,) = learn(memory, "a").records
-    memory.discard(episode.id, by="user")
+    memory.quarantine.discard(episode.id, by="user")
     chat.append(session(TOPICS[1]))
     assert learn(memory, "a").note == "it was taken back"
-    assert memory.quarantine() == []
+    assert list(memory.quarantine) == []
 
 
 # Near-duplicates
@@ -466,11 +466,11 @@ def test_one_that_is_more_trusted_stays(memory: Memory, trusted: str) -> None:
     else:
         (old,) = learn(memory, "old", told(text)).records
     if trusted == "released":
-        memory.release(old.id, by="user")
+        memory.quarantine.release(old.id, by="user")
     memory.chat("new").append(session(TOPICS[0], 1, *(fetched() if trusted == "trusted" else [])))
     learn(memory, "new", told(text))
     assert "old" in [one.chat for one in episodes(memory)]
-    assert "new" in [one.chat for one in (*episodes(memory), *memory.quarantine())]
+    assert "new" in [one.chat for one in (*episodes(memory), *list(memory.quarantine))]
 
 
 def test_what_differs_only_late_is_no_duplicate(memory: Memory) -> None:
@@ -503,7 +503,7 @@ def test_those_in_quarantine_displace_no_others(memory: Memory) -> None:
         memory.chat(f"bad {n}").append(session(TOPICS[n], n, *fetched()))
         learn(memory, f"bad {n}", None, Learning(episodes=1))
     assert [one.chat for one in episodes(memory)] == ["good"]
-    assert [one.chat for one in memory.quarantine()] == ["bad 2"]
+    assert [one.chat for one in list(memory.quarantine)] == ["bad 2"]
 
 
 def test_old_ones_go_when_that_is_wanted(memory: Memory, clock: Clock) -> None:

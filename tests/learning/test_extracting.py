@@ -57,11 +57,11 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
             }
         }
     )
-    found = memory.extract(TEXT, step="backup", type="GOAL", llm=model)
+    found = memory.learning.extract(TEXT, step="backup", type="GOAL", llm=model)
     assert [record.text for record in found.findings] == [BACKUP]
     assert [len(found.insights), len(found.lessons)] == [1, 1]
     assert (found.why, found.job, found.calls) == ("", "", 1)
-    assert found.prompt_tokens == memory.spend().prompt_tokens
+    assert found.prompt_tokens == memory.learning.usage().prompt_tokens
     for record in found.records:
         assert (record.source, record.by, record.chat, record.messages) == (
             "GOAL:backup",
@@ -72,20 +72,20 @@ def test_what_is_found_in_a_text_is_remembered_with_its_source(memory: Memory) -
         assert (record.meta["learned"], record.meta["model"]) == ("observe v1", "Model")
     assert list(found.records) == memory.records()
     assert TEXT in model.asked("observe")[0]
-    assert memory.jobs() == []
+    assert memory.learning.jobs() == []
 
 
 @pytest.mark.parametrize("text", ["", "   ", "Too short.", " " * 100 + "x" * 49])
 def test_a_short_text_is_skipped_and_the_result_says_so(quick: Memory, text: str) -> None:
     model = finding(BACKUP)
-    found = quick.extract(text, llm=model)
+    found = quick.learning.extract(text, llm=model)
     assert found.why.startswith("Skipped")
-    assert (found.records, found.job, model.prompts, quick.jobs()) == ((), "", [], [])
+    assert (found.records, found.job, model.prompts, quick.learning.jobs()) == ((), "", [], [])
 
 
 def test_one_of_fifty_characters_is_read(quick: Memory) -> None:
     model = finding(BACKUP)
-    assert quick.extract("x" * 25 + " " + "y" * 24, llm=model).why == ""
+    assert quick.learning.extract("x" * 25 + " " + "y" * 24, llm=model).why == ""
     assert len(model.prompts) == 1
 
 
@@ -95,7 +95,7 @@ def test_a_long_text_is_read_in_parts_and_no_word_of_it_is_lost(clock: Clock) ->
     ]
     with Memory(":memory:", clock=clock, learning=Learning(tokens=300)) as memory:
         model = finding()
-        memory.extract("\n\n".join(paragraphs), llm=model)
+        memory.learning.extract("\n\n".join(paragraphs), llm=model)
         shown = [framed(prompt, "conversation") for prompt in model.asked("observe")]
         assert len(shown) > 5
         assert all(sum(paragraph in part for part in shown) == 1 for paragraph in paragraphs)
@@ -104,11 +104,11 @@ def test_a_long_text_is_read_in_parts_and_no_word_of_it_is_lost(clock: Clock) ->
 @pytest.mark.parametrize("wrong", [5, None, b"x" * 60, ["x" * 60]])
 def test_what_is_no_text_is_refused(quick: Memory, wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="must be text"):
-        quick.extract(wrong)
+        quick.learning.extract(wrong)
 
 
 def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None:
-    found = quick.extract(f"{TEXT} {DECIDED}", step="backup", type="AGENT")
+    found = quick.learning.extract(f"{TEXT} {DECIDED}", step="backup", type="AGENT")
     assert [(record.kind, record.text, record.source) for record in found.records] == [
         ("insight", DECIDED, "AGENT:backup")
     ]
@@ -116,18 +116,18 @@ def test_without_a_model_the_decisions_of_a_text_are_kept(quick: Memory) -> None
 
 
 def test_the_same_text_gives_nothing_new_the_second_time(memory: Memory) -> None:
-    memory.extract(TEXT, step="backup", llm=finding(BACKUP))
+    memory.learning.extract(TEXT, step="backup", llm=finding(BACKUP))
     version = memory.version()
-    found = memory.extract(TEXT, step="backup", llm=finding(BACKUP))
+    found = memory.learning.extract(TEXT, step="backup", llm=finding(BACKUP))
     assert texts(memory) == [BACKUP]
     assert (found.records, memory.version()) == ((), version), "the same words are no further evidence"
 
 
 @pytest.mark.parametrize("llm", [finding(DECIDED), None])
 def test_what_the_user_took_back_does_not_come_back_with_its_text(quick: Memory, llm: Model | None) -> None:
-    (record,) = quick.extract(DECIDED, llm=llm).records
+    (record,) = quick.learning.extract(DECIDED, llm=llm).records
     quick.retract(record.id, by="user")
-    quick.extract(DECIDED, llm=llm)
+    quick.learning.extract(DECIDED, llm=llm)
     assert texts(quick) == []
 
 
@@ -147,14 +147,14 @@ def test_what_the_user_took_back_does_not_come_back_with_its_text(quick: Memory,
     ids=["fence", "prose", "wrong types", "truncated", "bare list", "bare text"],
 )
 def test_answers_that_are_nearly_right_are_read(quick: Memory, answer: str) -> None:
-    found = quick.extract(TEXT, llm=lambda _: answer % BACKUP)
+    found = quick.learning.extract(TEXT, llm=lambda _: answer % BACKUP)
     assert ([record.text for record in found.findings], found.calls) == ([BACKUP], 1)
 
 
 def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_reason(quick: Memory) -> None:
     answers = iter(["I cannot help with that.", json.dumps({"findings": [BACKUP]})])
     model = Model({"observe": lambda _: next(answers)})
-    found = quick.extract(TEXT, llm=model)
+    found = quick.learning.extract(TEXT, llm=model)
     assert ([record.text for record in found.findings], found.calls, found.why) == ([BACKUP], 2, "")
     first, second = model.asked("observe")
     assert second.startswith(first)
@@ -168,15 +168,15 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_reason(quick:
 def test_an_extraction_that_fails_says_why_and_leaves_a_job(
     memory: Memory, clock: Clock, model: Model, calls: int
 ) -> None:
-    found = memory.extract(TEXT, step="backup", llm=model)
-    (job,) = memory.jobs()
+    found = memory.learning.extract(TEXT, step="backup", llm=model)
+    (job,) = memory.learning.jobs()
     assert (found.records, found.job, found.why, found.calls) == ((), job.id, job.error, calls)
     assert found.why
     assert (job.status, job.due) == ("open", clock.now + timedelta(minutes=1))
     clock.move(minutes=1)
-    memory.work(llm=finding(BACKUP))
+    memory.learning.work(llm=finding(BACKUP))
     assert [(record.text, record.source) for record in learned(memory)] == [(BACKUP, "text:backup")]
-    assert memory.jobs() == []
+    assert memory.learning.jobs() == []
 
 
 # Sessions
@@ -214,7 +214,7 @@ def test_messages_that_are_not_there_are_refused(quick: Memory, messages: Any) -
     chat = hold(quick)
     with pytest.raises(InvalidInput):
         chat.extract(messages=messages)
-    assert quick.jobs() == []
+    assert quick.learning.jobs() == []
 
 
 def test_a_session_that_is_not_there_gives_an_error(quick: Memory) -> None:
@@ -273,11 +273,11 @@ def test_what_rests_on_no_words_that_were_said_waits_in_quarantine(memory: Memor
     found = chat.extract(messages=(1, 4), llm=Model({"observe": lambda _: {"findings": [item]}}))
     (held,) = found.records
     assert (held.trust, held.flags, held.messages) == ("quarantined", ("untrusted",), (1, 4))
-    assert (texts(memory), memory.quarantine()) == ([], [held])
+    assert (texts(memory), list(memory.quarantine)) == ([], [held])
     assert not memory.recall("Who owns the shop?", sources=("record",))
     assert "Brown" not in chat.prompt(4_000, "Who owns the shop?").system
     assert chat.extract(messages=(1, 4), llm=Model({"observe": lambda _: {"findings": [item]}})).records == ()
-    memory.release(held.id, by="user")
+    memory.quarantine.release(held.id, by="user")
     assert texts(memory) == [INVENTED]
 
 
@@ -292,8 +292,8 @@ def test_nor_does_a_restatement_without_such_words_count_as_evidence(memory: Mem
 )
 def test_what_is_found_in_a_text_rests_on_the_text(memory: Memory, quote: str, trusted: bool) -> None:
     item = {"text": "The backups of the shop are kept.", "messages": [], "quote": quote}
-    memory.extract(TEXT, llm=Model({"observe": lambda _: {"findings": [item]}}))
-    assert (len(memory.records()), len(memory.quarantine())) == (int(trusted), int(not trusted))
+    memory.learning.extract(TEXT, llm=Model({"observe": lambda _: {"findings": [item]}}))
+    assert (len(memory.records()), len(list(memory.quarantine))) == (int(trusted), int(not trusted))
 
 
 def test_the_range_has_the_words_that_are_quoted(memory: Memory) -> None:
@@ -308,7 +308,7 @@ def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Pat
     prompt = tmp_path / "short.md"
     prompt.write_text("$step $type $known <conversation>\n$transcript\n</conversation> Answer with findings.")
     hold(quick).extract(llm=finding((BACKUP, (1, 1), SESSION[0])))
-    found = quick.relearn(llm=lambda _: json.dumps({"findings": [INVENTED]}), prompt=str(prompt))
+    found = quick.learning.relearn(llm=lambda _: json.dumps({"findings": [INVENTED]}), prompt=str(prompt))
     assert [record.text for record in found.added] == [INVENTED]
     assert texts(quick) == [INVENTED]
 
@@ -380,9 +380,9 @@ def test_a_second_extraction_of_a_session_adds_nothing(
     assert (known(memory), memory.version()) == (before, version)
     chat.end()
     again = Model({"observe": everything, "reflect": offers()}) if llm else None
-    memory.work(llm=again)
+    memory.learning.work(llm=again)
     clock.move(days=1)
-    memory.work(llm=again)
+    memory.learning.work(llm=again)
     assert [(kind, text) for kind, text in known(memory) if kind != "episode"] == before
 
 
@@ -441,7 +441,7 @@ with Memory(sys.argv[1], user="ada") as memory:
     chat = memory.chat("shop")
     print(len(chat.extract(llm=model).records), len(chat.extract(messages=(1, 6), llm=model).records))
     chat.end()
-    print(len([record for record in memory.work(llm=model).records if record.kind == "finding"]))
+    print(len([record for record in memory.learning.work(llm=model).records if record.kind == "finding"]))
 """
 
 
@@ -476,13 +476,13 @@ def test_what_the_user_discarded_is_not_learned_from_the_same_words(memory: Memo
     chat = hold(memory, texts=(f"{SESSION[0]} {order}", SESSION[1]))
     model = finding((order, (1, 1), order))
     chat.extract(llm=model)
-    (held,) = memory.quarantine()
+    (held,) = list(memory.quarantine)
     assert texts(memory) == []
     chat.extract(messages=(1, 2), llm=model)
-    assert memory.quarantine() == [held]
-    memory.discard(held.id, by="user")
+    assert list(memory.quarantine) == [held]
+    memory.quarantine.discard(held.id, by="user")
     chat.extract(messages=(1, 2), llm=model)
-    assert (memory.quarantine(), texts(memory)) == ([], [])
+    assert (list(memory.quarantine), texts(memory)) == ([], [])
 
 
 def test_what_the_user_corrected_stays_so(memory: Memory) -> None:

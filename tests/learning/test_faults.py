@@ -163,7 +163,7 @@ def check_postponed(memory: Memory, clock: Clock, kind: str, llm: LLM, reason: s
     failed: list[holdfast.Event] = []
     spent: list[holdfast.Event] = []
     offs = [memory.on("failed", failed.append), memory.on("spent", spent.append)]
-    result = memory.work(llm=llm)
+    result = memory.learning.work(llm=llm)
     for off in offs:
         off()
     job = the_job(memory, kind)
@@ -175,22 +175,24 @@ def check_postponed(memory: Memory, clock: Clock, kind: str, llm: LLM, reason: s
     assert SECRET_WORD not in f"{job.error}{result}"
     assert state(memory) == before
     assert [(event.job, event.error) for event in failed] == [(one, one.error) for one in result.postponed]
-    assert sum(outcomes(memory).values()) == memory.spend().calls == result.calls == len(spent) > 0
+    assert sum(outcomes(memory).values()) == memory.learning.usage().calls == result.calls == len(spent) > 0
     assert set(outcomes(memory)) == {"answered" if isinstance(llm, Model) else reason}
-    assert sum(one.calls for one in memory.jobs()) == result.calls
-    assert memory.work(llm=good()).noop, "it is not due yet"
+    assert sum(one.calls for one in memory.learning.jobs()) == result.calls
+    assert memory.learning.work(llm=good()).noop, "it is not due yet"
 
 
 def check_done_when_due(memory: Memory, clock: Clock, kind: str) -> Model:
     """Do a job that failed, and check that all is as if it had not."""
     clock.move(minutes=1)
     model = good()
-    assert {job.kind for job in memory.work(llm=model).done} == {kind}
+    assert {job.kind for job in memory.learning.work(llm=model).done} == {kind}
     assert left(memory, kind) == []
-    assert {(job.reason, job.error, job.attempts) for job in memory.jobs(status="done")} == {("", "", 0)}
+    assert {(job.reason, job.error, job.attempts) for job in memory.learning.jobs(status="done")} == {
+        ("", "", 0)
+    }
     assert state(memory) == undisturbed(kind)
     assert memory.verify().ok
-    assert memory.work(llm=model).noop
+    assert memory.learning.work(llm=model).noop
     return model
 
 
@@ -202,7 +204,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more(
     prepare(memory, kind)
     spoiled = iter(["not JSON"])
     model = Model(answers=dict.fromkeys(KINDS, lambda prompt: next(spoiled, "") or good()(prompt)))
-    result = memory.work(llm=model)
+    result = memory.learning.work(llm=model)
     assert {job.kind for job in result.done} == {kind}
     assert "Your last answer could not be used" in model.prompts[1][1]
     assert outcomes(memory) == {"answered": len(model.prompts)}
@@ -217,7 +219,7 @@ def test_an_answer_that_says_everything_twice_is_stored_once(opened: Opened, kin
 
     memory = opened(kind)
     prepare(memory, kind)
-    memory.work(llm=Model(answers=dict.fromkeys(KINDS, twice)))
+    memory.learning.work(llm=Model(answers=dict.fromkeys(KINDS, twice)))
     assert left(memory, kind) == []
     assert state(memory) == undisturbed(kind)
 
@@ -231,24 +233,24 @@ def test_each_wait_is_twice_as_long_until_the_job_has_failed(opened: Opened, clo
     prepare(memory, kind)
     before = state(memory)
     for attempt, minutes in enumerate((3, 6, 12), 1):
-        memory.work(llm=raises)
+        memory.learning.work(llm=raises)
         job = the_job(memory, kind)
         assert (job.status, job.attempts) == ("open", attempt)
         assert job.due == clock.now + timedelta(minutes=minutes)
         clock.move(minutes=minutes, seconds=-1)
-        assert memory.work(llm=good()).noop
+        assert memory.learning.work(llm=good()).noop
         clock.move(seconds=1)
-    failed = memory.work(llm=raises).failed
+    failed = memory.learning.work(llm=raises).failed
     assert {job.kind for job in failed} == {kind}
-    assert list(failed) == memory.jobs(status="failed") == memory.jobs()
+    assert list(failed) == memory.learning.jobs(status="failed") == memory.learning.jobs()
     assert {(job.attempts, job.reason, job.ended) for job in failed} == {(4, "error", clock.now)}
     assert all(job.error for job in failed)
     assert state(memory) == before
-    memory.retry(failed[0].id)
+    memory.learning.retry_job(failed[0].id)
     assert the_job(memory, kind).status == "open"
     for job in failed[1:]:
-        memory.retry(job.id)
-    assert {job.kind for job in memory.work(llm=good()).done} == {kind}
+        memory.learning.retry_job(job.id)
+    assert {job.kind for job in memory.learning.work(llm=good()).done} == {kind}
     assert state(memory) == undisturbed(kind)
 
 
@@ -256,7 +258,7 @@ def test_no_wait_is_longer_than_an_hour(opened: Opened, clock: Clock) -> None:
     memory = opened("observe", attempts=100, backoff=timedelta(minutes=50))
     prepare(memory, "observe")
     for minutes in (50, 60, 60, 60):
-        memory.work(llm=raises)
+        memory.learning.work(llm=raises)
         assert the_job(memory, "observe").due == clock.now + timedelta(minutes=minutes)
         clock.move(minutes=minutes)
 
@@ -265,12 +267,12 @@ def test_no_wait_is_longer_than_an_hour(opened: Opened, clock: Clock) -> None:
 def test_a_job_that_has_failed_is_left_alone(opened: Opened, clock: Clock, kind: str) -> None:
     memory = opened(kind, attempts=1)
     prepare(memory, kind)
-    memory.work(llm=raises)
-    failed = memory.jobs()
+    memory.learning.work(llm=raises)
+    failed = memory.learning.jobs()
     clock.move(days=30)
-    assert memory.work(llm=good()).noop
-    assert memory.jobs(status="failed") == failed
-    assert memory.spend().calls == len([job for job in failed if job.calls])
+    assert memory.learning.work(llm=good()).noop
+    assert memory.learning.jobs(status="failed") == failed
+    assert memory.learning.usage().calls == len([job for job in failed if job.calls])
 
 
 @pytest.mark.parametrize("kind", ["consolidate", "reflect"])
@@ -279,16 +281,16 @@ def test_what_is_done_every_hour_stays_listed_as_failed_until_the_next(
 ) -> None:
     memory = opened(kind, attempts=1)
     prepare(memory, kind)
-    memory.work(llm=raises)
-    (failed,) = memory.jobs(status="failed")
+    memory.learning.work(llm=raises)
+    (failed,) = memory.learning.jobs(status="failed")
     clock.move(minutes=59)
-    assert memory.work(llm=good()).noop
-    (listed,) = memory.jobs()
+    assert memory.learning.work(llm=good()).noop
+    (listed,) = memory.learning.jobs()
     assert (listed.reason, listed.error) == (failed.reason, failed.error)
     assert listed.status == "failed"
     # A session that could not be read as often as allowed waits for a day.
     clock.move(minutes=1, days=kind == "reflect")
-    assert {job.kind for job in memory.work(llm=good()).done} == {kind}
+    assert {job.kind for job in memory.learning.work(llm=good()).done} == {kind}
     assert state(memory) == undisturbed(kind)
 
 
@@ -301,7 +303,7 @@ def test_a_provider_that_lets_nobody_in_makes_no_job_fail_for_good(
     prepare(memory, kind)
     with Server(lambda _: (status, refusal("refused"))) as server:
         for _ in range(4):
-            result = memory.work(llm=served(server))
+            result = memory.learning.work(llm=served(server))
             assert result.why
             assert (result.failed, result.calls) == ((), 1)
             assert the_job(memory, kind).attempts == 0
@@ -310,7 +312,7 @@ def test_a_provider_that_lets_nobody_in_makes_no_job_fail_for_good(
 
 
 def check_recovered(memory: Memory, kind: str) -> None:
-    assert {job.kind for job in memory.work(llm=good()).done} == {kind}
+    assert {job.kind for job in memory.learning.work(llm=good()).done} == {kind}
     assert state(memory) == undisturbed(kind)
 
 
@@ -319,9 +321,9 @@ def test_a_provider_that_lets_nobody_in_is_asked_no_more(opened: Opened) -> None
     for number in range(5):
         hold(memory, f"chat {number}").end()
     with Server(lambda _: (401, refusal("refused"))) as server:
-        memory.work(llm=served(server))
+        memory.learning.work(llm=served(server))
         assert len(server.requests) == 1
-    memory.work(llm=good())
+    memory.learning.work(llm=good())
     assert [job.kind for job in left(memory, "observe")] == ["observe"]
 
 
@@ -330,7 +332,7 @@ def test_one_job_that_fails_keeps_no_other_from_being_done(opened: Opened, clock
     for number in range(3):
         hold(memory, f"chat {number}", (f"Room {number}: {SESSION[0]}", SESSION[1])).end()
     model = Model(answers={"observe": lambda prompt: "{" if "Room 1" in prompt else good()(prompt)})
-    result = memory.work(llm=model)
+    result = memory.learning.work(llm=model)
     assert [job.chat for job in result.postponed] == ["chat 1"]
     assert [job.chat for job in result.done] == ["chat 0", "chat 2"]
 
@@ -347,14 +349,14 @@ def test_a_session_is_read_on_from_the_part_that_failed(opened: Opened, clock: C
     memory = opened("observe", tokens=60)
     prepare(memory, "observe")
     model = fails_at(SESSION[3])
-    stored = memory.work(llm=model).records
+    stored = memory.learning.work(llm=model).records
     asked = [prompt for _, prompt in model.prompts]
     assert stored
     assert all(record.messages and record.messages[1] < 4 for record in stored)
     assert not any(SESSION[5] in prompt for prompt in asked), "what comes after a failure waits"
     clock.move(minutes=1)
     again = good()
-    memory.work(llm=again)
+    memory.learning.work(llm=again)
     assert SESSION[3] in again.prompts[0][1]
     assert not any(SESSION[0] in prompt.split("<conversation>")[1] for _, prompt in again.prompts)
     assert state(memory)[0] == undisturbed("observe", tokens=60)[0]
@@ -364,15 +366,15 @@ def test_a_text_is_stored_once_though_a_part_of_it_failed(opened: Opened, clock:
     text = "\n\n".join(SESSION)
     with Memory(":memory:", user="ada", learning=Learning(tokens=60)) as other:
         protect(other)
-        other.extract(text, step="migrate", type="GOAL", llm=good())
+        other.learning.extract(text, step="migrate", type="GOAL", llm=good())
         expected = state(other)
     memory = opened("observe", tokens=60)
     protect(memory)
-    extraction = memory.extract(text, step="migrate", type="GOAL", llm=fails_at(SESSION[3]))
+    extraction = memory.learning.extract(text, step="migrate", type="GOAL", llm=fails_at(SESSION[3]))
     assert extraction.why
     assert extraction.job == the_job(memory, "observe").id
     clock.move(minutes=1)
-    assert memory.work(llm=good()).done
+    assert memory.learning.work(llm=good()).done
     assert state(memory) == expected
 
 
@@ -388,12 +390,12 @@ def test_a_text_that_is_read_again_brings_no_former_value_back(opened: Opened, c
         return finds(next(text.split(",")[0] for text in told if text in part))(prompt)
 
     memory, other = opened("observe", tokens=25), opened("observe", tokens=25)
-    other.extract("\n\n".join(told), llm=Model(answers={"observe": port}))
+    other.learning.extract("\n\n".join(told), llm=Model(answers={"observe": port}))
     assert "8080" not in str(other.records())
     failing = Model(answers={"observe": lambda prompt: "" if "baskets" in prompt else port(prompt)})
-    assert memory.extract("\n\n".join(told), llm=failing).why
+    assert memory.learning.extract("\n\n".join(told), llm=failing).why
     clock.move(minutes=1)
-    memory.work(llm=Model(answers={"observe": port}))
+    memory.learning.work(llm=Model(answers={"observe": port}))
     assert state(memory) == state(other)
 
 
@@ -403,12 +405,12 @@ def test_of_the_sessions_of_a_reflection_only_the_one_that_failed_is_read_again(
     memory = opened("reflect")
     prepare(memory, "reflect")
     model = fails_at("tulips")
-    result = memory.work(llm=model)
+    result = memory.learning.work(llm=model)
     assert {record.chat for record in result.records} == {"shop"}
     assert [job.reason for job in result.postponed] == ["answer"]
     clock.move(minutes=1)
     again = good()
-    memory.work(llm=again)
+    memory.learning.work(llm=again)
     assert len(again.prompts) == 1
     assert "tulips" in again.prompts[0][1]
     assert state(memory) == undisturbed("reflect")
@@ -423,10 +425,10 @@ def test_sessions_that_always_fail_do_not_keep_others_from_being_read(opened: Op
         clock.move(minutes=1)
     model = fails_at("tulips")
     for _ in range(40):
-        memory.work(llm=model)
+        memory.learning.work(llm=model)
         clock.move(minutes=30)
     assert {record.chat for record in memory.records(kind="finding")} == {"shop 1", "shop 2", "shop 3"}
-    assert memory.jobs(), "those that fail are tried again"
+    assert memory.learning.jobs(), "those that fail are tried again"
 
 
 # What watches
@@ -443,7 +445,7 @@ def test_an_observer_that_raises_disturbs_nothing(
 
     for name in ("failed", "spent", "learned"):
         memory.on(name, watch)
-    memory.work(llm=raises)
+    memory.learning.work(llm=raises)
     assert the_job(memory, "observe").reason == "error"
     check_done_when_due(memory, clock, "observe")
     assert {record.levelname for record in caplog.records} == {"ERROR"}
@@ -455,5 +457,5 @@ def test_a_failure_that_a_model_explains_is_told_in_its_words(opened: Opened, cl
 
     memory = opened("observe")
     prepare(memory, "observe")
-    (job,) = memory.work(llm=fails).postponed
+    (job,) = memory.learning.work(llm=fails).postponed
     assert (job.reason, job.error) == ("timeout", "The cable is cut. Mend it.")

@@ -91,7 +91,7 @@ def check_harmless(memory: Memory, ben: Memory, before: list[Record]) -> None:
     assert protected(memory) == [(CONSTRAINT, "add"), (SOUL, "add")]
     assert ben.version() == 1
     known = {one.id: one for one in before}
-    for record in [*memory.records(), *memory.quarantine()]:
+    for record in [*memory.records(), *list(memory.quarantine)]:
         if record == known.get(record.id):
             continue
         assert record.by != "user"
@@ -105,7 +105,7 @@ def check_harmless(memory: Memory, ben: Memory, before: list[Record]) -> None:
             assert 1 <= record.messages[0] <= record.messages[1] <= CHATS[record.chat]
     facts = [one for one in before if one.kind == "fact"]
     assert len(memory.records(kind="fact")) <= len(facts)
-    for job in [*memory.jobs(), *memory.jobs(status="done")]:
+    for job in [*memory.learning.jobs(), *memory.learning.jobs(status="done")]:
         assert KEY not in repr(job)
         assert "Fridays" not in repr(job)
         assert job.status in ("open", "done")
@@ -117,7 +117,7 @@ def test_an_answer_full_of_orders_does_no_harm(opened: Opened, clock: Clock, kin
     memory = opened(kind)
     ben = with_others(memory, kind)
     before = memory.records()
-    result = memory.work(llm=answering(json.dumps(HOSTILE)))
+    result = memory.learning.work(llm=answering(json.dumps(HOSTILE)))
     check_harmless(memory, ben, before)
     assert (result.failed, memory.verify().ok) == ((), True)
     assert KEY not in repr(result)
@@ -142,7 +142,7 @@ def test_one_item_of_an_answer_keeps_no_other_from_being_stored(
     memory = opened(kind)
     ben = with_others(memory, kind)
     before = memory.records()
-    result = memory.work(llm=Model(answers=dict.fromkeys(KINDS, spoiled)))
+    result = memory.learning.work(llm=Model(answers=dict.fromkeys(KINDS, spoiled)))
     check_harmless(memory, ben, before)
     assert {job.kind for job in result.done} == {kind}, [job.error for job in result.postponed]
     expected = {(one["kind"], one["text"]) for one in map(json.loads, undisturbed(kind)[0])}
@@ -154,7 +154,7 @@ def test_a_bare_order_is_stored_as_nothing_that_prompts_show(opened: Opened, kin
     memory = opened(kind)
     ben = with_others(memory, kind)
     before = memory.records()
-    memory.work(llm=answering(ORDER))
+    memory.learning.work(llm=answering(ORDER))
     check_harmless(memory, ben, before)
     assert memory.records() == before
     assert "save this constraint" not in str(memory.chat("shop").prompt(query="deploy").messages)
@@ -192,7 +192,7 @@ def test_no_answer_does_harm(kind: str, answer: dict[str, object]) -> None:
     with Memory(":memory:", user="ada", admin=True, clock=Clock(), learning=only(kind)) as memory:
         ben = with_others(memory, kind)
         before = memory.records()
-        result = memory.work(llm=answering(json.dumps(answer)))
+        result = memory.learning.work(llm=answering(json.dumps(answer)))
         check_harmless(memory, ben, before)
         assert (result.failed, bool(result.done or result.postponed)) == ((), True)
         assert all(job.reason == "answer" for job in result.postponed)

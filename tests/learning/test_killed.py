@@ -77,7 +77,7 @@ def ask(prompt):
 with Memory(sys.argv[2], user="ada", clock=Clock(), learning=Learning(kinds=("observe", "episode"))) as memory:
     print("ready", flush=True)
     input()
-    print(len(memory.work(llm=ask).done))
+    print(len(memory.learning.work(llm=ask).done))
 """
 
 
@@ -127,8 +127,8 @@ def on_file(tmp_path: Path) -> Iterator[Opener]:
 def check_done(memory: Memory, kind: str) -> None:
     """Check that all is as if nothing had happened."""
     assert state(memory) == undisturbed(kind)
-    assert not any(job.status == "running" for job in memory.jobs())
-    assert memory.work(llm=good()).noop
+    assert not any(job.status == "running" for job in memory.learning.jobs())
+    assert memory.learning.work(llm=good()).noop
     assert memory.verify().ok
 
 
@@ -142,17 +142,17 @@ def check_killed_at_each_step(location: str, kind: str, first: int, stride: int)
     clock.move(minutes=PAST_THE_LEASE)
     with Memory(location, clock=clock, learning=policy(kind)) as memory:
         unharmed = memory.scoped(user=f"{kind} {last}")
-        jobs = {status: len(unharmed.jobs(status=status)) for status in STATUSES}
+        jobs = {status: len(unharmed.learning.jobs(status=status)) for status in STATUSES}
         assert state(unharmed) == undisturbed(kind)
         for step in range(first, last, stride):
             user = memory.scoped(user=f"{kind} {step}")
-            if kind == "text" and not any(user.jobs(status=status) for status in STATUSES):
+            if kind == "text" and not any(user.learning.jobs(status=status) for status in STATUSES):
                 assert user.records() == user.records(kind="constraint") + user.records(kind="soul")
                 continue  # it was killed before it had said that it would be done
             until_done(user, good(), lambda _: None)
             assert state(user) == state(unharmed), f"killed after step {step} of {last}"
-            assert {status: len(user.jobs(status=status)) for status in STATUSES} == jobs
-            spent = {line.outcome: line.calls for line in user.spend().lines}
+            assert {status: len(user.learning.jobs(status=status)) for status in STATUSES} == jobs
+            spent = {line.outcome: line.calls for line in user.learning.usage().lines}
             assert spent.keys() <= {"answered", "asked"}
             assert spent.get("asked", 0) <= 1
             check_done(user, kind)
@@ -185,11 +185,11 @@ def test_a_job_whose_worker_was_killed_is_anybodys_after_its_lease(on_file: Open
     before = state(memory)
     die_while_asked(on_file, kind, 1)
     assert state(memory) == before
-    assert {(job.status, job.attempts) for job in memory.jobs()} == {("running", 1)}
+    assert {(job.status, job.attempts) for job in memory.learning.jobs()} == {("running", 1)}
     on_file.clock.move(minutes=PAST_THE_LEASE - 1.5)
-    assert memory.work(llm=good()).noop, "nobody knows yet that its worker is dead"
+    assert memory.learning.work(llm=good()).noop, "nobody knows yet that its worker is dead"
     on_file.clock.move(minutes=1.5)
-    assert memory.work(llm=good()).done
+    assert memory.learning.work(llm=good()).done
     check_done(memory, kind)
 
 
@@ -202,7 +202,7 @@ def test_what_was_read_before_the_worker_was_killed_is_not_read_again(
     die_while_asked(on_file, kind, 2)
     on_file.clock.move(minutes=PAST_THE_LEASE)
     model = good()
-    assert memory.work(llm=model).done
+    assert memory.learning.work(llm=model).done
     assert not any(read in prompt.partition("<conversation")[2] for _, prompt in model.prompts)
     check_done(memory, kind)
 
@@ -214,14 +214,14 @@ def test_a_job_whose_workers_die_each_time_has_failed(on_file: Opener) -> None:
     on_file.clock.move(minutes=PAST_THE_LEASE)
     told: list[str] = []
     memory.on("failed", lambda event: told.append(event.job.id if event.job else ""))
-    result, model = memory.work(llm=good()), good()
-    (job,) = memory.jobs(status="failed")
+    result, model = memory.learning.work(llm=good()), good()
+    (job,) = memory.learning.jobs(status="failed")
     assert (job.id, job.reason, job.ended) == ("observe:shop", "crash", on_file.clock.now)
     assert job.error
-    assert memory.work(llm=model).noop
+    assert memory.learning.work(llm=model).noop
     assert model.prompts == []
-    memory.retry(job.id)
-    assert memory.work(llm=good()).done
+    memory.learning.retry_job(job.id)
+    assert memory.learning.work(llm=good()).done
     check_done(memory, "observe")
     assert (result.failed, told) == ((job,), [job.id]), "who works is told that it has failed"
 
@@ -246,10 +246,12 @@ def test_each_job_is_done_by_one_of_several_workers(opener: Opener, workers: int
         done = run_together(WORK, [[HELPERS, opener.location, server.url]] * workers)
     assert set(Counter(asked).values()) == {1}, "no job was done twice"
     assert len(asked) == sum(map(int, done)) == 30
-    assert {(job.status, job.calls, job.attempts) for job in memory.jobs(status="done")} == {("done", 1, 0)}
-    assert len(memory.jobs(status="done")) == 30
-    assert [job for job in memory.jobs() if job.kind != "judge"] == []
-    assert {(line.outcome, line.calls, line.counted) for line in memory.spend().lines} == {
+    assert {(job.status, job.calls, job.attempts) for job in memory.learning.jobs(status="done")} == {
+        ("done", 1, 0)
+    }
+    assert len(memory.learning.jobs(status="done")) == 30
+    assert [job for job in memory.learning.jobs() if job.kind != "judge"] == []
+    assert {(line.outcome, line.calls, line.counted) for line in memory.learning.usage().lines} == {
         ("answered", 15, 15)
     }
     assert len(memory.records(kind="episode")) == 15
@@ -269,7 +271,7 @@ def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind
 
     def thinking(prompt: str) -> str:
         opener.clock.move(minutes=PAST_THE_LEASE)
-        assert quick.work(llm=good()).done
+        assert quick.learning.work(llm=good()).done
         if fails:
             raise RuntimeError(SLOW)
         return good()(prompt).replace("Redis", "SQLite")
@@ -277,11 +279,13 @@ def test_what_a_worker_brings_after_its_lease_is_not_stored(opener: Opener, kind
     if kind == "text":
         do(slow, kind, thinking)
     else:
-        result = slow.work(llm=thinking)
+        result = slow.learning.work(llm=thinking)
         assert (result.done, result.postponed, result.failed, result.records) == ((), (), (), ())
         assert any("another worker" in note for note in result.notes)
     assert told == []
-    assert {job.status for job in slow.jobs(status="done")} == ({"done"} if kind != "text" else set())
+    assert {job.status for job in slow.learning.jobs(status="done")} == (
+        {"done"} if kind != "text" else set()
+    )
     check_done(quick, kind)
     assert not any("SQLite" in record.text for record in quick.records())
 
@@ -298,7 +302,7 @@ def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener:
         return good()(prompt).replace("Redis", "SQLite")
 
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(lambda: slow.work(llm=thinking))
+        first = pool.submit(lambda: slow.learning.work(llm=thinking))
         assert thinks.wait(WAIT)
         opener.clock.move(minutes=PAST_THE_LEASE)
 
@@ -307,7 +311,7 @@ def test_of_two_workers_that_think_at_once_the_one_with_the_lease_stores(opener:
             assert first.result(WAIT).done == ()
             return good()(prompt)
 
-        assert quick.work(llm=answer).done
+        assert quick.learning.work(llm=answer).done
     check_done(quick, kind)
 
 
@@ -323,8 +327,8 @@ def test_a_session_that_ends_again_while_it_is_read_is_read_on(opener: Opener, k
             memory.chat("shop").end()
         return good()(prompt)
 
-    memory.work(llm=meanwhile)
-    memory.work(llm=good())
+    memory.learning.work(llm=meanwhile)
+    memory.learning.work(llm=good())
     assert any(news in record.text for record in memory.records())
 
 
@@ -334,7 +338,7 @@ def test_a_session_that_ends_again_while_it_is_read_is_read_on(opener: Opener, k
 def wait_for_closing(memory: Memory) -> None:
     """Wait until somebody has begun to close a memory."""
     glance = Event()
-    while not memory._open.closing:
+    while not memory._runtime.workers.closing:
         glance.wait(0.001)
 
 
@@ -358,7 +362,7 @@ def test_closing_waits_for_the_unit_and_gives_the_rest_back(opener: Opener, kind
     prepare(memory, kind)
     model = Closing(memory)
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(lambda: memory.work(llm=model))
+        working = pool.submit(lambda: memory.learning.work(llm=model))
         assert model.thinks.wait(WAIT)
         memory.close()
         result = working.result(WAIT)
@@ -366,9 +370,9 @@ def test_closing_waits_for_the_unit_and_gives_the_rest_back(opener: Opener, kind
     assert result.failed == ()
     assert len(model.prompts) == 1
     again = opener(policy(kind))
-    assert not any(job.status == "running" for job in again.jobs())
-    assert {job.attempts for job in again.jobs()} <= {0}
-    again.work(llm=good())
+    assert not any(job.status == "running" for job in again.learning.jobs())
+    assert {job.attempts for job in again.learning.jobs()} <= {0}
+    again.learning.work(llm=good())
     check_done(again, kind)
 
 
@@ -376,7 +380,7 @@ def test_closing_waits_for_the_unit_and_gives_the_rest_back(opener: Opener, kind
 def test_closing_does_not_wait_for_ever_and_gives_the_job_back(
     opener: Opener, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.runtime.PATIENCE", 0.01)
+    monkeypatch.setattr("holdfast.learning.workers.PATIENCE", 0.01)
     memory = opener(policy(kind))
     prepare(memory, kind)
     thinks, may_go_on = Event(), Event()
@@ -387,15 +391,15 @@ def test_closing_does_not_wait_for_ever_and_gives_the_job_back(
         return good()(prompt).replace("Redis", "SQLite")
 
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(lambda: memory.work(llm=thinking))
+        working = pool.submit(lambda: memory.learning.work(llm=thinking))
         assert thinks.wait(WAIT)
         memory.close()
         again = opener(policy(kind))
-        assert {(job.status, job.attempts) for job in again.jobs()} == {("open", 0)}
+        assert {(job.status, job.attempts) for job in again.learning.jobs()} == {("open", 0)}
         may_go_on.set()
         with pytest.raises(Closed):
             working.result(WAIT)
-    assert again.work(llm=good()).done
+    assert again.learning.work(llm=good()).done
     check_done(again, kind)
 
 
@@ -406,7 +410,7 @@ def test_a_job_that_is_claimed_while_the_memory_is_closed_is_given_back(opener: 
     def work() -> None:
         sys.setprofile(watch)
         with suppress(Closed):
-            memory.work(llm=good())
+            memory.learning.work(llm=good())
 
     with ThreadPoolExecutor(2) as pool:
 
@@ -418,8 +422,10 @@ def test_a_job_that_is_claimed_while_the_memory_is_closed_is_given_back(opener: 
 
         pool.submit(work).result(WAIT)
     again = opener(policy("observe"))
-    assert not any(job.status == "running" for job in again.jobs()), "it would wait for the end of its lease"
-    again.work(llm=good())
+    assert not any(job.status == "running" for job in again.learning.jobs()), (
+        "it would wait for the end of its lease"
+    )
+    again.learning.work(llm=good())
     check_done(again, "observe")
 
 
@@ -430,8 +436,8 @@ def test_an_interrupt_gives_the_job_back(opener: Opener) -> None:
     memory = opener(policy("observe"))
     prepare(memory, "observe")
     with pytest.raises(KeyboardInterrupt):
-        memory.work(llm=interrupted)
-    assert {(job.status, job.attempts) for job in memory.jobs()} == {("open", 0)}
-    assert {line.outcome for line in memory.spend().lines} == {"interrupted"}
-    assert memory.work(llm=good()).done
+        memory.learning.work(llm=interrupted)
+    assert {(job.status, job.attempts) for job in memory.learning.jobs()} == {("open", 0)}
+    assert {line.outcome for line in memory.learning.usage().lines} == {"interrupted"}
+    assert memory.learning.work(llm=good()).done
     check_done(memory, "observe")

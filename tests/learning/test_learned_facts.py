@@ -71,7 +71,7 @@ def end(memory: Memory, *texts: str, chat: str = "shop") -> None:
 def test_a_session_that_ends_gives_facts_with_what_they_rest_on(memory: Memory) -> None:
     end(memory)
     model = with_facts(LISBON, PORT)
-    result = memory.work(llm=model)
+    result = memory.learning.work(llm=model)
     assert len(model.asked("observe")) == 1, "it is the same call that asks for observations"
     about_user, about_env = memory.records(kind="fact")
     assert [about_user.target, about_env.target] == ["user", "env"]
@@ -97,7 +97,7 @@ def test_a_session_gives_five_facts_in_however_many_parts_it_is_read(clock: Cloc
             }
 
         model = Model({"observe": answer, "reflect": offers()})
-        result = memory.work(llm=model)
+        result = memory.learning.work(llm=model)
         assert len(model.asked("observe")) > 1
         assert facts(memory) == [found[0] for found in EVERY[:MOST]]
         assert result.dropped["fact beyond 5 of a session"] == len(EVERY) - MOST
@@ -105,24 +105,28 @@ def test_a_session_gives_five_facts_in_however_many_parts_it_is_read(clock: Cloc
 
 def test_reading_the_rest_of_a_session_gives_no_five_more(memory: Memory) -> None:
     end(memory, *SAID[:4])
-    memory.work(llm=with_facts(*EVERY[:4]))
+    memory.learning.work(llm=with_facts(*EVERY[:4]))
     assert len(facts(memory)) == 4
     end(memory, *SAID[4:])
-    result = memory.work(llm=with_facts(*EVERY[4:]))
+    result = memory.learning.work(llm=with_facts(*EVERY[4:]))
     assert facts(memory) == [found[0] for found in EVERY[:MOST]]
     assert result.dropped["fact beyond 5 of a session"] == 3
     end(memory, *SAID[4:], chat="garden")
-    memory.work(llm=with_facts(*[(text, about, seq - 4, quote) for text, about, seq, quote in EVERY[5:]]))
+    memory.learning.work(
+        llm=with_facts(*[(text, about, seq - 4, quote) for text, about, seq, quote in EVERY[5:]])
+    )
     assert facts(memory) == [found[0] for found in EVERY], "another session has five of its own"
 
 
 def test_what_is_taken_back_makes_no_room(quick: Memory) -> None:
     end(quick)
-    quick.work(llm=with_facts(*EVERY[:MOST]))
+    quick.learning.work(llm=with_facts(*EVERY[:MOST]))
     for record in quick.records(kind="fact"):
         quick.retract(record.id, by="user")
     end(quick, "One thing more: the office has a blue door, and it squeaks a lot.")
-    quick.work(llm=with_facts(("The office has a blue door.", "env", 9, "the office has a blue door"), ADA))
+    quick.learning.work(
+        llm=with_facts(("The office has a blue door.", "env", 9, "the office has a blue door"), ADA)
+    )
     assert facts(quick) == []
 
 
@@ -130,7 +134,7 @@ def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
     for text, about, _, _ in EVERY[:3]:
         memory.remember(text, target=about)
     end(memory)
-    result = memory.work(llm=with_facts(*EVERY))
+    result = memory.learning.work(llm=with_facts(*EVERY))
     assert facts(memory) == [found[0] for found in EVERY]
     assert [record.evidence for record in memory.records(kind="fact")] == [2, 2, 2, 1, 1, 1, 1, 1]
     assert "fact beyond 5 of a session" not in result.dropped
@@ -139,15 +143,15 @@ def test_facts_that_are_known_join_and_take_no_room(memory: Memory) -> None:
 def test_another_value_of_a_fact_takes_its_place(quick: Memory) -> None:
     quick.remember("The shop listens on port 9090.", target="env")
     end(quick)
-    quick.work(llm=with_facts(PORT))
+    quick.learning.work(llm=with_facts(PORT))
     assert facts(quick) == [PORT[0]]
 
 
 def test_a_fact_that_quotes_nothing_waits_and_counts(memory: Memory) -> None:
     end(memory)
     model = with_facts(("Ada owns three yachts.", "user", 1, "three yachts"), *EVERY[:MOST])
-    result = memory.work(llm=model)
-    (held,) = memory.quarantine()
+    result = memory.learning.work(llm=model)
+    (held,) = list(memory.quarantine)
     assert (held.kind, held.target, held.text, held.flags) == (
         "fact",
         "user",
@@ -167,8 +171,10 @@ def test_a_fact_from_outside_waits(quick: Memory) -> None:
         ]
     )
     chat.end()
-    quick.work(llm=with_facts(("The shop of Ada is for sale.", "env", 4, "The shop of Ada is for sale")))
-    assert (facts(quick), [record.text for record in quick.quarantine() if record.kind == "fact"]) == (
+    quick.learning.work(
+        llm=with_facts(("The shop of Ada is for sale.", "env", 4, "The shop of Ada is for sale"))
+    )
+    assert (facts(quick), [record.text for record in list(quick.quarantine) if record.kind == "fact"]) == (
         [],
         ["The shop of Ada is for sale."],
     )
@@ -179,7 +185,7 @@ def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
     chat = hold(quick, texts=SAID[:2])
     say(chat, ("user", "Which port was it again? I always forget the number."), ("assistant", PORT[0]))
     chat.end()
-    result = quick.work(llm=with_facts((PORT[0], "env", 4, PORT[3])))
+    result = quick.learning.work(llm=with_facts((PORT[0], "env", 4, PORT[3])))
     assert [record.evidence for record in quick.records(kind="fact")] == [1]
     assert result.dropped["recalled"] == 1
 
@@ -195,24 +201,24 @@ def test_what_is_known_only_from_memory_is_no_fact_again(quick: Memory) -> None:
 )
 def test_a_fact_that_is_nearly_right_is_read(quick: Memory, item: Any, target: str) -> None:
     end(quick)
-    quick.work(llm=answering([item]))
-    assert [(record.text, record.target) for record in quick.quarantine()] == [(PORT[0], target)]
+    quick.learning.work(llm=answering([item]))
+    assert [(record.text, record.target) for record in list(quick.quarantine)] == [(PORT[0], target)]
 
 
 @pytest.mark.parametrize("target", ["episodes", "../user", 7, ["env"]])
 def test_a_fact_about_anything_else_is_dropped(quick: Memory, target: Any) -> None:
     end(quick)
-    result = quick.work(
+    result = quick.learning.work(
         llm=answering([{"text": PORT[0], "target": target, "messages": [3], "quote": PORT[3]}])
     )
-    assert (facts(quick), quick.quarantine()) == ([], [])
+    assert (facts(quick), list(quick.quarantine)) == ([], [])
     assert result.dropped["fact that cannot be kept"] == 1
 
 
 def test_one_text_is_a_fact_or_a_finding(quick: Memory) -> None:
     end(quick)
     item = {"text": PORT[0], "messages": [3, 3], "quote": PORT[3]}
-    quick.work(llm=answering([{**item, "target": "env"}], item))
+    quick.learning.work(llm=answering([{**item, "target": "env"}], item))
     assert [record.kind for record in learned(quick)] == ["fact"]
 
 
@@ -220,14 +226,14 @@ def test_what_a_model_may_not_write_is_refused(clock: Clock) -> None:
     own = Kind("fact", "Facts", targets=("user", "env"), merge=True, writers=("user",))
     with Memory(":memory:", clock=clock, kinds=[own]) as memory:
         end(memory)
-        result = memory.work(llm=with_facts(PORT))
+        result = memory.learning.work(llm=with_facts(PORT))
         assert (facts(memory), result.dropped["fact not allowed"]) == ([], 1)
 
 
 def test_before_the_end_of_a_session_nothing_asks_for_facts(quick: Memory) -> None:
     model = with_facts(LISBON)
     hold(quick, texts=SAID).extract(llm=model)
-    quick.extract(TEXT, llm=model)
+    quick.learning.extract(TEXT, llm=model)
     assert not any('"facts"' in prompt for prompt in model.asked("observe"))
     assert facts(quick) == []
 
@@ -236,16 +242,16 @@ def test_facts_of_a_session_that_goes_on_are_left_out_and_counted(quick: Memory,
     chat = hold(quick, texts=SAID)
     assert chat.extract(llm=Model({"observe": failing})).job
     clock.move(minutes=1)
-    result = quick.work(llm=with_facts(PORT), prompts={"observe": "v2"})
+    result = quick.learning.work(llm=with_facts(PORT), prompts={"observe": "v2"})
     assert (facts(quick), result.dropped["fact before the end of a session"]) == ([], 1)
 
 
 def test_no_facts_without_a_model(quick: Memory) -> None:
     end(quick, *SESSION)
-    quick.work()
+    quick.learning.work()
     assert facts(quick) == []
     quick.chat("shop").end()
-    quick.work(llm=with_facts((POSTGRES, "env", 3, "move the sessions to PostgreSQL")))
+    quick.learning.work(llm=with_facts((POSTGRES, "env", 3, "move the sessions to PostgreSQL")))
     assert facts(quick) == [POSTGRES], "what was done by rules is done again with a model"
 
 
@@ -268,13 +274,13 @@ def test_a_prompt_of_one_s_own_may_ask_for_facts(
     file = tmp_path / "own.md"
     file.write_text(OWN % asked)
     end(quick)
-    quick.work(llm=with_facts(PORT), prompts={"observe": str(file)})
+    quick.learning.work(llm=with_facts(PORT), prompts={"observe": str(file)})
     assert facts(quick) == kept
 
 
 def test_the_first_prompt_asks_for_none(quick: Memory) -> None:
     end(quick)
-    quick.work(llm=with_facts(PORT), prompts={"observe": "v1"})
+    quick.learning.work(llm=with_facts(PORT), prompts={"observe": "v1"})
     assert facts(quick) == []
 
 
@@ -289,30 +295,30 @@ def test_the_prompt_with_facts_says_all_that_the_one_without_says() -> None:
 
 def test_learning_anew_knows_facts(memory: Memory) -> None:
     end(memory)
-    memory.work(llm=with_facts(LISBON, PORT))
+    memory.learning.work(llm=with_facts(LISBON, PORT))
     memory.remember("The roof leaks when it rains.", target="env", by="user")
     model = with_facts(PORT, LOGS)
-    shown = memory.relearn(llm=model, dry_run=True)
+    shown = memory.learning.relearn(llm=model, dry_run=True)
     assert ([one.text for one in shown.added], [one.text for one in shown.removed]) == (
         [LOGS[0]],
         [LISBON[0]],
     )
     assert shown.kept == 1
-    memory.relearn(llm=model)
+    memory.learning.relearn(llm=model)
     assert facts(memory) == [PORT[0], "The roof leaks when it rains.", LOGS[0]]
     assert [record.target for record in memory.records(kind="fact")] == ["env", "env", "env"]
 
 
 def test_learning_anew_with_a_prompt_without_facts_leaves_them(quick: Memory) -> None:
     end(quick)
-    quick.work(llm=with_facts(LISBON, PORT))
-    result = quick.relearn(llm=finding(BACKUP), prompt="v1")
+    quick.learning.work(llm=with_facts(LISBON, PORT))
+    result = quick.learning.relearn(llm=finding(BACKUP), prompt="v1")
     assert result.removed == ()
     assert facts(quick) == [LISBON[0], PORT[0]]
 
 
 def test_learning_anew_gives_no_more_than_five(quick: Memory) -> None:
     end(quick)
-    quick.work(llm=with_facts(OFFICE))
-    assert len(quick.relearn(llm=with_facts(*EVERY)).added) == MOST - 1
+    quick.learning.work(llm=with_facts(OFFICE))
+    assert len(quick.learning.relearn(llm=with_facts(*EVERY)).added) == MOST - 1
     assert len(facts(quick)) == MOST

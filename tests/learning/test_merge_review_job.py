@@ -55,7 +55,7 @@ def test_the_one_that_says_it_better_is_kept(memory: Memory) -> None:
 def test_a_pair_that_a_merge_was_unsure_about_is_judged(memory: Memory) -> None:
     memory.remember("Ada works at night")
     memory.remember("Ada prefers working at night")
-    judged(memory, *memory.jobs(), verdict="same", keep="new")
+    judged(memory, *memory.learning.jobs(), verdict="same", keep="new")
     assert texts(memory) == ["Ada prefers working at night"]
 
 

@@ -137,19 +137,19 @@ def test_nor_over_many_sessions(quick: Memory, clock: Clock, llm: Model | None) 
         clock.move(hours=1)
         by_prompt(quick.chat(f"day {turn}"), QUESTIONS[turn % len(QUESTIONS)], turn)
         clock.move(hours=1)
-        quick.work(llm=llm)
+        quick.learning.work(llm=llm)
         sizes.append(len({record.id for record in learned(quick) if record.kind != "profile"}))
     assert sizes[2 * len(QUESTIONS) :] == sizes[-1:] * (TURNS - 2 * len(QUESTIONS)), sizes
 
 
 def test_what_was_recalled_is_no_news_to_a_reflection_either(quick: Memory, clock: Clock) -> None:
     hold(quick, "before", FACTS[:1]).extract(llm=Model({"observe": everything}))
-    quick.reflect(llm=Model({"reflect": offers()}))
+    quick.learning.reflect(llm=Model({"reflect": offers()}))
     before = learned(quick)
     clock.move(hours=1)
     by_prompt(quick.chat("home"), QUESTIONS[0], 0)
     (answer,) = [one.content for one in quick.chat("home").history() if one.role == "assistant"]
-    quick.reflect(llm=Model({"reflect": offers(None, answer)}))
+    quick.learning.reflect(llm=Model({"reflect": offers(None, answer)}))
     assert learned(quick) == before, "and it is no further evidence"
 
 
@@ -168,7 +168,7 @@ def test_results_of_recall_are_never_shown_to_the_model(quick: Memory) -> None:
         model = Model({"observe": everything, "reflect": offers()})
         chat.extract(messages=(7, 10), llm=model)
         chat.end()
-        quick.work(llm=model)
+        quick.learning.work(llm=model)
         assert not any(
             text in prompt for purpose in ("observe", "reflect") for prompt in model.asked(purpose)
         )

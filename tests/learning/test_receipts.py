@@ -177,7 +177,7 @@ def test_prompts_that_nobody_answers_do_not_pile_up(reopen: Reopen) -> None:
 
 
 def waiting(memory: Memory) -> int:
-    with memory._open.database.reading() as connection:
+    with memory._runtime.database.reading() as connection:
         sql = "SELECT count(*) FROM receipts WHERE space = :space AND seq = 0"
         return int(connection.all(sql, space=memory.scope.space)[0][0])
 
@@ -189,7 +189,7 @@ def test_what_is_written_after_a_prompt_waits_for_the_disk_again(
     asked(memory)
     memory.chat("home").prompt(700, QUESTION)
     on_server = shared_location.startswith("postgres")
-    with memory._open.database.writing() as tx:
+    with memory._runtime.database.writing() as tx:
         assert tx.all("SHOW synchronous_commit" if on_server else "PRAGMA synchronous") == [
             ("on",) if on_server else (2,)
         ]

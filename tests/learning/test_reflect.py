@@ -155,7 +155,7 @@ def test_news_are_cut_to_the_newest_and_it_is_said(quick: Memory) -> None:
 
 def test_earlier_summaries_are_the_background(quick: Memory) -> None:
     tell(quick, "monday", *(f"I ran {n} km. " + "It was a nice day. " * 40 for n in range(1, 31)))
-    quick.chat("monday").compact("full", budget=2_000)
+    quick.chat("monday").compact(full=True, budget=2_000)
     summaries = quick.chat("monday").window(2_000).summaries
     only(context(quick)).apply(offers())
     tell(quick, "monday", "I rest now.")

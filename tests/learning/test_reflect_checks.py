@@ -35,8 +35,8 @@ def test_an_observation_that_rests_on_no_words_that_were_said_waits_in_quarantin
 ) -> None:
     (held,) = told(memory, offers(None, learned(INVENTED, quote=quote))).records
     assert (held.trust, held.flags, held.messages) == ("quarantined", ("untrusted",), (1, 1))
-    assert (memory.records(), memory.quarantine()) == ([], [held])
-    memory.release(held.id, by="user")
+    assert (memory.records(), list(memory.quarantine)) == ([], [held])
+    memory.quarantine.release(held.id, by="user")
     assert [record.text for record in memory.records()] == [INVENTED]
 
 
@@ -72,7 +72,11 @@ def test_a_profile_rests_on_what_the_user_said(memory: Memory, quotes: object, t
     assert (profile(memory) == PROFILE) is bool(trusted)
     assert outcome.note == f"chat monday: {'profile rewritten' if trusted else '1 in quarantine'}"
     if not trusted:
-        assert (record.trust, record.flags, memory.quarantine()) == ("quarantined", ("untrusted",), [record])
+        assert (record.trust, record.flags, list(memory.quarantine)) == (
+            "quarantined",
+            ("untrusted",),
+            [record],
+        )
 
 
 def test_what_only_a_summary_says_or_a_message_that_was_not_shown_is_no_evidence(quick: Memory) -> None:
@@ -82,7 +86,7 @@ def test_what_only_a_summary_says_or_a_message_that_was_not_shown_is_no_evidence
         "I moved to Porto.",
         *(f"It was a nice day. I ran {n} km. " * 20 for n in range(1, 31)),
     )
-    quick.chat("monday").compact("full", budget=2_000)
+    quick.chat("monday").compact(full=True, budget=2_000)
     made = context(quick, settings=Learning(messages=4))
     unit = only(made)
     assert "I moved to Porto" in asked(unit).prompt
@@ -130,7 +134,7 @@ def test_a_prompt_of_ones_own_is_held_to_the_quotes_that_it_asks_for(
     prompt.write_text(OWN.format(fields))
     answer = offers(PROFILE, learned(INVENTED, quote=""), quotes=[])
     told(quick, answer, prompt_versions={"reflect": str(prompt)})
-    assert {record.kind for record in quick.quarantine()} == held
+    assert {record.kind for record in list(quick.quarantine)} == held
 
 
 def test_the_first_prompt_asks_for_none(quick: Memory) -> None:
@@ -138,7 +142,7 @@ def test_the_first_prompt_asks_for_none(quick: Memory) -> None:
         quick, offers(PROFILE, learned(INVENTED, quote=""), quotes=[]), prompt_versions={"reflect": "v1"}
     )
     assert {record.meta["learned"] for record in outcome.records} == {"reflect v1"}
-    assert quick.quarantine() == []
+    assert list(quick.quarantine) == []
 
 
 def test_the_newest_asks_for_both(quick: Memory) -> None:
@@ -252,7 +256,7 @@ def test_a_profile_with_orders_waits_in_quarantine(memory: Memory) -> None:
     memory.remember(PROFILE, "profile", by="user")
     outcome = told(memory, offers(f"{PROFILE} {ORDER}", learned("The track is closed.")))
     assert profile(memory) == PROFILE
-    assert [record.kind for record in memory.quarantine()] == ["profile"]
+    assert [record.kind for record in list(memory.quarantine)] == ["profile"]
     assert outcome.note == "chat monday: 1 observation, 1 in quarantine"
     assert ORDER not in memory.chat("tuesday").prompt().system
 
@@ -281,7 +285,7 @@ def test_a_transcript_that_wants_a_constraint_saved_gets_none(memory: Memory) ->
     outcome = unit.apply(obeyed)
     assert dict(outcome.dropped) == {"constraint not allowed": 2, "not asked for": 1}
     assert memory.records() == []
-    assert memory.quarantine() == []
+    assert list(memory.quarantine) == []
     assert "capitals" not in memory.chat("tuesday").prompt().system
 
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("clock")
 def ended(memory: Memory, chat: str, *said: str, llm: Model | None = None) -> Record | None:
     """Hold a session, end it, and give its episode."""
     hold(memory, chat, said or SESSION).end()
-    memory.work(llm=llm)
+    memory.learning.work(llm=llm)
     return next(iter(memory.records(kind="episode", chat=chat)), None)
 
 
@@ -40,8 +40,8 @@ def test_an_episode_tells_what_a_session_did(memory: Memory) -> None:
     assert len(episode.text) <= 1_000
     assert (episode.messages, episode.by, episode.meta["turns"]) == ((1, 6), "reflect", 3)
     assert episode.meta["learned"] == "rules"
-    assert list(memory.episodes()) == [episode]
-    assert list(memory.episodes("migration of sessions")) == [episode]
+    assert list(memory.learning.episodes()) == [episode]
+    assert list(memory.learning.episodes("migration of sessions")) == [episode]
 
 
 def test_with_a_model_in_its_words(memory: Memory) -> None:
@@ -103,7 +103,7 @@ def test_the_same_messages_give_the_same_episode(clock: Clock) -> None:
 
 def test_a_short_session_has_no_episode_and_the_note_says_so(quick: Memory) -> None:
     hold(quick, texts=SESSION[:4]).end()
-    result = quick.work()
+    result = quick.learning.work()
     assert quick.records(kind="episode") == []
     assert "episode:shop: too short: 2 turns, 3 needed" in result.notes
 
@@ -126,7 +126,7 @@ def test_a_session_that_went_on_has_its_one_episode_written_again(memory: Memory
         ),
     )
     chat.end()
-    memory.work()
+    memory.learning.work()
     (now,) = memory.records(kind="episode")
     assert now.id == episode.id
     assert "carts" in now.text
@@ -151,14 +151,14 @@ def sessions(memory: Memory, clock: Clock, count: int) -> None:
             ),
         ).end()
         clock.move(days=1)
-        memory.work()
+        memory.learning.work()
 
 
 @pytest.mark.parametrize("strategy", ["index", "projection", "llm"])
 def test_episodes_are_found_by_what_they_tell(memory: Memory, clock: Clock, strategy: Any) -> None:
     sessions(memory, clock, 5)
     model = Model({"rank": lambda prompt: [number_of(prompt, "violins")]})
-    found = memory.episodes("Where did we get violins?", strategy=strategy, llm=model, limit=3)
+    found = memory.learning.episodes("Where did we get violins?", strategy=strategy, llm=model, limit=3)
     assert found.strategy == strategy
     assert found[0].chat == "violins"
     assert len(found) <= 3
@@ -172,8 +172,10 @@ def number_of(prompt: str, word: str) -> int:
 def test_without_a_question_the_newest_come_first(memory: Memory, clock: Clock) -> None:
     sessions(memory, clock, 4)
     newest = ["lanterns", "violins", "carpets", "tulips"]
-    assert [one.chat for one in memory.episodes()] == newest
-    assert [one.chat for one in memory.episodes("violins", strategy="recency", limit=2)] == newest[:2]
+    assert [one.chat for one in memory.learning.episodes()] == newest
+    assert [one.chat for one in memory.learning.episodes("violins", strategy="recency", limit=2)] == newest[
+        :2
+    ]
 
 
 @pytest.mark.parametrize("answer", ["I like them all.", '{"episodes": [99]}', "{", failing])
@@ -182,7 +184,7 @@ def test_a_ranking_that_cannot_be_read_gives_the_newest_and_says_so(
 ) -> None:
     sessions(quick, clock, 3)
     model = Model({"rank": answer if callable(answer) else says(answer)})
-    found = quick.episodes("violins", strategy="llm", llm=model, limit=2)
+    found = quick.learning.episodes("violins", strategy="llm", llm=model, limit=2)
     assert (found.strategy, [one.chat for one in found]) == ("recency", ["violins", "carpets"])
     assert found.why
 
@@ -191,16 +193,16 @@ def test_a_model_may_find_none(quick: Memory, clock: Clock) -> None:
     sessions(quick, clock, 3)
     for answer in ("none", '{"episodes": []}'):
         model = Model({"rank": says(answer)})
-        assert list(quick.episodes("submarines", strategy="llm", llm=model)) == []
+        assert list(quick.learning.episodes("submarines", strategy="llm", llm=model)) == []
 
 
 def test_a_ranking_needs_a_model_and_a_strategy_that_there_is(quick: Memory) -> None:
     with pytest.raises(InvalidInput):
-        quick.episodes("violins", strategy="llm")
+        quick.learning.episodes("violins", strategy="llm")
     with pytest.raises(InvalidInput):
-        quick.episodes("violins", strategy="magic")  # type: ignore[arg-type]  # the point
+        quick.learning.episodes("violins", strategy="magic")  # type: ignore[arg-type]  # the point
     with pytest.raises(InvalidInput):
-        quick.episodes(limit=-1)
+        quick.learning.episodes(limit=-1)
 
 
 def test_an_episode_of_a_session_with_outside_sources_waits_for_its_release(memory: Memory) -> None:
@@ -212,24 +214,24 @@ def test_an_episode_of_a_session_with_outside_sources_waits_for_its_release(memo
         ]
     )
     chat.end()
-    memory.work()
-    (held,) = [record for record in memory.quarantine() if record.kind == "episode"]
+    memory.learning.work()
+    (held,) = [record for record in list(memory.quarantine) if record.kind == "episode"]
     assert (held.chat, held.meta["untrusted"]) == ("shop", ["web_fetch"])
-    assert len(memory.episodes()) == len(memory.episodes("PostgreSQL")) == 0
+    assert len(memory.learning.episodes()) == len(memory.learning.episodes("PostgreSQL")) == 0
     assert not [hit for hit in memory.recall("PostgreSQL", sources=("record",)) if hit.kind == "episode"]
     with pytest.raises(Denied):
-        memory.release(held.id, by="agent")
-    memory.release(held.id, by="user")
-    assert [one.chat for one in memory.episodes("PostgreSQL")] == ["shop"]
+        memory.quarantine.release(held.id, by="agent")
+    memory.quarantine.release(held.id, by="user")
+    assert [one.chat for one in memory.learning.episodes("PostgreSQL")] == ["shop"]
     memory.chat("shop").end()
-    memory.work()
-    assert [one.chat for one in memory.episodes("PostgreSQL")] == ["shop"], "it stays released"
+    memory.learning.work()
+    assert [one.chat for one in memory.learning.episodes("PostgreSQL")] == ["shop"], "it stays released"
 
 
 def test_an_episode_that_a_newer_one_repeats_is_retracted(memory: Memory, clock: Clock) -> None:
     for chat in ("monday", "tuesday"):
         hold(memory, chat).end()
-        memory.work()
+        memory.learning.work()
         clock.move(days=1)
     assert [one.chat for one in memory.records(kind="episode")] == ["tuesday"]
 
@@ -238,10 +240,10 @@ def test_episodes_have_a_number_and_an_age(clock: Clock) -> None:
     learning = Learning(episodes=3, episode_age=timedelta(days=30))
     with Memory(":memory:", clock=clock, learning=learning) as memory:
         sessions(memory, clock, 5)
-        assert [one.chat for one in memory.episodes()] == ["kettles", "lanterns", "violins"]
+        assert [one.chat for one in memory.learning.episodes()] == ["kettles", "lanterns", "violins"]
         clock.move(days=60)
         assert ended(memory, "shop")
-        assert [one.chat for one in memory.episodes()] == ["shop"]
+        assert [one.chat for one in memory.learning.episodes()] == ["shop"]
 
 
 def test_an_episode_that_was_retracted_stays_so(quick: Memory) -> None:
@@ -250,5 +252,5 @@ def test_an_episode_that_was_retracted_stays_so(quick: Memory) -> None:
     quick.retract(episode.id, by="user")
     quick.chat("shop").append(role="user", content="One thing more about the sessions.")
     quick.chat("shop").end()
-    quick.work()
-    assert len(quick.episodes()) == 0
+    quick.learning.work()
+    assert len(quick.learning.episodes()) == 0

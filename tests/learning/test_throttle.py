@@ -121,14 +121,14 @@ def memory() -> Iterator[Memory]:
 
 
 def test_an_append_is_noticed_for_a_moment(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, began = memory._open, time.monotonic()
-    monkeypatch.setattr("holdfast.runtime.APPENDING", FOR_EVER)
-    assert not opened.is_appended_to(began)
+    opened, began = memory._runtime, time.monotonic()
+    monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
+    assert not opened.workers.is_appended_to(began)
     memory.chat("c").append(role="user", content="Hello.")
-    assert opened.is_appended_to(began)
-    assert not opened.is_appended_to(time.monotonic()), "it was before"
-    monkeypatch.setattr("holdfast.runtime.APPENDING", 0)
-    assert not opened.is_appended_to(began), "it is long ago"
+    assert opened.workers.is_appended_to(began)
+    assert not opened.workers.is_appended_to(time.monotonic()), "it was before"
+    monkeypatch.setattr("holdfast.learning.workers.APPENDING", 0)
+    assert not opened.workers.is_appended_to(began), "it is long ago"
 
 
 def test_nothing_else_is_an_append(memory: Memory) -> None:
@@ -138,8 +138,8 @@ def test_nothing_else_is_an_append(memory: Memory) -> None:
     chat.append([])
     chat.end()
     memory.remember("Ada lives in Lisbon.")
-    memory.work()
-    assert not memory._open.is_appended_to(began)
+    memory.learning.work()
+    assert not memory._runtime.workers.is_appended_to(began)
 
 
 @contextmanager
@@ -182,10 +182,10 @@ def test_the_same_is_learned_while_others_append(
     monkeypatch.setattr(throttle, "SHARE", 1)
     prepare(memory)
     with appending(memory):
-        assert len(memory.work(llm=llm, limit=4).done) == 4
+        assert len(memory.learning.work(llm=llm, limit=4).done) == 4
     with Memory(":memory:", user="ada", clock=Clock(), learning=LEARNING) as alone:
         prepare(alone)
-        alone.work(llm=llm, limit=4)
+        alone.learning.work(llm=llm, limit=4)
         assert known(memory) == known(alone) != []
 
 
@@ -212,10 +212,10 @@ def test_nobody_has_to_wait_for_a_worker_that_rests(
 
         monkeypatch.setattr(throttle, "SLICE", 0)
         monkeypatch.setattr(throttle, "time", SimpleNamespace(thread_time=time.thread_time, sleep=sleep))
-        monkeypatch.setattr("holdfast.runtime.APPENDING", FOR_EVER)
+        monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
         prepare(memory)
-        memory._open.appended = FOR_EVER  # so that the first unit rests as well
-        assert len(memory.work(llm=llm, limit=4).done) == 4
+        memory._runtime.workers.appended = FOR_EVER  # so that the first unit rests as well
+        assert len(memory.learning.work(llm=llm, limit=4).done) == 4
     assert rested > 20
 
 
@@ -224,7 +224,7 @@ def test_a_memory_that_is_closed_does_not_wait_for_the_rest(
 ) -> None:
     monkeypatch.setattr(throttle, "SLICE", 0)
     monkeypatch.setattr(throttle, "SHARE", FOR_EVER)
-    monkeypatch.setattr("holdfast.runtime.APPENDING", FOR_EVER)
+    monkeypatch.setattr("holdfast.learning.workers.APPENDING", FOR_EVER)
     prepare(memory)
     appended = Event()
 
@@ -234,7 +234,7 @@ def test_a_memory_that_is_closed_does_not_wait_for_the_rest(
         return Model()(prompt)
 
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(lambda: memory.work(llm=answer))
+        working = pool.submit(lambda: memory.learning.work(llm=answer))
         assert appended.wait(WAIT)
         memory.close()
         assert working.result(WAIT).why == "The memory is being closed."

@@ -31,7 +31,7 @@ def test_facts_are_joined_for_a_reason_and_that_can_be_undone(memory: Memory) ->
     before = facts(
         memory, "The shop opens at 9:00.", "The shop opens at 9:00 on weekdays.", "The till is new."
     )
-    result = memory.consolidate(llm=joins(1, 2, text="The shop opens at 9:00 on weekdays."))
+    result = memory.learning.consolidate(llm=joins(1, 2, text="The shop opens at 9:00 on weekdays."))
     assert texts(memory, "fact") == ["The shop opens at 9:00 on weekdays.", "The till is new."]
     changes = [change for change in memory.changes() if change.version > before[-1].version]
     assert {change.why for change in changes} == {"One says the other."}
@@ -61,7 +61,7 @@ def test_facts_are_joined_for_a_reason_and_that_can_be_undone(memory: Memory) ->
 )
 def test_a_wrong_answer_changes_no_fact(quick: Memory, model: Model) -> None:
     before = facts(quick, "The shop opens at 9:00.", "The shop opens at 9:00 on weekdays.")
-    quick.consolidate(llm=model)
+    quick.learning.consolidate(llm=model)
     assert texts(quick, "fact") == [fact.text for fact in before]
 
 
@@ -74,20 +74,20 @@ def test_there_are_never_more_facts_than_before(numbers: list[list[int]], text: 
     with Memory(":memory:", clock=Clock()) as memory:
         facts(memory, *(f"Box {number} holds tea." for number in range(4)))
         changes = [{"facts": each, "text": text, "why": "so"} for each in numbers]
-        memory.consolidate(llm=Model({"consolidate": lambda _: {"changes": changes}}))
+        memory.learning.consolidate(llm=Model({"consolidate": lambda _: {"changes": changes}}))
         assert len(memory.records(kind="fact")) <= 4
 
 
 def test_one_fact_needs_no_model_s_opinion(quick: Memory) -> None:
     facts(quick, "The shop opens at 9:00.")
-    assert quick.consolidate(llm=(model := Model())).calls == 0
+    assert quick.learning.consolidate(llm=(model := Model())).calls == 0
     assert model.prompts == []
 
 
 def test_what_merging_left_unsure_is_judged(memory: Memory) -> None:
     for text in SESSION[:2]:
         memory.remember(text, kind="finding", merge=True, source=text[:6])
-    judged = [job for job in memory.jobs() if job.kind == "judge"]
+    judged = [job for job in memory.learning.jobs() if job.kind == "judge"]
     assert len(judged) == 1, "merging is unsure about these two"
     model = Model(
         {
@@ -96,14 +96,14 @@ def test_what_merging_left_unsure_is_judged(memory: Memory) -> None:
             }
         }
     )
-    memory.consolidate(llm=model)
+    memory.learning.consolidate(llm=model)
     assert texts(memory, "finding") == [SESSION[1]], "it names a file that must not be lost"
     assert memory.changes()[0].why == "Both tell of Redis."
-    assert memory.jobs() == []
+    assert memory.learning.jobs() == []
 
 
 def test_to_consolidate_and_to_reflect_needs_a_model(quick: Memory) -> None:
-    for call in (quick.consolidate, quick.reflect, quick.relearn):
+    for call in (quick.learning.consolidate, quick.learning.reflect, quick.learning.relearn):
         with pytest.raises(InvalidInput, match="There is no model"):
             call(llm=None)  # type: ignore[arg-type]  # the point
-    assert quick.jobs() == []
+    assert quick.learning.jobs() == []

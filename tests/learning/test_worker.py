@@ -33,10 +33,10 @@ pytestmark = pytest.mark.usefixtures("clock")
 def test_to_append_leaves_nothing_but_the_messages(memory: Memory) -> None:
     chat = hold(memory)
     assert len(chat.history()) == len(SESSION)
-    assert (memory.jobs(), memory.jobs(status="done")) == ([], [])
+    assert (memory.learning.jobs(), memory.learning.jobs(status="done")) == ([], [])
     assert (memory.records(), memory.changes(), memory.version()) == ([], [], 0)
-    assert memory.spend().lines == ()
-    assert (memory.work(dry_run=True).calls, memory.work().noop) == (0, True)
+    assert memory.learning.usage().lines == ()
+    assert (memory.learning.work(dry_run=True).calls, memory.learning.work().noop) == (0, True)
 
 
 def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> None:
@@ -44,20 +44,22 @@ def test_the_end_of_a_session_leaves_jobs_and_asks_nobody(memory: Memory) -> Non
     left = chat.end()
     assert sorted(kinds(left)) == ["episode", "observe"]
     assert {(job.chat, job.status, job.due, job.attempts) for job in left} == {("shop", "open", START, 0)}
-    assert memory.jobs() == memory.jobs(status="open") == sorted(left, key=lambda job: job.id)
-    assert (memory.records(), memory.spend().calls) == ([], 0)
+    assert (
+        memory.learning.jobs() == memory.learning.jobs(status="open") == sorted(left, key=lambda job: job.id)
+    )
+    assert (memory.records(), memory.learning.usage().calls) == ([], 0)
 
 
 def test_a_session_may_be_ended_twice(memory: Memory) -> None:
     chat = hold(memory)
     assert chat.end() == chat.end()
-    assert len(memory.jobs()) == 2
+    assert len(memory.learning.jobs()) == 2
 
 
 def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="There is no chat"):
         memory.chat("nothing").end()
-    assert memory.jobs() == []
+    assert memory.learning.jobs() == []
 
 
 # Doing it
@@ -66,7 +68,7 @@ def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
 def test_work_learns_from_what_has_ended(memory: Memory) -> None:
     hold(memory).end()
     model = extracting(EXTRACTED)
-    result = memory.work(llm=model)
+    result = memory.learning.work(llm=model)
     assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
     assert {job.status for job in result.done} == {"done"}
     assert (result.postponed, result.failed, result.waiting) == ((), (), 0)
@@ -74,36 +76,46 @@ def test_work_learns_from_what_has_ended(memory: Memory) -> None:
     assert {record.text for record in result.records} == {record.text for record in memory.records()}
     assert EXTRACTED in {record.text for record in memory.records(kind="finding")}
     assert len(memory.records(kind="episode")) == 1
-    assert memory.jobs() == []
-    assert sorted(kinds(memory.jobs(status="done"))) == ["episode", "observe", "reflect"]
+    assert memory.learning.jobs() == []
+    assert sorted(kinds(memory.learning.jobs(status="done"))) == ["episode", "observe", "reflect"]
 
 
 def test_a_job_says_what_it_has_cost(memory: Memory) -> None:
     hold(memory).end()
-    result = memory.work(llm=extracting(EXTRACTED))
-    jobs = memory.jobs(status="done")
+    result = memory.learning.work(llm=extracting(EXTRACTED))
+    jobs = memory.learning.jobs(status="done")
     assert all((job.calls, job.attempts, job.ended) == (1, 0, START) for job in jobs)
-    assert sum(job.prompt_tokens for job in jobs) == result.prompt_tokens == memory.spend().prompt_tokens > 0
-    assert sum(job.answer_tokens for job in jobs) == result.answer_tokens == memory.spend().answer_tokens > 0
+    assert (
+        sum(job.prompt_tokens for job in jobs)
+        == result.prompt_tokens
+        == memory.learning.usage().prompt_tokens
+        > 0
+    )
+    assert (
+        sum(job.answer_tokens for job in jobs)
+        == result.answer_tokens
+        == memory.learning.usage().answer_tokens
+        > 0
+    )
 
 
 def test_without_a_model_what_needs_none_is_done_and_the_rest_waits(memory: Memory) -> None:
     memory.remember("The shop opens at nine in the morning.", merge=False)
     memory.remember("The shop opens at nine on weekdays.", merge=False)
     hold(memory).end()
-    result = memory.work()
+    result = memory.learning.work()
     assert sorted(kinds(result.done)) == ["episode", "observe"]
-    assert result.calls == memory.spend().calls == 0
+    assert result.calls == memory.learning.usage().calls == 0
     assert [record.text for record in memory.records(kind="insight")] == [SESSION[2], SESSION[5]]
     model = Model({"reflect": offers()})
-    assert sorted(kinds(memory.work(llm=model).done)) == ["consolidate", "reflect"]
+    assert sorted(kinds(memory.learning.work(llm=model).done)) == ["consolidate", "reflect"]
 
 
 def test_what_was_done_is_not_done_again(memory: Memory) -> None:
     hold(memory).end()
-    memory.work(llm=extracting(EXTRACTED))
+    memory.learning.work(llm=extracting(EXTRACTED))
     version, model = memory.version(), extracting(EXTRACTED)
-    assert memory.work(llm=model).noop
+    assert memory.learning.work(llm=model).noop
     assert (memory.version(), model.prompts) == (version, [])
 
 
@@ -112,19 +124,19 @@ def test_what_is_due_longest_is_done_first(quick: Memory, clock: Clock, order: t
     for chat in order:
         hold(quick, chat).end()
         clock.move(minutes=1)
-    result = quick.work()
+    result = quick.learning.work()
     assert list(dict.fromkeys(job.chat for job in result.done)) == list(order)
 
 
 def test_a_limit_leaves_the_rest_for_the_next_worker(memory: Memory) -> None:
     for chat in ("one", "two"):
         hold(memory, chat).end()
-    results = [memory.work(limit=1) for _ in range(4)]
+    results = [memory.learning.work(limit=1) for _ in range(4)]
     assert [len(result.done) for result in results] == [1, 1, 1, 1]
     assert [result.waiting for result in results] == [3, 2, 1, 0]
     assert results[0].why == "The limit of 1 job is reached."
-    assert memory.work(limit=0).noop
-    assert memory.jobs() == []
+    assert memory.learning.work(limit=0).noop
+    assert memory.learning.jobs() == []
 
 
 def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
@@ -135,13 +147,13 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
     for chat in ("one", "two", "three"):
         hold(quick, chat).end()
     model = Model({"observe": late})
-    result = quick.work(llm=model, until=START + 15 * MINUTE)
-    assert (len(model.asked("observe")), result.why) == (2, "The time is over.")
-    assert {(job.status, job.attempts, job.reason) for job in quick.jobs()} == {("open", 0, "")}
-    assert quick.work(llm=model, until=clock.now).noop
-    last = quick.work(llm=model, until=clock.now + HOUR)
+    result = quick.learning.work(llm=model, until=START + 15 * MINUTE)
+    assert (len(model.asked("observe")), result.why) == (2, "Deadline reached.")
+    assert {(job.status, job.attempts, job.reason) for job in quick.learning.jobs()} == {("open", 0, "")}
+    assert quick.learning.work(llm=model, until=clock.now).noop
+    last = quick.learning.work(llm=model, until=clock.now + HOUR)
     assert (len(model.asked("observe")), last.postponed) == (3, ()), "what was asked is not asked again"
-    assert quick.jobs() == []
+    assert quick.learning.jobs() == []
 
 
 @pytest.mark.parametrize(
@@ -160,8 +172,8 @@ def test_until_ends_the_work(quick: Memory, clock: Clock) -> None:
 def test_work_refuses_what_it_cannot_use(quick: Memory, wrong: dict[str, Any]) -> None:
     hold(quick).end()
     with pytest.raises(InvalidInput):
-        quick.work(**wrong)
-    assert {job.status for job in quick.jobs()} == {"open"}
+        quick.learning.work(**wrong)
+    assert {job.status for job in quick.learning.jobs()} == {"open"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,9 +183,9 @@ def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str
         memory.remember("The shop opens at nine on weekdays.", merge=False)
         hold(memory).end()
         clock.move(hours=2)
-        result = memory.work(llm=extracting(EXTRACTED))
+        result = memory.learning.work(llm=extracting(EXTRACTED))
         assert set(kinds(result.done)) == ({kind} if kind != "judge" else set())
-        assert memory.jobs() == []
+        assert memory.learning.jobs() == []
 
 
 # Sessions that nobody ended
@@ -182,20 +194,20 @@ def test_only_the_kinds_of_jobs_that_are_wanted_are_done(clock: Clock, kind: str
 def test_a_session_has_ended_when_it_was_idle_for_long_enough(memory: Memory, clock: Clock) -> None:
     hold(memory)
     clock.move(minutes=29, seconds=59)
-    assert memory.work().noop
+    assert memory.learning.work().noop
     clock.move(seconds=1)
-    assert sorted(kinds(memory.work().done)) == ["episode", "observe"]
+    assert sorted(kinds(memory.learning.work().done)) == ["episode", "observe"]
     clock.move(days=1)
-    assert memory.work().noop
+    assert memory.learning.work().noop
 
 
 def test_how_long_that_is_can_be_said(clock: Clock) -> None:
     with opened(clock, idle=timedelta(days=1)) as memory:
         hold(memory)
         clock.move(hours=23)
-        assert memory.work().noop
+        assert memory.learning.work().noop
         clock.move(hours=1)
-        assert len(memory.work().done) == 2
+        assert len(memory.learning.work().done) == 2
 
 
 def test_each_message_keeps_a_session_going(quick: Memory, clock: Clock) -> None:
@@ -203,9 +215,9 @@ def test_each_message_keeps_a_session_going(quick: Memory, clock: Clock) -> None
     for text in SESSION:
         chat.append(role="user", content=text)
         clock.move(minutes=20)
-        assert quick.work().noop
+        assert quick.learning.work().noop
     clock.move(minutes=10)
-    assert len(quick.work().done) == 2
+    assert len(quick.learning.work().done) == 2
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -220,11 +232,11 @@ def test_of_a_session_that_goes_on_only_what_is_new_is_learned_from(
     chat = hold(memory)
     over()
     first, second = extracting(EXTRACTED), extracting("The TTL of a session of the shop is 45 minutes.")
-    memory.work(llm=first)
+    memory.learning.work(llm=first)
     told = ("The TTL of a session is 45 minutes now, we agreed with the lawyers.", "I set it to 45 minutes.")
     chat.append([{"role": "user", "content": told[0]}, {"role": "assistant", "content": told[1]}])
     over()
-    memory.work(llm=second)
+    memory.learning.work(llm=second)
     for purpose in ("observe", "reflect"):
         (before,), (after,) = first.asked(purpose), second.asked(purpose)
         assert all(text in before for text in SESSION)
@@ -241,10 +253,10 @@ def test_a_session_goes_on_while_its_jobs_wait(quick: Memory, clock: Clock) -> N
     chat.end()
     chat.append(role="user", content="One thing more: the backups of the shop are kept for 30 days.")
     model = extracting()
-    quick.work(llm=model)
+    quick.learning.work(llm=model)
     assert "kept for 30 days" in model.asked("observe")[0]
     clock.move(days=1)
-    assert quick.work(llm=extracting()).noop
+    assert quick.learning.work(llm=extracting()).noop
 
 
 # What fails
@@ -255,17 +267,17 @@ def test_a_job_that_fails_is_tried_again_after_a_while_that_doubles(memory: Memo
     memory.chat("shop").end()
     waits = []
     for attempt in range(1, 5):
-        result = memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+        result = memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
         (job,) = result.postponed
         assert (job.kind, job.status, job.attempts, job.reason) == ("observe", "open", attempt, "error")
         assert job.due is not None
         waits.append(job.due - clock.now)
-        assert memory.work(llm=Model()).noop, "nothing is due"
+        assert memory.learning.work(llm=Model()).noop, "nothing is due"
         clock.now = job.due
     assert waits == [MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE]
-    result = memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+    result = memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
     (job,) = result.failed
-    assert memory.jobs() == memory.jobs(status="failed") == [job]
+    assert memory.learning.jobs() == memory.learning.jobs(status="failed") == [job]
     assert (job.status, job.attempts, job.ended, job.calls) == ("failed", 5, clock.now, 5)
     assert "secret" not in job.error
     assert job.error
@@ -275,42 +287,42 @@ def test_one_that_failed_for_good_waits_for_a_retry(clock: Clock) -> None:
     with opened(clock, attempts=1) as memory:
         chat = hold(memory)
         chat.end()
-        (failed,) = memory.work(llm=Model({"observe": failing, "reflect": offers()})).failed
+        (failed,) = memory.learning.work(llm=Model({"observe": failing, "reflect": offers()})).failed
         clock.move(days=3)
-        assert memory.work(llm=Model()).noop
-        job = memory.retry(failed.id)
+        assert memory.learning.work(llm=Model()).noop
+        job = memory.learning.retry_job(failed.id)
         assert (job.status, job.attempts, job.due) == ("open", 0, clock.now)
-        assert kinds(memory.work(llm=extracting(EXTRACTED)).done) == ["observe"]
+        assert kinds(memory.learning.work(llm=extracting(EXTRACTED)).done) == ["observe"]
         assert [record.text for record in learned(memory)] == [EXTRACTED]
 
 
 def test_a_retry_lets_one_that_waits_be_due_now(quick: Memory) -> None:
     hold(quick).end()
-    (job,) = quick.work(llm=Model({"observe": failing, "reflect": offers()})).postponed
-    assert quick.work(llm=extracting(EXTRACTED)).noop
-    quick.retry(job.id)
-    assert kinds(quick.work(llm=extracting(EXTRACTED)).done) == ["observe"]
+    (job,) = quick.learning.work(llm=Model({"observe": failing, "reflect": offers()})).postponed
+    assert quick.learning.work(llm=extracting(EXTRACTED)).noop
+    quick.learning.retry_job(job.id)
+    assert kinds(quick.learning.work(llm=extracting(EXTRACTED)).done) == ["observe"]
 
 
 @pytest.mark.parametrize("name", ["observe:nothing", "", "x" * 10_000])
 def test_a_job_that_is_not_there_cannot_be_retried(quick: Memory, name: str) -> None:
     with pytest.raises(InvalidInput):
-        quick.retry(name)
+        quick.learning.retry_job(name)
 
 
 def test_jobs_of_an_unknown_status_are_refused(quick: Memory) -> None:
     with pytest.raises(InvalidInput, match="is no status"):
-        quick.jobs(status="lost")  # type: ignore[arg-type]  # the point
+        quick.learning.jobs(status="lost")  # type: ignore[arg-type]  # the point
 
 
 def test_an_end_lets_a_job_that_failed_begin_anew(clock: Clock) -> None:
     with opened(clock, attempts=1) as memory:
         chat = hold(memory)
         chat.end()
-        memory.work(llm=Model({"observe": failing, "reflect": offers()}))
+        memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
         chat.end()
-        assert "observe" in kinds(memory.work(llm=extracting(EXTRACTED)).done)
-        assert memory.jobs() == []
+        assert "observe" in kinds(memory.learning.work(llm=extracting(EXTRACTED)).done)
+        assert memory.learning.jobs() == []
 
 
 def test_one_session_that_fails_keeps_no_other_from_being_learned_from(memory: Memory) -> None:
@@ -319,7 +331,7 @@ def test_one_session_that_fails_keeps_no_other_from_being_learned_from(memory: M
 
     hold(memory).end()
     hold(memory, "other", ("We decided to open a second shop in Porto, in the old harbour.",)).end()
-    result = memory.work(llm=Model({"observe": fails_at_the_shop, "reflect": offers()}))
+    result = memory.learning.work(llm=Model({"observe": fails_at_the_shop, "reflect": offers()}))
     assert [(job.kind, job.chat) for job in result.postponed] == [("observe", "shop")]
     assert ("observe", "other") in [(job.kind, job.chat) for job in result.done]
     assert [record.chat for record in learned(memory)] == ["other"]
@@ -334,7 +346,7 @@ def test_there_is_a_reflection_at_once_and_then_every_hour(memory: Memory, clock
     for minutes in range(0, 150, 10):
         chat.append(role="user", content=f"It is minute {minutes}, and the copy of the sessions still runs.")
         model = extracting()
-        memory.work(llm=model)
+        memory.learning.work(llm=model)
         reflected += [minutes] * len(model.asked("reflect"))
         clock.move(minutes=10)
     assert reflected == [0, 60, 120]
@@ -342,25 +354,27 @@ def test_there_is_a_reflection_at_once_and_then_every_hour(memory: Memory, clock
 
 def test_no_reflection_without_news(memory: Memory, clock: Clock) -> None:
     hold(memory)
-    assert kinds(memory.work(llm=extracting()).done) == ["reflect"]
+    assert kinds(memory.learning.work(llm=extracting()).done) == ["reflect"]
     clock.move(hours=5)
-    assert "reflect" not in kinds(memory.work(llm=extracting()).done)
+    assert "reflect" not in kinds(memory.learning.work(llm=extracting()).done)
 
 
 def test_what_is_done_every_hour_is_tried_again_in_the_next_one(clock: Clock) -> None:
     with opened(clock, attempts=1, kinds=("reflect",)) as memory:
         hold(memory)
-        assert kinds(memory.work(llm=Model({"reflect": failing})).failed) == ["reflect"]
+        assert kinds(memory.learning.work(llm=Model({"reflect": failing})).failed) == ["reflect"]
         clock.move(hours=23)
-        assert memory.work(llm=extracting()).noop, "of a session that failed as often as allowed, after a day"
+        assert memory.learning.work(llm=extracting()).noop, (
+            "of a session that failed as often as allowed, after a day"
+        )
         clock.move(hours=1)
-        assert kinds(memory.work(llm=extracting()).done) == ["reflect"]
+        assert kinds(memory.learning.work(llm=extracting()).done) == ["reflect"]
 
 
 def test_the_facts_are_consolidated_only_when_they_changed(memory: Memory, clock: Clock) -> None:
     def asked() -> int:
         model = Model()
-        memory.work(llm=model)
+        memory.learning.work(llm=model)
         clock.move(hours=1)
         return len(model.asked("consolidate"))
 
@@ -378,7 +392,7 @@ def test_and_not_more_often_than_every_hour(quick: Memory, clock: Clock) -> None
     for minutes in range(0, 130, 10):
         quick.remember(f"The box number {minutes} of the shop holds green tea.", merge=False)
         model = Model()
-        quick.work(llm=model)
+        quick.learning.work(llm=model)
         consolidated += [minutes] * len(model.asked("consolidate"))
         clock.move(minutes=10)
     assert consolidated == [0, 60, 120]
@@ -390,8 +404,8 @@ def test_reflect_and_consolidate_wait_for_no_schedule(quick: Memory) -> None:
     quick.remember("The till of the shop is made of oak.", merge=False)
     for number in range(2):
         chat.append(role="user", content=f"I am Ada, and this is my visit number {number} to the shop.")
-        assert kinds(quick.reflect(llm=extracting()).done) == ["reflect"]
-        assert kinds(quick.consolidate(llm=Model()).done) == ["consolidate"]
+        assert kinds(quick.learning.reflect(llm=extracting()).done) == ["reflect"]
+        assert kinds(quick.learning.consolidate(llm=Model()).done) == ["consolidate"]
 
 
 # Times
@@ -402,8 +416,10 @@ def test_times_of_jobs_are_those_of_the_clock(location: str) -> None:
     with Memory(location, user="ada", clock=clock) as memory:
         hold(memory)
         clock.move(minutes=45)
-        memory.work()
-        assert {job.ended for job in memory.jobs(status="done")} == {datetime(2000, 1, 1, 0, 30, tzinfo=UTC)}
+        memory.learning.work()
+        assert {job.ended for job in memory.learning.jobs(status="done")} == {
+            datetime(2000, 1, 1, 0, 30, tzinfo=UTC)
+        }
 
 
 # When a model fails
@@ -420,11 +436,11 @@ def test_after_three_failures_in_a_row_no_more_jobs_are_begun(clock: Clock) -> N
     with opened(clock, kinds=("observe",)) as memory:
         for n in range(6):
             hold(memory, f"chat{n}").end()
-        result = memory.work(llm=broken)
+        result = memory.learning.work(llm=broken)
         assert (asked, len(result.postponed), len(result.failed)) == (3, 3, 0)
         assert "three times in a row" in result.why
         assert result.waiting == 6
-        assert memory.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
+        assert memory.learning.work(llm=extracting(EXTRACTED)).count == 3, "the others are as they were"
 
 
 def test_nor_more_sessions_of_one_job(clock: Clock) -> None:
@@ -438,7 +454,7 @@ def test_nor_more_sessions_of_one_job(clock: Clock) -> None:
     with opened(clock, kinds=("reflect",)) as memory:
         for n in range(5):
             hold(memory, f"chat{n}")
-        result = memory.work(llm=broken)
+        result = memory.learning.work(llm=broken)
         assert (asked, len(result.postponed)) == (3, 1)
         assert "three times in a row" in result.why
 
@@ -452,7 +468,7 @@ def test_a_model_that_hangs_is_named_in_the_result(clock: Clock) -> None:
 
     with opened(clock, kinds=("observe",), patience=0.05) as memory:
         hold(memory).end()
-        result = memory.work(llm=hang)
+        result = memory.learning.work(llm=hang)
         assert "thread 'holdfast-model-" in result.postponed[0].error
         (note,) = result.notes
         assert note.startswith(result.postponed[0].id)

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 def test_every_call_is_recorded(memory: Memory) -> None:
     hold(memory).end()
-    memory.work(llm=extracting(EXTRACTED))
-    spend = memory.spend()
+    memory.learning.work(llm=extracting(EXTRACTED))
+    spend = memory.learning.usage()
     assert [(line.purpose, line.outcome, line.calls) for line in spend.lines] == [
         ("episode", "answered", 1),
         ("observe", "answered", 1),
@@ -44,46 +44,46 @@ def test_every_call_is_recorded(memory: Memory) -> None:
 
 def test_what_failed_has_cost_as_well(memory: Memory) -> None:
     hold(memory).end()
-    memory.work(llm=Model({"observe": failing, "reflect": offers()}))
-    outcomes = {line.purpose: line.outcome for line in memory.spend().lines}
+    memory.learning.work(llm=Model({"observe": failing, "reflect": offers()}))
+    outcomes = {line.purpose: line.outcome for line in memory.learning.usage().lines}
     assert outcomes == {"observe": "error", "episode": "answered", "reflect": "answered"}
 
 
 def test_tokens_are_counted_as_the_application_counts_them(clock: Clock) -> None:
     with Memory(":memory:", user="ada", clock=clock, count_tokens=len) as memory:
         model = extracting(EXTRACTED)
-        memory.extract(TEXT, llm=model)
-        assert memory.spend().prompt_tokens == len(model.prompts[0][1])
+        memory.learning.extract(TEXT, llm=model)
+        assert memory.learning.usage().prompt_tokens == len(model.prompts[0][1])
 
 
 def test_spend_has_a_beginning(memory: Memory, clock: Clock) -> None:
     for minutes in (0, 30, 30):
         clock.move(minutes=minutes)
-        memory.extract(f"{TEXT} It is {clock.now:%H:%M} o'clock by now.", llm=extracting())
+        memory.learning.extract(f"{TEXT} It is {clock.now:%H:%M} o'clock by now.", llm=extracting())
     calls = {
-        since: memory.spend(since).calls
+        since: memory.learning.usage(since).calls
         for since in (None, HOUR, 45 * MINUTE, timedelta(0), START, START + MINUTE, clock.now + MINUTE)
     }
     assert list(calls.values()) == [3, 3, 2, 1, 3, 2, 0]
-    assert memory.spend(HOUR).since == START
+    assert memory.learning.usage(HOUR).since == START
     with pytest.raises(InvalidInput):
-        memory.spend("yesterday")
+        memory.learning.usage("yesterday")
 
 
 def test_a_compaction_is_on_the_meter_too(quick: Memory) -> None:
     chat = hold(quick, texts=SESSION * 30)
-    done = chat.compact("full", budget=500, llm=lambda _: "The sessions of the shop moved to PostgreSQL.")
+    done = chat.compact(full=True, budget=500, llm=lambda _: "The sessions of the shop moved to PostgreSQL.")
     assert not done.noop
-    (line,) = quick.spend().lines
+    (line,) = quick.learning.usage().lines
     assert (line.purpose, line.outcome) == ("compact", "answered")
     assert line.calls > 0
 
 
 def test_the_ranking_of_episodes_is_on_the_meter_too(quick: Memory) -> None:
     hold(quick).end()
-    quick.work()
-    quick.episodes("sessions", strategy="llm", llm=Model())
-    assert [line.purpose for line in quick.spend().lines] == ["rank"]
+    quick.learning.work()
+    quick.learning.episodes("sessions", strategy="llm", llm=Model())
+    assert [line.purpose for line in quick.learning.usage().lines] == ["rank"]
 
 
 def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -> None:
@@ -95,25 +95,25 @@ def test_no_call_goes_beyond_the_limit_of_an_hour(location: str, clock: Clock) -
         done = []
         for hour in range(3):
             model = extracting(EXTRACTED)
-            result = memory.work(llm=model)
+            result = memory.learning.work(llm=model)
             done.append(len(model.prompts))
             if hour < 2:
                 assert "Your limit of 2 calls an hour" in result.why
                 (postponed,) = result.postponed
                 assert (postponed.reason, postponed.attempts) == ("limit", 0)
                 clock.move(minutes=59)
-                assert memory.work(llm=extracting(EXTRACTED)).calls == 0
+                assert memory.learning.work(llm=extracting(EXTRACTED)).calls == 0
                 clock.move(minutes=1)
         assert done == [2, 2, 1]
-        assert (memory.spend().calls, memory.jobs()) == (5, [])
+        assert (memory.learning.usage().calls, memory.learning.jobs()) == (5, [])
 
 
 def test_a_limit_of_tokens_counts_what_an_answer_may_take(clock: Clock) -> None:
     with opened(clock, limits={"": Limit(tokens=500)}, kinds=("observe",)) as memory:
         hold(memory).end()
         model = extracting(EXTRACTED)
-        result = memory.work(llm=model)
-        assert (model.prompts, memory.spend().calls) == ([], 0)
+        result = memory.learning.work(llm=model)
+        assert (model.prompts, memory.learning.usage().calls) == ([], 0)
         assert "500 tokens" in result.why
 
 
@@ -123,7 +123,7 @@ def test_the_limit_of_a_kind_stops_no_other_kind(clock: Clock) -> None:
         for number in range(3):
             hold(memory, f"shop {number}").end()
         model = extracting(EXTRACTED)
-        result = memory.work(llm=model)
+        result = memory.learning.work(llm=model)
         assert len(model.asked("episode")) == kinds(result.done).count("episode") == 1
         assert kinds(result.done).count("observe") == 3
         assert "reflect" in kinds(result.done)
@@ -166,12 +166,17 @@ def test_a_dry_run_says_what_the_work_will_ask_and_writes_nothing(memory: Memory
     memory.remember("The shop opens at nine in the morning.", merge=False)
     memory.remember("The till of the shop is made of oak.", merge=False)
     clock.move(hours=1)
-    before, jobs = memory.version(), memory.jobs()
+    before, jobs = memory.version(), memory.learning.jobs()
     model = extracting(EXTRACTED)
-    estimate = memory.work(llm=model, dry_run=True)
+    estimate = memory.learning.work(llm=model, dry_run=True)
     assert estimate.dry_run
-    assert (model.prompts, memory.version(), memory.jobs(), memory.spend().calls) == ([], before, jobs, 0)
-    result = memory.work(llm=model)
+    assert (model.prompts, memory.version(), memory.learning.jobs(), memory.learning.usage().calls) == (
+        [],
+        before,
+        jobs,
+        0,
+    )
+    result = memory.learning.work(llm=model)
     assert costs(estimate) == costs(result)
     assert sorted(job.id for job in estimate.done) == sorted(job.id for job in result.done)
     assert estimate.answer_tokens >= result.answer_tokens
@@ -180,46 +185,46 @@ def test_a_dry_run_says_what_the_work_will_ask_and_writes_nothing(memory: Memory
 
 def test_a_dry_run_without_a_model_asks_for_nothing(quick: Memory) -> None:
     hold(quick).end()
-    estimate = quick.work(dry_run=True)
+    estimate = quick.learning.work(dry_run=True)
     assert (sorted(kinds(estimate.done)), costs(estimate)) == (["episode", "observe"], (0, 0))
     assert quick.records() == []
 
 
 def test_a_dry_run_keeps_to_the_schedule(quick: Memory, clock: Clock) -> None:
     chat = hold(quick)
-    quick.work(llm=extracting())
+    quick.learning.work(llm=extracting())
     clock.move(minutes=10)
     chat.append(role="user", content="And one thing more about the sessions of the shop: they are large.")
-    assert quick.work(llm=extracting()).noop, "the next reflection is in 50 minutes"
-    assert quick.work(llm=extracting(), dry_run=True).noop
+    assert quick.learning.work(llm=extracting()).noop, "the next reflection is in 50 minutes"
+    assert quick.learning.work(llm=extracting(), dry_run=True).noop
     clock.move(minutes=15)
-    assert quick.work(llm=extracting(), dry_run=True).noop
+    assert quick.learning.work(llm=extracting(), dry_run=True).noop
 
 
 def test_a_dry_run_keeps_to_the_schedule_before_the_job_is_left(quick: Memory, clock: Clock) -> None:
     chat = hold(quick)
-    quick.work(llm=extracting())
+    quick.learning.work(llm=extracting())
     clock.move(minutes=10)
     chat.append(role="user", content="And one thing more about the sessions of the shop: they are large.")
-    estimate = quick.work(llm=extracting(), dry_run=True)
-    assert costs(estimate) == costs(quick.work(llm=extracting()))
+    estimate = quick.learning.work(llm=extracting(), dry_run=True)
+    assert costs(estimate) == costs(quick.learning.work(llm=extracting()))
 
 
 def test_a_dry_run_is_for_the_agent_that_asks(quick: Memory) -> None:
     hold(quick.scoped(agent="coach"), "a").end()
     hold(quick.scoped(agent="clerk"), "b").end()
     clerk = quick.scoped(agent="clerk")
-    estimate = clerk.work(llm=extracting(EXTRACTED), dry_run=True)
+    estimate = clerk.learning.work(llm=extracting(EXTRACTED), dry_run=True)
     assert {job.chat or job.agent for job in estimate.done} == {"b", "clerk"}
-    assert costs(estimate) == costs(clerk.work(llm=extracting(EXTRACTED)))
+    assert costs(estimate) == costs(clerk.learning.work(llm=extracting(EXTRACTED)))
 
 
 def test_a_dry_run_for_everyone_adds_up(quick: Memory) -> None:
     for user in ("ada", "bob"):
         hold(quick.scoped(user=user)).end()
-    estimate = quick.work(llm=extracting(EXTRACTED), everyone=True, dry_run=True)
-    assert quick.spend().calls == 0
-    assert costs(estimate) == costs(quick.work(llm=extracting(EXTRACTED), everyone=True))
+    estimate = quick.learning.work(llm=extracting(EXTRACTED), everyone=True, dry_run=True)
+    assert quick.learning.usage().calls == 0
+    assert costs(estimate) == costs(quick.learning.work(llm=extracting(EXTRACTED), everyone=True))
 
 
 # Whom it works for
@@ -229,14 +234,18 @@ def test_the_work_of_one_user_is_no_other_user_s(memory: Memory) -> None:
     hold(memory).end()
     others = [memory.scoped(user="bob"), memory.scoped(tenant="acme"), memory.scoped(user="")]
     for other in others:
-        assert other.jobs() == []
-        assert other.work(llm=extracting(EXTRACTED)).noop
+        assert other.learning.jobs() == []
+        assert other.learning.work(llm=extracting(EXTRACTED)).noop
         with pytest.raises(InvalidInput):
-            other.retry("observe:shop")
-    memory.work(llm=extracting(EXTRACTED))
+            other.learning.retry_job("observe:shop")
+    memory.learning.work(llm=extracting(EXTRACTED))
     for other in others:
-        assert (other.jobs(status="done"), other.spend().calls, other.records()) == ([], 0, [])
-        assert len(other.episodes()) == len(other.episodes("sessions PostgreSQL")) == 0
+        assert (other.learning.jobs(status="done"), other.learning.usage().calls, other.records()) == (
+            [],
+            0,
+            [],
+        )
+        assert len(other.learning.episodes()) == len(other.learning.episodes("sessions PostgreSQL")) == 0
 
 
 def test_everyone_is_all_users_of_the_tenant_and_of_no_other(memory: Memory) -> None:
@@ -246,28 +255,28 @@ def test_everyone_is_all_users_of_the_tenant_and_of_no_other(memory: Memory) -> 
     }
     for one in users.values():
         hold(one).end()
-    result = users["ada"].work(llm=extracting(EXTRACTED), everyone=True)
-    assert {name for name, one in users.items() if not one.jobs()} == {"ada", "bob", ""}
+    result = users["ada"].learning.work(llm=extracting(EXTRACTED), everyone=True)
+    assert {name for name, one in users.items() if not one.learning.jobs()} == {"ada", "bob", ""}
     assert all(len(users[name].records(kind="episode")) == 1 for name in ("ada", "bob"))
     assert all(users[name].records() == [] for name in ("eve", "dan"))
     assert len(result.done) == 9
-    assert result.calls == sum(users[name].spend().calls for name in ("ada", "bob", "")) == 9
-    assert users["ada"].work(everyone=True).noop
+    assert result.calls == sum(users[name].learning.usage().calls for name in ("ada", "bob", "")) == 9
+    assert users["ada"].learning.work(everyone=True).noop
 
 
 def test_a_limit_is_for_everyone_together(memory: Memory) -> None:
     for user in ("ada", "bob", "cem"):
         hold(memory.scoped(user=user)).end()
-    assert [len(memory.work(everyone=True, limit=4).done) for _ in range(3)] == [4, 2, 0]
+    assert [len(memory.learning.work(everyone=True, limit=4).done) for _ in range(3)] == [4, 2, 0]
 
 
 def test_everyone_has_those_who_only_gave_a_text(memory: Memory) -> None:
     """The extraction of a text that failed is tried again, also for a user without a session."""
     bob = memory.scoped(user="bob")
-    assert bob.extract(TEXT, llm=Model({"observe": failing})).job
-    bob.retry(bob.jobs()[0].id)
-    memory.work(llm=extracting(TEXT), everyone=True)
-    assert bob.jobs() == []
+    assert bob.learning.extract(TEXT, llm=Model({"observe": failing})).job
+    bob.learning.retry_job(bob.learning.jobs()[0].id)
+    memory.learning.work(llm=extracting(TEXT), everyone=True)
+    assert bob.learning.jobs() == []
     assert [record.text for record in bob.records()] == [TEXT]
 
 
@@ -275,24 +284,24 @@ def test_a_handle_with_an_agent_works_for_its_sessions_alone(memory: Memory) -> 
     coach, clerk = memory.scoped(agent="coach"), memory.scoped(agent="clerk")
     for agent, chat in ((coach, "a"), (clerk, "b"), (memory, "c")):
         hold(agent, chat).end()
-    assert {job.chat for job in coach.jobs()} == {"a"}
-    result = coach.work(llm=extracting(EXTRACTED))
+    assert {job.chat for job in coach.learning.jobs()} == {"a"}
+    result = coach.learning.work(llm=extracting(EXTRACTED))
     assert {(job.agent, job.chat or "a") for job in result.done} == {("coach", "a")}
     assert sorted(kinds(result.done)) == ["episode", "observe", "reflect"]
     assert {record.agent for record in memory.records()} == {"coach"}
-    assert {job.chat for job in memory.jobs()} == {"b", "c"}
-    assert {job.agent for job in memory.work(llm=extracting(EXTRACTED)).done} == {"clerk", ""}
+    assert {job.chat for job in memory.learning.jobs()} == {"b", "c"}
+    assert {job.agent for job in memory.learning.work(llm=extracting(EXTRACTED)).done} == {"clerk", ""}
 
 
 def test_what_is_learned_belongs_to_the_agent_of_the_chat(memory: Memory) -> None:
     coach, clerk = memory.scoped(agent="coach"), memory.scoped(agent="clerk")
     hold(coach, "a").end()
     hold(clerk, "b", ("We decided to open a second shop in Porto, in the old harbour.",)).end()
-    memory.work(llm=Model({"observe": everything, "reflect": offers("Ada owns the shop.")}))
+    memory.learning.work(llm=Model({"observe": everything, "reflect": offers("Ada owns the shop.")}))
     assert {(record.chat, record.agent) for record in memory.records()} == {("a", "coach"), ("b", "clerk")}
     assert {record.agent for record in coach.records()} == {"coach"}
     assert coach.get("profile") != clerk.get("profile")
-    assert [record.chat for record in coach.episodes()] == ["a"]
+    assert [record.chat for record in coach.learning.episodes()] == ["a"]
 
 
 def test_whoever_ends_a_session_it_stays_its_agent_s(quick: Memory) -> None:
@@ -302,9 +311,9 @@ def test_whoever_ends_a_session_it_stays_its_agent_s(quick: Memory) -> None:
 
 def test_two_agents_may_extract_from_the_same_text(memory: Memory) -> None:
     for agent in ("coach", "clerk"):
-        result = memory.scoped(agent=agent).extract(TEXT, llm=extracting(TEXT))
+        result = memory.scoped(agent=agent).learning.extract(TEXT, llm=extracting(TEXT))
         assert (result.why, [record.agent for record in result.records]) == ("", [agent])
-    assert memory.jobs() == []
+    assert memory.learning.jobs() == []
 
 
 # Erasure
@@ -313,27 +322,29 @@ def test_two_agents_may_extract_from_the_same_text(memory: Memory) -> None:
 def test_an_erased_chat_takes_its_jobs_and_all_that_was_learned_of_it(memory: Memory) -> None:
     hold(memory).end()
     hold(memory, "other").end()
-    memory.work(llm=Model({"observe": finds("The TTL is 45 minutes.", EXTRACTED), "reflect": offers()}))
+    memory.learning.work(
+        llm=Model({"observe": finds("The TTL is 45 minutes.", EXTRACTED), "reflect": offers()})
+    )
     memory.chat("shop").append(role="user", content="One thing more: the backups are kept for 30 days.")
     memory.chat("shop").end()
     memory.chat("shop").extract(messages=(1, 2), llm=Model({"observe": failing}))
-    assert {job.chat for job in memory.jobs()} == {"shop"}
-    spent = memory.spend().calls
+    assert {job.chat for job in memory.learning.jobs()} == {"shop"}
+    spent = memory.learning.usage().calls
     memory.erase(chat="shop")
-    assert (memory.jobs(), memory.chat("shop").history()) == ([], [])
-    assert {job.chat for job in memory.jobs(status="done")} <= {"other", ""}
+    assert (memory.learning.jobs(), memory.chat("shop").history()) == ([], [])
+    assert {job.chat for job in memory.learning.jobs(status="done")} <= {"other", ""}
     assert {record.chat for record in memory.records()} == {"other"}
-    assert memory.spend().calls == spent, "what was spent was spent"
+    assert memory.learning.usage().calls == spent, "what was spent was spent"
     assert memory.verify().problems == ()
-    assert "shop" not in {job.chat for job in memory.work(llm=extracting()).done}
+    assert "shop" not in {job.chat for job in memory.learning.work(llm=extracting()).done}
 
 
 def test_a_chat_that_is_told_again_is_learned_from_again(quick: Memory) -> None:
     hold(quick).end()
-    quick.work(llm=extracting(EXTRACTED))
+    quick.learning.work(llm=extracting(EXTRACTED))
     quick.erase(chat="shop")
     hold(quick).end()
-    quick.work(llm=extracting(EXTRACTED))
+    quick.learning.work(llm=extracting(EXTRACTED))
     assert [record.text for record in learned(quick)] == [EXTRACTED]
     assert len(quick.records(kind="episode")) == 1
 
@@ -342,11 +353,16 @@ def test_an_erased_user_leaves_nothing_to_do_and_no_spend(memory: Memory) -> Non
     bob = memory.scoped(user="bob")
     for one in (memory, bob):
         hold(one).end()
-        one.work(llm=extracting(EXTRACTED))
-        one.extract(TEXT, llm=Model({"observe": failing}))
+        one.learning.work(llm=extracting(EXTRACTED))
+        one.learning.extract(TEXT, llm=Model({"observe": failing}))
     memory.erase(user="bob")
-    assert (bob.jobs(), bob.jobs(status="done"), bob.records(), bob.spend().lines) == ([], [], [], ())
-    assert bob.work(llm=extracting()).noop
-    assert len(memory.jobs()) == 1
-    assert memory.spend().calls > 0
+    assert (
+        bob.learning.jobs(),
+        bob.learning.jobs(status="done"),
+        bob.records(),
+        bob.learning.usage().lines,
+    ) == ([], [], [], ())
+    assert bob.learning.work(llm=extracting()).noop
+    assert len(memory.learning.jobs()) == 1
+    assert memory.learning.usage().calls > 0
     assert memory.records()

@@ -48,7 +48,7 @@ def prompt(tmp_path: Path) -> str:
 def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: str) -> None:
     hold(quick).end()
     model = finding(BACKUP)
-    quick.work(llm=model, prompts={"observe": prompt})
+    quick.learning.work(llm=model, prompts={"observe": prompt})
     assert model.asked("observe")[0].startswith('Say what you learn of the session "')
     assert [record.meta["learned"] for record in learned(quick)] == ["observe short"]
 
@@ -57,7 +57,7 @@ def test_a_prompt_of_the_user_s_own_is_asked_and_noted(quick: Memory, prompt: st
 def test_a_prompt_that_is_not_there_is_refused(quick: Memory, version: str) -> None:
     hold(quick).extract(llm=finding(BACKUP))
     with pytest.raises(InvalidInput):
-        quick.relearn(llm=finding(), prompt=version)
+        quick.learning.relearn(llm=finding(), prompt=version)
 
 
 def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memory, prompt: str) -> None:
@@ -68,15 +68,15 @@ def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memor
     before, version = known(memory), memory.version()
     model = finding(old[0], ("The sessions of the shop are in PostgreSQL.", (3, 3), SESSION[2]))
 
-    shown = memory.relearn(llm=model, prompt=prompt, dry_run=True)
+    shown = memory.learning.relearn(llm=model, prompt=prompt, dry_run=True)
     assert (shown.prompt, shown.chats, shown.kept, shown.applied) == ("observe short", ("shop",), 1, False)
     assert [record.text for record in shown.added] == ["The sessions of the shop are in PostgreSQL."]
     assert [record.text for record in shown.removed] == ["Redis is fast."]
     assert (known(memory), memory.version()) == (before, version)
     assert model.asked("observe")[0].startswith("Say what you learn")
-    assert {line.purpose for line in memory.spend().lines} == {"observe", "relearn"}
+    assert {line.purpose for line in memory.learning.usage().lines} == {"observe", "relearn"}
 
-    made = memory.relearn(llm=model, prompt=prompt)
+    made = memory.learning.relearn(llm=model, prompt=prompt)
     assert (made.applied, made.failed) == (True, {})
     assert texts(memory, "finding") == [
         "All 42 tests of the shop pass.",
@@ -85,7 +85,7 @@ def test_relearning_shows_and_makes_a_difference_and_can_be_undone(memory: Memor
     ]
     new = memory.records(kind="finding")[-1]
     assert (new.meta["learned"], new.messages, new.chat) == ("observe short", (3, 3), "shop")
-    assert memory.relearn(llm=model, prompt=prompt).added == ()
+    assert memory.learning.relearn(llm=model, prompt=prompt).added == ()
 
     memory.undo()
     assert known(memory) == before
@@ -97,13 +97,13 @@ def test_relearning_leaves_alone_what_the_user_changed(quick: Memory) -> None:
     changed, retracted = learned(quick)
     quick.replace(changed.id, "All tests pass since Monday.", by="user")
     quick.retract(retracted.id, by="user")
-    quick.relearn(llm=finding("The sessions are in Redis."))
+    quick.learning.relearn(llm=finding("The sessions are in Redis."))
     assert texts(quick) == ["All tests pass since Monday."]
 
 
 def test_relearning_says_which_sessions_failed(quick: Memory) -> None:
     hold(quick).extract(llm=finding("The tests pass."))
-    result = quick.relearn(llm=Model({"observe": failing}))
+    result = quick.learning.relearn(llm=Model({"observe": failing}))
     assert list(result.failed) == ["shop"]
     assert "secret" not in result.failed["shop"]
     assert texts(quick) == ["The tests pass."]
@@ -111,12 +111,12 @@ def test_relearning_says_which_sessions_failed(quick: Memory) -> None:
 
 def test_only_observations_can_be_relearned(quick: Memory) -> None:
     with pytest.raises(InvalidInput, match="cannot be learned anew"):
-        quick.relearn("dreams", llm=finding())
+        quick.learning.relearn("dreams", llm=finding())
 
 
 def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memory) -> None:
     hold(quick).end()
-    quick.work(llm=Model({"observe": finds(BACKUP), "reflect": offers("Ada owns a shop.")}))
+    quick.learning.work(llm=Model({"observe": finds(BACKUP), "reflect": offers("Ada owns a shop.")}))
     signed = {record.kind: (record.meta["learned"], record.meta["model"]) for record in quick.records()}
     assert signed == {
         "finding": ("observe v2", "Model"),
@@ -126,5 +126,5 @@ def test_the_version_of_the_prompt_is_known_of_all_that_was_learned(quick: Memor
 
 
 def test_times_of_records_are_those_of_the_clock(quick: Memory) -> None:
-    (record,) = quick.extract(TEXT, llm=finding(BACKUP)).records
+    (record,) = quick.learning.extract(TEXT, llm=finding(BACKUP)).records
     assert record.at == START

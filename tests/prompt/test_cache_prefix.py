@@ -164,7 +164,7 @@ def test_another_system_text_changes_all_of_it(memory: Memory) -> None:
     assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
     memory.remember("Ada runs.", merge=False)
     assert chat.prompt(system="Be long.").tokens["unchanged"] > 0
-    chat.advance()
+    chat.refresh()
     assert chat.prompt(system="Be long.").tokens["unchanged"] == 0
 
 
@@ -178,18 +178,18 @@ def test_what_an_erased_chat_was_is_forgotten(memory: Memory) -> None:
 
 
 def test_it_is_kept_for_the_chats_that_were_prompted_last(memory: Memory) -> None:
-    opened = memory._open
+    opened = memory._runtime
     key = (memory.scope, "monday")
-    assert opened.unchanged(key, ((1, 5),)) == 0
+    assert opened.prompts.unchanged(key, ((1, 5),)) == 0
     for number in range(255):
-        opened.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
-    assert opened.unchanged(key, ((1, 5),)) == 5
+        opened.prompts.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
+    assert opened.prompts.unchanged(key, ((1, 5),)) == 5
     for number in range(255):
-        opened.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
-    assert opened.unchanged(key, ((1, 5),)) == 5
+        opened.prompts.unchanged((memory.scope, f"chat {number}"), ((1, 5),))
+    assert opened.prompts.unchanged(key, ((1, 5),)) == 5
     for number in range(256):
-        opened.unchanged((memory.scope, f"another {number}"), ((1, 5),))
-    assert opened.unchanged(key, ((1, 5),)) == 0
+        opened.prompts.unchanged((memory.scope, f"another {number}"), ((1, 5),))
+    assert opened.prompts.unchanged(key, ((1, 5),)) == 0
 
 
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=8).map(tuple)
@@ -240,7 +240,7 @@ def test_the_limit_is_checked(memory: Memory, limit: int) -> None:
 def test_what_compaction_wrote_is_not_recalled_beside_its_turns(memory: Memory) -> None:
     chat = memory.chat("monday")
     chat.append([Message("user", f"the marathon in week {n} " + "word " * 80) for n in range(60)])
-    chat.compact("full", budget=2_000)
+    chat.compact(full=True, budget=2_000)
     prompt = chat.prompt(2_000, "marathon in week 7")
     assert prompt.window.summaries
     assert prompt.hits

@@ -83,11 +83,11 @@ def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None
     policy = SummaryBuffer(900)
     with Memory(location, user="ada", policy=policy) as memory:
         chat = told(memory.chat("c"))
-        assert chat.crowded()
-        assert not chat.crowded(100_000)
+        assert chat.needs_compaction()
+        assert not chat.needs_compaction(100_000)
         assert chat.compact(budget=100_000).noop
-        chat.compact("full")
-        assert not chat.crowded()
+        chat.compact(full=True)
+        assert not chat.needs_compaction()
         assert len(chat.window().summaries) == 1
         assert chat.window().tokens <= policy.budget
         assert chat.window().messages[0].role == "user"
@@ -96,7 +96,7 @@ def test_a_chat_is_compacted_for_the_policy_of_its_memory(location: str) -> None
 def test_awaited_compactions_go_by_the_policy_of_the_memory(location: str) -> None:
     async def compacted(memory: Memory) -> Window:
         chat = memory.aio.chat("c")
-        await chat.compact("full", llm=lambda _: "The river rose.")
+        await chat.compact(full=True, llm=lambda _: "The river rose.")
         return await chat.window()
 
     with Memory(location, user="ada", policy=SummaryBuffer(900)) as memory:
@@ -110,10 +110,10 @@ def test_awaited_compactions_go_by_the_policy_of_the_memory(location: str) -> No
 def test_a_policy_without_summaries_does_not_say_how_to_compact(policy: Policy) -> None:
     with Memory(":memory:", policy=policy) as memory:
         chat = told(memory.chat("c"))
-        for call in (chat.compact, chat.crowded):
+        for call in (chat.compact, chat.needs_compaction):
             with pytest.raises(InvalidInput, match="does not say how to compact"):
                 call(budget=500)
-        assert chat.crowded(policy=Lossless(500))
+        assert chat.needs_compaction(policy=Lossless(500))
 
 
 def test_a_tail_is_kept_by_a_policy_that_keeps_a_number_of_messages() -> None:

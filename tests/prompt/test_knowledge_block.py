@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from holdfast import Conflict, Denied, InvalidInput, Kind, Memory, Prompt, Record
 from learning_scripts import START, Clock
+from stored_texts import text_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUESTION = "what about the marathon?"
@@ -99,8 +100,8 @@ def test_the_text_of_a_full_prompt(fixed: Memory) -> None:
     with chat.run() as run:
         run.remember("ask about the hotel")
         run.remember("the flight is booked", category="travel", tags=["lisbon"], priority=8)
-        run.pad["step"] = "2 of 3"
-        run.pad["temp:key"] = "of the run"
+        run.scratchpad["step"] = "2 of 3"
+        run.scratchpad["temp:key"] = "of the run"
         prompt = chat.prompt(query=QUESTION, system="Be brief.")
         same = run.prompt(query=QUESTION, system="Be brief.")
         assert (same.system, same.messages, same.hits) == (prompt.system, prompt.messages, prompt.hits)
@@ -116,7 +117,7 @@ def test_parts_without_anything_are_absent(fixed: Memory) -> None:
         prompt = chat.prompt(query=QUESTION)
         assert (prompt.system, prompt.messages) == ("", [])
     fixed.remember("Ada runs", merge=False)
-    chat.advance()
+    chat.refresh()
     prompt = chat.prompt(query=QUESTION, system="Be brief.")
     system = f"{prompt.system}{prompt.messages}"
     assert [line for line in prompt.system.splitlines() if line.startswith("#")] == [
@@ -124,7 +125,7 @@ def test_parts_without_anything_are_absent(fixed: Memory) -> None:
     ]
     assert not any(frame in system for frame in ("<run>", "<recalled>"))
     fixed.retract("Ada runs")
-    chat.advance()
+    chat.refresh()
     assert chat.prompt(system="Be brief.").system == "Be brief."
 
 
@@ -159,8 +160,8 @@ def test_what_is_in_quarantine_is_in_no_prompt_and_marked_when_released(memory: 
     chat = memory.chat("monday")
     prompt = chat.prompt(query=QUESTION)
     assert (prompt.system, prompt.messages) == ("", [])
-    memory.release(held.id)
-    chat.advance()
+    memory.quarantine.release(held.id)
+    chat.refresh()
     assert "    [released from quarantine] Ignore all previous" in chat.prompt().system
 
 
@@ -189,13 +190,14 @@ def test_there_is_one_answer_to_what_the_one_text_is(memory: Memory, kind: str, 
     coach, tenant = memory.scoped(agent="coach"), memory.scoped(user="")
 
     def agree() -> str:
-        found, said = coach.get(kind), getattr(coach, kind)()
-        assert (found.text if found else "") == said
+        found = coach.get(kind)
+        said = found.text if found else ""
         assert (said in coach.chat("new").prompt().system) if said else not coach.chat("new").prompt().system
         tools = {tool.name: tool for tool in coach.tools()}
         assert tools["profile"]({}).data.get(kind, "") == said
-        assert getattr(coach.at(clock.now), kind)() == said
-        return str(said)
+        then = coach.at(clock.now).get(kind)
+        assert (then.text if then else "") == said
+        return said
 
     assert agree() == ""
     tenant.remember("of the tenant", kind, until=START + timedelta(days=2))
@@ -214,21 +216,21 @@ def test_there_is_one_answer_to_what_the_one_text_is(memory: Memory, kind: str, 
 
 def test_what_is_seen_of_the_one_text_is_what_a_write_expects(memory: Memory) -> None:
     coach, tenant = memory.scoped(agent="coach"), memory.scoped(user="")
-    shared = tenant.set_profile("of the tenant")
+    shared = tenant.remember("of the tenant", "profile")
     with pytest.raises(Conflict):
-        coach.set_profile("of the coach", expected_version=shared.version + 1)
-    coach.set_profile("of the coach", expected_version=shared.version)
-    assert coach.profile() == "of the coach"
+        coach.remember("of the coach", "profile", expected_version=shared.version + 1)
+    coach.remember("of the coach", "profile", expected_version=shared.version)
+    assert text_of(coach.get("profile")) == "of the coach"
 
 
 def test_the_one_text_is_retracted_and_replaced_by_its_kind(memory: Memory) -> None:
     coach = memory.scoped(agent="coach")
     memory.remember("Her profile is on the wall", "finding")
-    memory.set_profile("of all agents")
-    coach.set_profile("of the coach")
+    memory.remember("of all agents", "profile")
+    coach.remember("of the coach", "profile")
     assert coach.replace("profile", "of the coach, anew").kind == "profile"
     assert coach.retract("profile").text == "of the coach, anew"
-    assert coach.profile() == "of all agents"
+    assert text_of(coach.get("profile")) == "of all agents"
     assert coach.retract("profile").text == "of all agents"
     with pytest.raises(InvalidInput, match="There is no profile"):
         coach.retract("profile")
@@ -236,43 +238,48 @@ def test_the_one_text_is_retracted_and_replaced_by_its_kind(memory: Memory) -> N
 
 
 def test_an_empty_text_takes_the_one_text_back(memory: Memory) -> None:
-    first = memory.set_profile("Ada, 36")
+    first = memory.remember("Ada, 36", "profile")
     with pytest.raises(Conflict):
-        memory.set_profile("", expected_version=first.version + 1)
-    gone = memory.set_profile("", expected_version=first.version, by="user")
-    assert (gone.id, gone.retracted, memory.get("profile"), memory.profile()) == (first.id, True, None, "")
-    memory.set_soul("Kind")
-    memory.set_soul("")
-    assert memory.soul() == ""
+        memory.retract("profile", expected_version=first.version + 1)
+    gone = memory.retract("profile", expected_version=first.version, by="user")
+    assert (gone.id, gone.retracted, memory.get("profile"), text_of(memory.get("profile"))) == (
+        first.id,
+        True,
+        None,
+        "",
+    )
+    memory.remember("Kind", "soul")
+    memory.retract("soul")
+    assert text_of(memory.get("soul")) == ""
     with pytest.raises(InvalidInput):
-        memory.set_profile("")
+        memory.retract("profile")
     with pytest.raises(InvalidInput):
-        memory.set_profile(" ")
-    memory.set_profile("Ada, 37")
-    assert memory.profile() == "Ada, 37"
+        memory.remember(" ", "profile")
+    memory.remember("Ada, 37", "profile")
+    assert text_of(memory.get("profile")) == "Ada, 37"
 
 
 def test_what_the_tenant_shares_is_not_for_a_user_to_take_back(memory: Memory) -> None:
-    memory.scoped(user="").set_profile("of the tenant")
+    memory.scoped(user="").remember("of the tenant", "profile")
     changes: list[Callable[[], Record]] = [
         lambda: memory.retract("profile"),
         lambda: memory.replace("profile", "mine"),
-        lambda: memory.set_profile(""),
+        lambda: memory.retract("profile"),
     ]
     for change in changes:
         with pytest.raises(Denied, match="tenant"):
             change()
-    assert memory.profile() == "of the tenant"
+    assert text_of(memory.get("profile")) == "of the tenant"
 
 
 def test_a_rollback_of_the_one_text_brings_back_the_answer_of_then(memory: Memory) -> None:
     coach = memory.scoped(agent="coach")
-    memory.set_profile("of all agents")
-    coach.set_profile("of the coach")
-    memory.set_profile("of all agents, anew")
+    memory.remember("of all agents", "profile")
+    coach.remember("of the coach", "profile")
+    memory.remember("of all agents, anew", "profile")
     for version, text in ((1, "of all agents"), (2, "of the coach"), (3, "of the coach"), (0, "")):
         coach.rollback("profile", version)
-        assert coach.profile() == text
+        assert text_of(coach.get("profile")) == text
     with pytest.raises(InvalidInput, match="There was no profile at version 0"):
         coach.rollback("profile", 0)
     memory.remember("a finding", "finding")
@@ -315,7 +322,7 @@ def framed(memory: Memory, text: str) -> Prompt:
     with chat.run() as run:
         label = "".join(char for char in text if ord(char) >= 32 and ord(char) != 127).strip() or "x"
         run.remember(text, by="user", category=label[:40], tags=[label[:40]])
-        run.pad[label[:100]] = text
+        run.scratchpad[label[:100]] = text
         return chat.prompt(100_000, QUESTION)
 
 

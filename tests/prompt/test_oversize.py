@@ -79,7 +79,7 @@ def test_nothing_is_lost(memory: Memory) -> None:
     assert memory.recall("disk full", chat="monday")[0].text == LARGE
     assert chat.stats().stored_tokens == sum(one.tokens for one in before)
     chat.append([Message("user", "more " * 2_000), Message("user", "thanks")])
-    chat.compact("full", budget=2_000)
+    chat.compact(full=True, budget=2_000)
     leaf = next(one for one in chat.tree() if one.first <= 3 <= one.last)
     assert LARGE in [one.content for one in chat.expand(leaf.id, 100_000).messages]
 

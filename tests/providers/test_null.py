@@ -22,25 +22,36 @@ from holdfast import (
     Job,
     Memory,
     Message,
-    Pad,
     Prompt,
     Record,
     Relearning,
     Run,
-    Spend,
+    Scratchpad,
+    Usage,
     Verification,
     View,
     Window,
     WorkResult,
-    acting,
+    acting_as,
 )
-from holdfast.aio import AsyncChat, AsyncMemory, AsyncPad, AsyncRun
+from holdfast.aio import AsyncChat, AsyncMemory, AsyncRun, AsyncScratchpad
 from holdfast.contract import CAPABILITIES, capabilities
 from holdfast.learning.ranking import Ranking
+from holdfast.learning.service import Learner
 from holdfast.prompt.window import LastN, TokenBudget
 from holdfast.providers import null
-from holdfast.providers.null import NullChat, NullMemory, NullPad, NullRun, NullView
+from holdfast.providers.null import (
+    NullChat,
+    NullLearner,
+    NullMemory,
+    NullQuarantine,
+    NullRun,
+    NullScratchpad,
+    NullView,
+)
 from holdfast.providers.tracing import traced
+from holdfast.records.quarantine import Quarantine
+from holdfast.tools.presets.observations import recall_fil, remember_fil
 from programs import run
 
 PAIRS: list[tuple[type, type]] = [
@@ -48,7 +59,9 @@ PAIRS: list[tuple[type, type]] = [
     (Chat, NullChat),
     (View, NullView),
     (Run, NullRun),
-    (Pad, NullPad),
+    (Learner, NullLearner),
+    (Quarantine, NullQuarantine),
+    (Scratchpad, NullScratchpad),
 ]
 
 
@@ -98,56 +111,48 @@ def test_it_opens_with_what_a_memory_opens_with(tmp_path: Path) -> None:
 
 LIST, NONE = list, type(None)
 MEMORY: dict[str, tuple[Callable[[Memory], object], type]] = {
-    "add_constraint": (lambda memory: memory.add_constraint("No runs on Mondays.", by="user"), Record),
     "at": (lambda memory: memory.at(3), View),
     "changes": (lambda memory: memory.changes(), LIST),
     "chat": (lambda memory: memory.chat("a"), Chat),
     "chats": (lambda memory: memory.chats(archived=None), LIST),
     "users": (lambda memory: memory.users(), LIST),
-    "clear": (lambda memory: memory.clear(kind="fact"), LIST),
     "close": (lambda memory: memory.close(), NONE),
-    "consolidate": (lambda memory: memory.consolidate(llm=str), WorkResult),
-    "constraints": (lambda memory: memory.constraints(), LIST),
-    "discard": (lambda memory: memory.discard("rec_1"), Record),
-    "episodes": (lambda memory: memory.episodes("Berlin", limit=3), Ranking),
     "erase": (lambda memory: memory.erase(chat="a"), Erasure),
-    "erasures": (lambda memory: memory.erasures(), LIST),
-    "extract": (lambda memory: memory.extract("We decided to run in Berlin."), Extraction),
     "get": (lambda memory: memory.get("profile"), NONE),
-    "jobs": (lambda memory: memory.jobs(), LIST),
     "on": (lambda memory: memory.on("learned", print)(), NONE),
-    "profile": (lambda memory: memory.profile(), str),
-    "quarantine": (lambda memory: memory.quarantine(), LIST),
-    "rebuild": (lambda memory: memory.rebuild(), int),
     "recall": (lambda memory: memory.recall("Berlin", limit=3), LIST),
-    "recall_fil": (lambda memory: memory.recall_fil("Berlin"), dict),
     "records": (lambda memory: memory.records(kind="fact"), LIST),
-    "reflect": (lambda memory: memory.reflect(llm=str), WorkResult),
-    "release": (lambda memory: memory.release("rec_1"), Record),
-    "relearn": (lambda memory: memory.relearn(llm=str), Relearning),
     "remember": (lambda memory: memory.remember("Runs in Berlin", tags=["sport"]), Record),
-    "remember_fil": (lambda memory: memory.remember_fil([], [], []), LIST),
-    "remove_constraint": (lambda memory: memory.remove_constraint("rec_1", by="user"), Record),
     "replace": (lambda memory: memory.replace("Berlin", "Runs in Vienna"), Record),
     "retract": (lambda memory: memory.retract("Berlin", why="moved"), Record),
-    "retry": (lambda memory: memory.retry("job_1"), Job),
+    "retract_all": (lambda memory: memory.retract_all(kind="fact"), LIST),
     "rollback": (lambda memory: memory.rollback("profile", 1), LIST),
     "scoped": (lambda memory: memory.scoped(user="bob"), Memory),
-    "set_profile": (lambda memory: memory.set_profile("A runner.", expected_version=0), Record),
-    "set_soul": (lambda memory: memory.set_soul("A coach."), Record),
-    "soul": (lambda memory: memory.soul(), str),
-    "spend": (lambda memory: memory.spend(), Spend),
     "undo": (lambda memory: memory.undo(), LIST),
     "verify": (lambda memory: memory.verify(), Verification),
     "version": (lambda memory: memory.version(), int),
-    "work": (lambda memory: memory.work(llm=str), WorkResult),
+}
+LEARNING: dict[str, tuple[Callable[[Learner], object], type]] = {
+    "consolidate": (lambda learning: learning.consolidate(llm=str), WorkResult),
+    "episodes": (lambda learning: learning.episodes("Berlin", limit=3), Ranking),
+    "extract": (lambda learning: learning.extract("We decided to run in Berlin."), Extraction),
+    "jobs": (lambda learning: learning.jobs(), LIST),
+    "reflect": (lambda learning: learning.reflect(llm=str), WorkResult),
+    "relearn": (lambda learning: learning.relearn(llm=str), Relearning),
+    "retry_job": (lambda learning: learning.retry_job("job_1"), Job),
+    "usage": (lambda learning: learning.usage(), Usage),
+    "work": (lambda learning: learning.work(llm=str), WorkResult),
+}
+QUARANTINE: dict[str, tuple[Callable[[Quarantine], object], type]] = {
+    "discard": (lambda quarantine: quarantine.discard("rec_1"), Record),
+    "release": (lambda quarantine: quarantine.release("rec_1"), Record),
 }
 CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
-    "advance": (lambda chat: chat.advance(), int),
+    "refresh": (lambda chat: chat.refresh(), int),
     "append": (lambda chat: chat.append(role="user", content="Berlin"), Message),
     "archive": (lambda chat: chat.archive(), NONE),
-    "compact": (lambda chat: chat.compact("full", llm=str), CompactionResult),
-    "crowded": (lambda chat: chat.crowded(100), bool),
+    "compact": (lambda chat: chat.compact(full=True, llm=str), CompactionResult),
+    "needs_compaction": (lambda chat: chat.needs_compaction(100), bool),
     "end": (lambda chat: chat.end(), LIST),
     "extract": (lambda chat: chat.extract(), Extraction),
     "history": (lambda chat: chat.history(3), LIST),
@@ -156,11 +161,8 @@ CHAT: dict[str, tuple[Callable[[Chat], object], type]] = {
     "receipts": (lambda chat: chat.receipts(3), LIST),
     "remember": (lambda chat: chat.remember("Runs in Berlin", messages=1), Record),
     "rename": (lambda chat: chat.rename("Running"), NONE),
-    "label": (lambda chat: chat.label(channel="telegram"), NONE),
-    "info": (lambda chat: chat.info(), NONE),
     "review": (lambda chat: chat.review(), str),
     "run": (lambda chat: chat.run("r"), Run),
-    "same_as": (lambda chat: chat.same_as(chat), bool),
     "search": (lambda chat: chat.search("Berlin"), LIST),
     "snapshot": (lambda chat: chat.snapshot(), NONE),
     "stats": (lambda chat: chat.stats(), ChatStats),
@@ -180,7 +182,9 @@ MADE_OF_OTHERS = {"tools"}
 
 
 @pytest.mark.parametrize(
-    ("calls", "kind"), [(MEMORY, Memory), (CHAT, Chat), (RUN, Run)], ids=["memory", "chat", "run"]
+    ("calls", "kind"),
+    [(MEMORY, Memory), (CHAT, Chat), (RUN, Run), (LEARNING, Learner), (QUARANTINE, Quarantine)],
+    ids=["memory", "chat", "run", "learning", "quarantine"],
 )
 def test_every_method_is_tested_here(calls: Mapping[str, object], kind: type) -> None:
     methods = {name for name in public(kind) if callable(getattr(kind, name))}
@@ -202,12 +206,31 @@ def test_a_memory_gives_what_an_empty_one_would(name: str) -> None:
         assert not given
 
 
+@pytest.mark.parametrize("name", LEARNING)
+def test_learning_gives_what_that_of_an_empty_one_would(name: str) -> None:
+    call, kind = LEARNING[name]
+    given = call(NullMemory(user="ada").learning)
+    assert isinstance(given, kind)
+    if isinstance(given, list):
+        assert not given
+
+
+@pytest.mark.parametrize("name", QUARANTINE)
+def test_a_quarantine_gives_what_an_empty_one_would(name: str) -> None:
+    call, kind = QUARANTINE[name]
+    assert isinstance(call(NullMemory(user="ada").quarantine), kind)
+
+
+def test_nothing_is_in_quarantine() -> None:
+    assert list(NullMemory(user="ada").quarantine) == []
+
+
 @pytest.mark.parametrize("name", CHAT)
 def test_a_chat_gives_what_an_empty_one_would(name: str) -> None:
     call, kind = CHAT[name]
     given = call(NullMemory().chat("a"))
     assert isinstance(given, kind)
-    if isinstance(given, list | str) or name in ("advance", "crowded"):
+    if isinstance(given, list | str) or name in ("refresh", "needs_compaction"):
         assert not given
 
 
@@ -228,9 +251,9 @@ def test_what_is_empty_is_as_in_an_empty_memory() -> None:
             chat.window(policy=LastN(3)),
             chat.window(policy=TokenBudget(50)),
             chat.prompt(500, "Berlin?", system="You are a coach."),
-            chat.crowded(),
-            memory.recall_fil("Berlin"),
-            memory.spend(),
+            chat.needs_compaction(),
+            recall_fil(memory, "Berlin"),
+            memory.learning.usage(),
         ]
 
     with Memory(":memory:", user="ada") as real, NullMemory(user="ada") as null:
@@ -239,7 +262,7 @@ def test_what_is_empty_is_as_in_an_empty_memory() -> None:
 
 def test_a_prompt_is_the_system_text_and_nothing_else() -> None:
     memory = NullMemory()
-    memory.set_profile("A runner.")
+    memory.remember("A runner.", "profile")
     chat = memory.chat("a")
     chat.append(role="user", content="Hello.")
     prompt = chat.prompt(1_000, "Hello?", system="You are a coach.")
@@ -288,7 +311,7 @@ def test_a_record_says_what_it_would_have_been() -> None:
     assert (record.tags, record.until, record.by) == (("sport",), until, "user")
     assert (record.chat, record.messages, record.agent) == ("a", (3, 3), "coach")
     assert memory.retract("rec_1").retracted
-    texts = [(one.kind, one.text) for one in memory.remember_fil(["a"], lessons=["b", "c"])]
+    texts = [(one.kind, one.text) for one in remember_fil(memory, ["a"], lessons=["b", "c"])]
     assert texts == [("finding", "a"), ("lesson", "b"), ("lesson", "c")]
     note = memory.chat("a").run("r").remember("Step two")
     assert (note.kind, note.target, note.run, note.chat) == ("note", "run", "r", "a")
@@ -296,11 +319,11 @@ def test_a_record_says_what_it_would_have_been() -> None:
 
 def test_it_acts_for_those_whom_acting_names() -> None:
     memory = NullMemory()
-    with acting(user="bob", agent="coach", chat="a", source="user"):
+    with acting_as(user="bob", agent="coach", chat="a", source="user"):
         assert memory.scope.user == "bob"
         assert memory.chat().id == "a"
         assert memory.remember("x").by == "user"
-    assert memory.scoped(user="eve").chat("b").same_as(memory.scoped(user="eve").chat("b"))
+    assert memory.scoped(user="eve").chat("b") == memory.scoped(user="eve").chat("b")
 
 
 def test_its_tools_are_not_for_a_chat_of_another_user() -> None:
@@ -318,7 +341,11 @@ def test_its_tools_work_and_find_nothing() -> None:
 
 
 def test_a_pad_forgets() -> None:
-    for pad in (NullMemory().pad, NullMemory().chat("a").pad, NullMemory().chat("a").run().pad):
+    for pad in (
+        NullMemory().scratchpad,
+        NullMemory().chat("a").scratchpad,
+        NullMemory().chat("a").run().scratchpad,
+    ):
         pad["week"] = "1"
         pad["temp:key"] = "secret"
         assert (len(pad), list(pad), pad.get("week"), "week" in pad) == (0, [], None, False)
@@ -356,14 +383,14 @@ def test_what_is_awaited_is_the_same() -> None:
             assert await (await memory.at(3)).recall("Berlin") == []
             assert (await memory.remember("x")).text == "x"
             assert memory.scoped(user="bob").scope.user == "bob"
-            await memory.pad.set("week", "1")
-            assert await memory.pad.get("week") is None
-            assert chat.same_as(chat)
+            await memory.scratchpad.set("week", "1")
+            assert await memory.scratchpad.get("week") is None
+            assert chat == chat
             memory.on("learned", print)()
             async with chat.run() as begun:
                 assert begun.chat.id == "a"
                 assert (await begun.remember("Step two")).kind == "note"
-                await begun.pad.clear()
+                await begun.scratchpad.clear()
             assert memory.name == "null"
             (recall,) = memory.tools(chat, allow=["recall"])
             assert recall.name == "recall"
@@ -377,7 +404,7 @@ def test_what_is_awaited_is_the_same() -> None:
     [
         (AsyncMemory, lambda: NullMemory().aio),
         (AsyncChat, lambda: NullMemory().aio.chat("a")),
-        (AsyncPad, lambda: NullMemory().aio.pad),
+        (AsyncScratchpad, lambda: NullMemory().aio.scratchpad),
         (AsyncRun, lambda: NullMemory().aio.chat("a").run()),
     ],
 )
@@ -393,8 +420,8 @@ from holdfast.providers.null import NullMemory
 with NullMemory("agent.db", user="ada") as memory:
     chat = memory.chat("a")
     chat.append(role="user", content="Berlin")
-    chat.prompt(query="Berlin?"), memory.recall("Berlin"), memory.remember("Berlin"), memory.pad.get("week")
-    memory.work(), chat.end(), chat.compact(), memory.changes()
+    chat.prompt(query="Berlin?"), memory.recall("Berlin"), memory.remember("Berlin"), memory.scratchpad.get("week")
+    memory.learning.work(), chat.end(), chat.compact(), memory.changes()
 heads = {name.split(".")[0] for name in sys.modules}
 print(json.dumps([sorted(heads), threading.active_count()]))
 """

@@ -81,7 +81,7 @@ def test_what_is_kept_under_a_row_that_is_gone_is_read_and_taken_back(tmp_path: 
     with Memory(location, user="ada") as memory:
         assert memory.get(record.id) == record
         assert [hit.kind for hit in memory.recall("PostgreSQL")] == ["decision"]
-        assert memory.clear(category="tech", by="user") != []
+        assert memory.retract_all(category="tech", by="user") != []
         assert memory.records() == []
 
 

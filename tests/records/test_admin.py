@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast import Denied, InvalidInput, Memory, acting
+from holdfast import Denied, InvalidInput, Memory, acting_as
 
 FOREIGN: dict[str, Callable[[Memory], object]] = {
     "scope to another user": lambda memory: memory.scoped(user="bob"),
@@ -16,8 +16,8 @@ FOREIGN: dict[str, Callable[[Memory], object]] = {
     "list another's chats": lambda memory: memory.chats(user="bob"),
     "list what all share": lambda memory: memory.chats(user=""),
     "erase another user": lambda memory: memory.erase(user="bob"),
-    "work for everyone": lambda memory: memory.work(everyone=True),
-    "estimate for everyone": lambda memory: memory.work(everyone=True, dry_run=True),
+    "work for everyone": lambda memory: memory.learning.work(everyone=True),
+    "estimate for everyone": lambda memory: memory.learning.work(everyone=True, dry_run=True),
     "name all users": lambda memory: memory.users(),
 }
 HANDLES: dict[str, Callable[[Memory], Memory]] = {
@@ -52,7 +52,7 @@ def test_a_user_erases_lists_and_works_for_itself(location: str) -> None:
         chat = memory.chat("monday")
         chat.append(role="user", content="The code is 4711.")
         assert [info.id for info in memory.chats(user="ada")] == ["monday"]
-        memory.work()
+        memory.learning.work()
         memory.erase(user="ada")
         assert memory.chats() == []
 
@@ -62,7 +62,7 @@ def test_users_are_those_of_the_tenant_of_whom_something_is_stored(location: str
         assert memory.users() == []
         memory.scoped(user="bob").chat("monday").append(role="user", content="hello")
         memory.scoped(user="a/d%a").remember("Runs on Tuesdays.")
-        memory.scoped(user="eve").pad["week"] = "1"
+        memory.scoped(user="eve").scratchpad["week"] = "1"
         memory.scoped(user="reads only").recall("anything")
         memory.scoped(tenant="acme", user="mallory").chat("monday").append(role="user", content="hello")
         assert memory.users() == memory.scoped(agent="coach").users() == ["a/d%a", "bob", "eve"]
@@ -78,7 +78,7 @@ async def _awaited(memory: Memory) -> None:
     with pytest.raises(Denied):
         await memory.aio.erase(user="bob")
     with pytest.raises(Denied):
-        await memory.aio.work(everyone=True)
+        await memory.aio.learning.work(everyone=True)
     with pytest.raises(Denied):
         memory.aio.scoped(user="bob")
 
@@ -89,7 +89,7 @@ def test_awaited_it_is_the_same() -> None:
 
 
 def test_a_handle_without_a_user_may_scope_to_any_whoever_acts() -> None:
-    with Memory(":memory:") as memory, acting(user="ada"):
+    with Memory(":memory:") as memory, acting_as(user="ada"):
         assert memory.scoped(user="bob").scope.user == "bob"
         assert memory.chats(user="bob") == []
 
@@ -108,22 +108,22 @@ def test_a_bare_undo_leaves_a_constraint_and_names_what_it_needs(memory: Memory)
     with pytest.raises(Denied, match="user") as denied:
         memory.undo()
     assert "by='user'" in denied.value.todo
-    with acting(source="agent"), pytest.raises(Denied):
+    with acting_as(source="agent"), pytest.raises(Denied):
         memory.undo()
-    assert len(memory.constraints()) == 1
+    assert len(memory.records(kind="constraint")) == 1
     memory.undo(by="user")
-    assert memory.constraints() == []
+    assert memory.records(kind="constraint") == []
 
 
 def test_who_acts_for_the_user_may_undo_a_constraint(quick: Memory) -> None:
-    with acting(source="user"):
+    with acting_as(source="user"):
         quick.remember("Never plan runs on Mondays", "constraint")
         quick.undo()
-    assert quick.constraints() == []
+    assert quick.records(kind="constraint") == []
 
 
 def test_a_bare_undo_takes_back_what_an_agent_may_change(memory: Memory) -> None:
     memory.remember("Never plan runs on Mondays", "constraint", by="user")
     memory.remember("The shop opens at nine")
     assert [record.text for record in memory.undo()] == ["The shop opens at nine"]
-    assert len(memory.constraints()) == 1
+    assert len(memory.records(kind="constraint")) == 1

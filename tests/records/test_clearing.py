@@ -26,7 +26,7 @@ def test_clearing_takes_what_meets_all_conditions_and_nothing_else(memory: Memor
         memory.remember(f"number {n}", of, category=about, tags=[tag, "all"])
     for kind, category, tags, meant in CLEARINGS:
         before = memory.records()
-        cleared = memory.clear(kind=kind, category=category, tags=tags)
+        cleared = memory.retract_all(kind=kind, category=category, tags=tags)
         assert texts(cleared) == [f"number {n}" for n in meant]
         assert memory.records() == [one for one in before if one.text not in texts(cleared)]
     assert memory.records() == []
@@ -35,19 +35,24 @@ def test_clearing_takes_what_meets_all_conditions_and_nothing_else(memory: Memor
 def test_clearing_can_be_limited_to_a_target_and_a_chat(memory: Memory) -> None:
     for chat, target in product(("monday", "tuesday"), ("session", "plan")):
         memory.chat(chat).remember(f"{chat} {target}", "note", target=target)
-    assert texts(memory.clear(kind="note", chat="monday", target="plan")) == ["monday plan"]
+    assert texts(memory.retract_all(kind="note", chat="monday", target="plan")) == ["monday plan"]
     assert texts(memory.records()) == ["monday session", "tuesday session", "tuesday plan"]
 
 
 def test_what_was_cleared_is_not_recalled(memory: Memory) -> None:
     three(memory)
-    memory.clear(kind="finding")
+    memory.retract_all(kind="finding")
     assert memory.recall("garden shed") == []
 
 
 def test_clearing_where_nothing_meets_the_conditions_writes_nothing(memory: Memory) -> None:
     records = three(memory)
-    assert memory.clear(kind="lesson") == memory.clear(category="x") == memory.clear(tags=[]) == []
+    assert (
+        memory.retract_all(kind="lesson")
+        == memory.retract_all(category="x")
+        == memory.retract_all(tags=[])
+        == []
+    )
     assert (memory.records(), memory.version()) == (records, 3)
 
 
@@ -75,5 +80,5 @@ def test_clearing_where_nothing_meets_the_conditions_writes_nothing(memory: Memo
 def test_clearing_on_a_wrong_condition_is_refused(quick: Memory, wrong: dict[str, Any]) -> None:
     records = three(quick)
     with pytest.raises(InvalidInput):
-        quick.clear(**wrong)
+        quick.retract_all(**wrong)
     assert quick.records() == records

@@ -109,7 +109,7 @@ print("ready", flush=True)
 input()
 cities = ["Berlin", "Lisbon", "Rome", "Oslo"]
 for n in range(30):
-    before = len(memory.erasures())
+    before = len(memory.changes(kind="erasure"))
     if sys.argv[2] == "erase":
         for record in memory.records():
             try:
@@ -120,7 +120,7 @@ for n in range(30):
     one = memory.remember(f"User lives in {cities[n % 4]}")
     other = memory.remember("The build needs pnpm", "finding", source="GOAL:build", by="reflect")
     there = {change.id for change in memory.changes()}
-    if len(memory.erasures()) == before and not {one.id, other.id} <= there:
+    if len(memory.changes(kind="erasure")) == before and not {one.id, other.id} <= there:
         print("reported, and not there")
 memory.close()
 """

@@ -16,6 +16,7 @@ from test_erasure import Marks, fill
 from holdfast import InvalidInput, Memory, Unavailable
 from holdfast.store import database
 from programs import start
+from stored_texts import erasures_of
 
 
 def execute(url: str, *statements: str) -> None:
@@ -98,7 +99,7 @@ def test_a_plain_erasure_says_that_postgresql_keeps_the_bytes_and_a_rewrite_alon
     assert mark.left_in(in_files(own_postgres_url)) == []
     assert [one.text for one in ada.records()] == []
     assert [one.content for one in ada.chat("other").history()] == ["stays"]
-    assert [(one.what, bool(one.rewritten), bool(one.remains)) for one in ada.erasures()] == [
+    assert [(one.what, bool(one.rewritten), bool(one.remains)) for one in erasures_of(ada)] == [
         ("chat", False, True),
         ("files", True, False),
     ]
@@ -121,7 +122,7 @@ def test_an_older_transaction_that_is_open_is_named_and_the_next_erasure_ends_it
         assert receipt.key
         assert "older than the erasure" in receipt.remains["messages"]
         assert "messages" not in receipt.rewritten
-        assert dict(ada.erasures()[0].remains) == dict(receipt.remains)
+        assert dict(erasures_of(ada)[0].remains) == dict(receipt.remains)
         assert ada.chat("secret").history() == []
         assert mark.left_in(in_files(own_postgres_url))
         assert "interrupted" in ada.verify().problems[0]
@@ -208,7 +209,7 @@ def test_a_file_is_always_written_anew_and_the_receipt_says_so(tmp_path: Path) -
         receipt = ada.erase(chat="secret")
         assert (receipt.rewritten, receipt.remains) == (("file",), {})
         assert ada.erase(rewrite=True).rewritten == ("file",)
-        assert [one.rewritten for one in ada.erasures()] == [("file",), ("file",)]
+        assert [one.rewritten for one in erasures_of(ada)] == [("file",), ("file",)]
     with Memory(":memory:", user="ada") as ada:
         ada.chat("secret").append(role="user", content="hello")
         assert ada.erase(chat="secret").rewritten == ("memory",)
@@ -226,7 +227,7 @@ def test_a_file_that_others_read_is_named_with_the_reason(no_patience: None, tmp
         assert receipt
         assert receipt.key
         assert (receipt.rewritten, list(receipt.remains)) == ((), ["file"])
-        assert dict(ada.erasures()[0].remains) == dict(receipt.remains)
+        assert dict(erasures_of(ada)[0].remains) == dict(receipt.remains)
         other.execute("COMMIT")
         ada.erase(rewrite=True)
         assert b"zqfileqz" not in b"".join(part.read_bytes() for part in tmp_path.glob("memory.db*"))
@@ -241,4 +242,4 @@ def test_a_rewrite_that_is_no_flag_or_names_half_a_thing_is_refused(
 ) -> None:
     with pytest.raises(InvalidInput):
         quick.erase(**wrong)  # type: ignore[arg-type]
-    assert quick.erasures() == []
+    assert erasures_of(quick) == []

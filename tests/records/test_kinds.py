@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 import pytest
 
-from holdfast import Denied, InvalidInput, Kind, Memory, Record, Writer, acting
+from holdfast import Denied, InvalidInput, Kind, Memory, Record, Writer, acting_as
 from record_lists import calls, known
+from stored_texts import erasures_of
 
 WRITERS: tuple[Writer, ...] = get_args(Writer)
 NOT_THE_USER = [writer for writer in WRITERS if writer != "user"]
@@ -65,9 +66,9 @@ DOORS: dict[str, Door] = {
     "replace by text": lambda memory, _, by: memory.replace("mondays", "Always", by=by),
     "retract by id": lambda memory, record, by: memory.retract(record.id, by=by),
     "retract by text": lambda memory, _, by: memory.retract("mondays", by=by),
-    "clear the kind": lambda memory, _, by: memory.clear(kind="constraint", by=by),
-    "clear a category": lambda memory, _, by: memory.clear(category="plans", by=by),
-    "clear a tag": lambda memory, _, by: memory.clear(tags=["days"], by=by),
+    "clear the kind": lambda memory, _, by: memory.retract_all(kind="constraint", by=by),
+    "clear a category": lambda memory, _, by: memory.retract_all(category="plans", by=by),
+    "clear a tag": lambda memory, _, by: memory.retract_all(tags=["days"], by=by),
     "rollback of the record": lambda memory, record, by: memory.rollback(record.id, 1, by=by),
     "rollback of the kind": lambda memory, _, by: memory.rollback("constraint", 1, by=by),
     "undo": lambda memory, _, by: memory.undo(by=by),
@@ -92,7 +93,7 @@ def test_an_agent_does_not_get_at_a_constraint(memory: Memory, door: str) -> Non
     record = constrained(memory)
     with pytest.raises(Denied, match="user"):
         DOORS[door](memory, record, "agent")
-    assert (memory.records(kind="constraint"), memory.version(), memory.erasures()) == ([record], 2, [])
+    assert (memory.records(kind="constraint"), memory.version(), erasures_of(memory)) == ([record], 2, [])
     assert record.text in known(memory)
 
 
@@ -122,8 +123,8 @@ def test_no_other_writer_may_set_or_remove_a_constraint(quick: Memory, by: Write
 def test_quarantine_is_no_way_around_the_user(quick: Memory) -> None:
     record = constrained(quick)
     for attempt in calls(
-        lambda: quick.release(record.id, by="agent"),
-        lambda: quick.discard(record.id, by="agent"),
+        lambda: quick.quarantine.release(record.id, by="agent"),
+        lambda: quick.quarantine.discard(record.id, by="agent"),
     ):
         with pytest.raises(Denied):
             attempt()
@@ -136,7 +137,7 @@ def test_without_a_word_who_writes_it_is_the_agent_who_may_not(quick: Memory) ->
         lambda: quick.remember("Always", "constraint"),
         lambda: quick.replace(record.id, "Always"),
         lambda: quick.retract(record.id),
-        lambda: quick.clear(kind="constraint"),
+        lambda: quick.retract_all(kind="constraint"),
     ):
         with pytest.raises(Denied):
             attempt()
@@ -151,7 +152,7 @@ def test_what_is_the_users_by_default_is_denied_to_the_agent_that_acts(quick: Me
         "undo": quick.undo,
         "erase the record": lambda: quick.erase(record=record.id),
     }
-    with acting(source="agent"), pytest.raises(Denied):
+    with acting_as(source="agent"), pytest.raises(Denied):
         calls[door]()
     assert quick.records(kind="constraint") == [record]
 
@@ -160,9 +161,9 @@ def test_a_clearing_that_meets_a_constraint_takes_nothing(memory: Memory) -> Non
     constrained(memory)
     memory.remember("tea at four", "finding", category="plans")
     with pytest.raises(Denied):
-        memory.clear(category="plans", by="agent")
+        memory.retract_all(category="plans", by="agent")
     assert len(memory.records(category="plans")) == 2
-    assert len(memory.clear(category="plans", by="user")) == 2
+    assert len(memory.retract_all(category="plans", by="user")) == 2
 
 
 def test_a_denial_says_who_may_and_how(quick: Memory) -> None:
@@ -401,9 +402,9 @@ def test_clearing_one_compartment_leaves_the_others(memory: Memory) -> None:
         noted = run.remember("in the run")
         for target in ("session", "plan"):
             chat.remember(f"in the {target}", "note", target=target)
-        memory.clear(kind="note", target="session")
+        memory.retract_all(kind="note", target="session")
         assert [one.text for one in chat.notes()] == ["in the plan"]
-        memory.clear(kind="note")
+        memory.retract_all(kind="note")
         assert (chat.notes(), run.notes()) == ([], [noted])
 
 

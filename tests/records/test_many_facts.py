@@ -26,7 +26,7 @@ def fact(number: int) -> str:
 
 def know(memory: Memory, numbers: Iterable[int], **more: object) -> None:
     for number in numbers:
-        memory.remember(fact(number), merge=False, **more)  # type: ignore[arg-type]  # fields of a record
+        memory.remember(fact(number), merge=False, **more)  # type: ignore[call-overload]  # fields of a record
 
 
 def shown(prompt: Prompt, heading: str = "## Facts about the user") -> list[int]:
@@ -105,9 +105,9 @@ def test_the_prompts_of_a_chat_are_equal_to_the_byte(location: str) -> None:
             memory.recall("H7")
         assert (chat.prompt().system, chat.prompt().omitted) == (first.system, first.omitted)
         assert (memory.scoped().chat("monday").prompt().system, chat.snapshot()) == (first.system, 60)
-        memory._open._frozen.clear()
+        memory._runtime.prompts._frozen.clear()
         assert chat.prompt().system == first.system
-        chat.advance()
+        chat.refresh()
         assert 2 in shown(chat.prompt())
 
 

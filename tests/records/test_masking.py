@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting
+from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting_as
 from holdfast.io.export import export_chats
 from holdfast.safety import guard
 from holdfast.safety.guard import mask, mask_values
@@ -44,7 +44,7 @@ def test_what_was_said_is_stored_and_given_back_as_it_was(memory: Memory) -> Non
     assert chat.window().messages == (message,)
     assert chat.prompt().messages[-1]["content"] == SAID, "the chat itself said it"
     chat.append([{"role": "assistant", "content": f"Line {n} of the log. " * 40} for n in range(30)])
-    chat.compact("full", budget=1_000)
+    chat.compact(full=True, budget=1_000)
     leaf = next(one for one in chat.tree() if one.first == 1 and not one.depth)
     assert chat.expand(leaf.id).messages[0] == message
 
@@ -166,7 +166,7 @@ def test_one_in_a_call_is_in_no_summary(memory: Memory) -> None:
         chat.append(Message("assistant", "", calls=(ToolCall(f"c{n}", "run", {"command": command}),)))
         chat.append(Message("tool", f"Deployed stage {n} to Frankfurt. " * 40, call_id=f"c{n}"))
         chat.append(role="user", content=f"Now deploy stage {n + 1} of the shop. " * 20)
-    chat.compact("full", budget=1_000)
+    chat.compact(full=True, budget=1_000)
     assert chat.tree()
     assert KEY[:10] not in written(chat.tree(), chat.review())
 
@@ -187,7 +187,7 @@ def test_a_summary_of_a_model_that_repeats_one_is_masked(memory: Memory) -> None
     told(memory)
     chat = memory.chat("monday")
     chat.append([{"role": "assistant", "content": f"Line {n} of the log. " * 40} for n in range(30)])
-    chat.compact("full", budget=1_000, llm=lambda _: f"The staging cluster was deployed.\n{SAID}")
+    chat.compact(full=True, budget=1_000, llm=lambda _: f"The staging cluster was deployed.\n{SAID}")
     assert KEY not in written(chat.prompt(2_000).messages, memory.recall(QUERY, sources=["summary"]))
 
 
@@ -210,7 +210,7 @@ IDS: dict[str, Callable[[Memory], object]] = {
     "a run": lambda memory: memory.chat("monday").run(KEY),
     "an agent": lambda memory: memory.scoped(agent=KEY),
     "an agent from the start": lambda _: Memory(":memory:", agent=KEY),
-    "who acts": lambda _: acting(agent=KEY).__enter__(),
+    "who acts": lambda _: acting_as(agent=KEY).__enter__(),
     "an awaited chat": lambda memory: memory.aio.chat(KEY),
 }
 
@@ -224,7 +224,7 @@ def test_one_that_is_to_be_an_id_is_refused_and_not_repeated(memory: Memory, wha
 
 def test_a_chat_of_before_stays_in_reach(memory: Memory) -> None:
     told(memory)
-    database, space = memory._open.database, memory.scope.space
+    database, space = memory._runtime.database, memory.scope.space
     with database.writing() as tx:
         for table in ("messages", "sessions"):
             tx.all(
@@ -239,14 +239,14 @@ def test_a_chat_of_before_stays_in_reach(memory: Memory) -> None:
 ERRORS: dict[str, Callable[[Memory], object]] = {
     "no such record": lambda memory: memory.retract(f"the key {KEY}"),
     "no such record, cut": lambda memory: memory.retract(f"{'x' * 45} {KEY}"),
-    "control characters": lambda memory: memory.pad.__setitem__(f"{'x' * 30} {KEY}\n", "x"),
-    "no such job": lambda memory: memory.retry(KEY),
+    "control characters": lambda memory: memory.scratchpad.__setitem__(f"{'x' * 30} {KEY}\n", "x"),
+    "no such job": lambda memory: memory.learning.retry_job(KEY),
     "no such kind": lambda memory: memory.records(kind=KEY),
     "no such summary": lambda memory: memory.chat("monday").expand(KEY),
-    "no cursor": lambda memory: memory.remember("x", messages=KEY),  # type: ignore[arg-type]
+    "no cursor": lambda memory: memory.remember("x", messages=KEY),  # type: ignore[call-overload]
     "no such event": lambda memory: memory.on(KEY, print),
-    "no such record in quarantine": lambda memory: memory.release(KEY),
-    "a pad": lambda memory: memory.pad.__setitem__("week", SAID),
+    "no such record in quarantine": lambda memory: memory.quarantine.release(KEY),
+    "a pad": lambda memory: memory.scratchpad.__setitem__("week", SAID),
 }
 
 

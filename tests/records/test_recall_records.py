@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import Hit, InvalidInput, Memory, Record
+from holdfast.tools.presets.observations import remember_fil
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -183,7 +184,7 @@ def test_only_what_is_true_at_the_time_is_found(daily: Memory) -> None:
 
 
 def test_a_rare_tag_is_found_among_many_better_hits(memory: Memory) -> None:
-    memory.remember_fil(["garden garden garden"] * 300)
+    remember_fil(memory, ["garden garden garden"] * 300)
     rare = memory.remember(
         "somewhere beyond all the other things there is a garden", "finding", tags=["rare"]
     )
@@ -276,7 +277,7 @@ def test_what_was_taken_back_or_replaced_is_never_recalled(memory: Memory) -> No
     memory.retract("retracted")
     memory.replace("replaced", "another text")
     memory.remember("another profile", "profile")
-    memory.clear(kind="lesson")
+    memory.retract_all(kind="lesson")
     assert memory.recall("garden") == []
 
 
@@ -292,7 +293,7 @@ def test_what_is_in_quarantine_is_never_recalled_until_it_is_released(memory: Me
     held = memory.remember(ORDER, "finding", by="tool")
     assert held.action == "quarantine"
     assert (memory.recall("garden system prompt"), memory.records(), memory.get(held.id)) == ([], [], held)
-    memory.release(held.id)
+    memory.quarantine.release(held.id)
     (hit,) = memory.recall("garden system prompt")
     assert "released" in hit.flags
     memory.retract(held.id, by="user")
@@ -381,7 +382,7 @@ def test_each_of_thousands_is_found_after_changes_and_a_rebuild(memory: Memory) 
         f"{'bcdfg'[n % 5]}{'aeiou'[n // 5 % 5]}{'klmnp'[n // 25 % 5]}{'aeiou'[n // 125 % 5]}{'rstvz'[n // 625]}ix"
         for n in range(2_500)
     ]
-    records = memory.remember_fil([f"the {word} stands in hall {n % 50}" for n, word in enumerate(words)])
+    records = remember_fil(memory, [f"the {word} stands in hall {n % 50}" for n, word in enumerate(words)])
     some = range(0, 2_500, 311)
     for n in some:
         assert [hit.id for hit in memory.recall(words[n])] == [records[n].id]
@@ -399,7 +400,7 @@ def test_each_of_thousands_is_found_after_changes_and_a_rebuild(memory: Memory) 
     assert before[:2] == [[], []]
     assert [ids(hits) for hits in before[-3:-1]] == [{records[311].id}, {added.id}]
     assert {record.id for record in records[7::50]} <= ids(before[-1])
-    memory.rebuild()
+    memory.verify(repair=True)
     assert found() == before
     assert memory.verify().ok
 
@@ -407,9 +408,9 @@ def test_each_of_thousands_is_found_after_changes_and_a_rebuild(memory: Memory) 
 def test_an_index_that_another_handle_made_finds_the_same(reopen: Callable[[], Memory]) -> None:
     first = reopen()
     texts_of_gardens = [f"garden number {n} {'gate ' * (n % 5)}" for n in range(300)]
-    records = first.remember_fil(texts_of_gardens, texts_of_gardens)
+    records = remember_fil(first, texts_of_gardens, texts_of_gardens)
     assert ids(first.recall("garden gate", limit=1000)) == ids(records)
-    first.clear(kind="insight")
+    first.retract_all(kind="insight")
     second = reopen()
     assert second.recall("garden gate", limit=1000) == first.recall("garden gate", limit=1000)
     assert ids(second.recall("garden gate", limit=1000)) == ids(records[:300])
@@ -458,7 +459,7 @@ def test_any_sequence_of_changes_agrees_with_a_list(memory: Memory, steps: list[
             word = unique(number % words)
             assert [hit.id for hit in space.recall(word)] == [one for one in known if known[one][1] == word]
         elif step == "rebuild":
-            space.rebuild()
+            space.verify(repair=True)
     assert [record.id for record in space.records()] == list(known)
     for kind in ("finding", "insight", "lesson"):
         assert [record.id for record in space.records(kind=kind)] == [

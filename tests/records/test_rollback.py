@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast import Denied, InvalidInput, Memory, Writer, acting
+from holdfast import Denied, InvalidInput, Memory, Writer, acting_as
+from holdfast.tools.presets.observations import remember_fil
 from record_lists import found, texts
+from stored_texts import text_of
 
 # The way back: rollback
 
@@ -90,7 +92,7 @@ def test_one_text_for_each_chat_is_rolled_back_in_all_chats(memory: Memory) -> N
 
 def test_a_kind_can_be_rolled_back_to_a_version_before_it_had_records(memory: Memory) -> None:
     memory.remember("lesson", "lesson")
-    memory.remember_fil(["f1", "f2"])
+    remember_fil(memory, ["f1", "f2"])
     memory.rollback("finding", 1)
     assert texts(memory.records()) == ["lesson"]
 
@@ -123,7 +125,7 @@ def test_one_text_goes_back_to_where_there_was_none(memory: Memory, version: int
     (gone,) = memory.rollback("soul", version)
     assert (gone.retracted, gone.action, memory.get("soul")) == (True, "rollback", None)
     memory.undo()
-    assert memory.soul() == "soul"
+    assert text_of(memory.get("soul")) == "soul"
 
 
 @pytest.mark.parametrize("writer", ["agent", "tool", "reflect", "system", "import"])
@@ -131,7 +133,7 @@ def test_nobody_but_the_user_rolls_back_or_undoes_a_constraint(memory: Memory, w
     constraint = memory.remember("Never on Mondays", "constraint", by="user")
     memory.replace(constraint.id, "Never on Sundays", by="user")
     for by in (writer, None):
-        with acting(source=writer):
+        with acting_as(source=writer):
             with pytest.raises(Denied):
                 memory.rollback(constraint.id, 1, by=by)
             with pytest.raises(Denied):
@@ -189,7 +191,7 @@ def test_after_an_undo_a_new_write_is_undone_first(memory: Memory) -> None:
 
 def test_a_batch_is_undone_as_a_whole(memory: Memory) -> None:
     memory.remember("kept", "finding")
-    memory.remember_fil(["f1", "f2"], ["i1"], ["l1"])
+    remember_fil(memory, ["f1", "f2"], ["i1"], ["l1"])
     assert len(memory.undo()) == 4
     assert texts(memory.records()) == ["kept"]
 
@@ -200,7 +202,7 @@ def test_what_was_cleared_comes_back_as_it_was(memory: Memory) -> None:
             f"finding {n}", "finding", category="a" if n % 2 else "b", tags=[f"t{n}"], priority=n + 1
         )
     before = [(one.id, one.text, one.category, one.tags, one.priority) for one in memory.records()]
-    assert len(memory.clear(kind="finding", category="b")) == 3
+    assert len(memory.retract_all(kind="finding", category="b")) == 3
     memory.undo()
     assert [(one.id, one.text, one.category, one.tags, one.priority) for one in memory.records()] == before
 

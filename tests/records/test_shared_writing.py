@@ -11,6 +11,7 @@ import pytest
 
 import programs
 from holdfast import Conflict, InvalidInput, Kind, Memory, Record
+from holdfast.tools.presets.observations import remember_fil
 
 T = TypeVar("T")
 
@@ -122,7 +123,7 @@ def test_calls_at_once_stay_whole(reopen: Callable[[], Memory]) -> None:
 
     def add(number: int) -> Callable[[], list[Record]]:
         texts = [f"{number} {part}" for part in "abc"]
-        return lambda: handles[number % 2].remember_fil(texts[:1], texts[1:2], texts[2:])
+        return lambda: remember_fil(handles[number % 2], texts[:1], texts[1:2], texts[2:])
 
     for written in at_once([add(n) for n in range(12)]):
         assert not isinstance(written, Exception)
@@ -202,7 +203,7 @@ def test_a_record_is_retracted_once(memory: Memory) -> None:
 def test_additions_and_clearings_at_once_agree_with_the_history(memory: Memory) -> None:
     def work(number: int) -> Callable[[], object]:
         if number % 4 == 3:
-            return lambda: memory.clear(tags=["rain"])
+            return lambda: memory.retract_all(tags=["rain"])
         if number % 4 == 2:
             return memory.undo
         return lambda: memory.remember(f"it rains, {number}", "finding", tags=["rain"])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Chat, Memory, Writer, acting
+from holdfast import Chat, Memory, Writer, acting_as
+from holdfast.tools.presets.observations import remember_fil
 from programs import run, start
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -109,7 +110,7 @@ OUTSIDE: dict[str, Callable[[Memory], object]] = {
     "a retraction": lambda memory: memory.retract("known marathons"),
     "a rollback": lambda memory: memory.rollback("soul", 1),
     "an undo": lambda memory: memory.undo(),
-    "a clearing": lambda memory: memory.clear(kind="finding"),
+    "a clearing": lambda memory: memory.retract_all(kind="finding"),
     "the tenant": lambda memory: memory.scoped(user="").remember("marathons now", "constraint", by="user"),
     "the same chat of another user": lambda memory: (
         memory.scoped(user="bob").chat("monday").remember("marathons now", merge=False)
@@ -160,14 +161,14 @@ FOREGROUND: dict[str, Callable[[Memory], object]] = {
     "memory.remember": lambda memory: memory.remember("Ada swims", chat="monday", merge=False),
     "replace": lambda memory: memory.replace("Ada runs", "Ada swims", chat="monday"),
     "a retraction": lambda memory: memory.retract("Ada runs", chat="monday"),
-    "a batch": lambda memory: memory.remember_fil(["Ada swims"], chat="monday"),
+    "a batch": lambda memory: remember_fil(memory, ["Ada swims"], chat="monday"),
 }
 ACTING: dict[str, Callable[[Memory], object]] = {
     "remember": lambda memory: memory.remember("Ada swims", merge=False),
-    "remember_fil": lambda memory: memory.remember_fil(["Ada swims"]),
+    "remember_fil": lambda memory: remember_fil(memory, ["Ada swims"]),
     "replace": lambda memory: memory.replace("Ada runs", "Ada swims"),
     "retract": lambda memory: memory.retract("Ada runs"),
-    "clear": lambda memory: memory.clear(kind="fact"),
+    "clear": lambda memory: memory.retract_all(kind="fact"),
     "undo": lambda memory: memory.undo(),
     "rollback": lambda memory: memory.rollback("soul", 1),
 }
@@ -197,11 +198,11 @@ def test_what_is_written_on_behalf_of_a_chat_is_in_its_next_prompt(
     chat, other = memory.chat("monday"), memory.chat("tuesday")
     before = frozen(chat)
     assert frozen(other) == before
-    with acting(chat="monday"):
+    with acting_as(chat="monday"):
         write(memory)
     assert chat.snapshot() == memory.version()
     assert other.snapshot() == 3, "the other chat stays"
-    with acting(chat="monday", source="reflect"):
+    with acting_as(chat="monday", source="reflect"):
         memory.remember("Ada reflects", "insight")
     assert chat.snapshot() == memory.version() - 1
 
@@ -224,7 +225,7 @@ def test_advance_shows_what_is_known_now_and_says_which_version(memory: Memory) 
     memory.remember("new", "soul")
     memory.scoped(user="").remember("Of the tenant", "constraint", by="user")
     memory.remember("marathons need shoes", "finding")
-    assert chat.advance() == 3 == chat.snapshot()
+    assert chat.refresh() == 3 == chat.snapshot()
     assert "new" in frozen(chat)
     assert "Of the tenant" in frozen(chat)
     assert recalled(chat) == ["marathons need shoes"]
@@ -232,7 +233,7 @@ def test_advance_shows_what_is_known_now_and_says_which_version(memory: Memory) 
 
 def test_advancing_before_the_first_prompt_freezes(memory: Memory) -> None:
     chat = memory.chat("monday")
-    assert chat.advance() == 0
+    assert chat.refresh() == 0
     memory.remember("new", "soul")
     assert frozen(chat) == ""
 
@@ -253,8 +254,8 @@ AROUND: dict[str, Callable[[Memory], object]] = {
     "a plan note": lambda memory: memory.remember("a plan", "note", target="plan"),
     "the use of notes": lambda memory: memory.chat("monday").notes(),
     "the use of a record": lambda memory: [memory.get(one.id) for one in memory.records()],
-    "a pad": lambda memory: memory.chat("monday").pad.update({"step": "1"}),
-    "a rebuild": lambda memory: memory.rebuild(),
+    "a pad": lambda memory: memory.chat("monday").scratchpad.update({"step": "1"}),
+    "a rebuild": lambda memory: memory.verify(repair=True),
     "an archive": lambda memory: memory.chat("monday").archive(),
     "another user": lambda memory: memory.scoped(user="bob").remember("Bob runs", "soul"),
     "another agent": lambda memory: memory.scoped(agent="cook").remember("I cook", "soul"),
@@ -291,7 +292,7 @@ def test_times_of_validity_that_pass_do_not_change_a_prompt(location: str) -> No
         same = chat.prompt(query=QUESTION)
         assert (same.system, same.messages) == (before.system, before.messages)
         assert "Lisbon" in frozen(memory.chat("tuesday"))
-        chat.advance()
+        chat.refresh()
         after = chat.prompt(query=QUESTION)
     assert "Lisbon" in after.system
     assert "Berlin" not in after.system
@@ -354,7 +355,7 @@ def step(memory: Memory, what: str, text: str) -> bool:
     if what == "append":
         chat.append(role="user", content=text)
     elif what == "pad":
-        chat.pad["name"] = "value"
+        chat.scratchpad["name"] = "value"
     elif what == "note":
         memory.remember(text, "note", chat="monday", by="reflect")
     elif what == "reflect":
@@ -372,7 +373,7 @@ def step(memory: Memory, what: str, text: str) -> bool:
         chat.remember(text, merge=False)
         return True
     elif what == "advance":
-        chat.advance()
+        chat.refresh()
         return True
     else:
         by: Writer = "user" if what in writer else "agent"
@@ -403,7 +404,7 @@ def test_only_the_chat_itself_changes_the_frozen_part(
 
 
 def _undone(chat: Chat) -> object:
-    with acting(chat=chat.id):
+    with acting_as(chat=chat.id):
         return chat._memory.undo()
 
 

@@ -41,7 +41,7 @@ def test_an_episode_has_the_time_of_its_session(talked: Memory, clock: Clock) ->
     for role in ("assistant", "user", "assistant", "user", "assistant"):
         chat.append(role=role, content="Green tea it is, then.", at=MARCH + 2 * DAY)
     clock.move(hours=2)
-    talked.work()
+    talked.learning.work()
     (episode,) = talked.records(kind="episode")
     assert (episode.at, episode.created) == (MARCH + 2 * DAY, clock())
 

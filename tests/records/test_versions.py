@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import Denied, InvalidInput, Memory, Message, Record, View
+from holdfast.tools.presets.observations import recall_fil, remember_fil
 from learning_scripts import Clock
 from programs import run
 from record_lists import found, texts
@@ -50,8 +51,8 @@ def test_every_write_takes_the_next_number_of_one_counter(memory: Memory) -> Non
 
 def test_a_call_that_writes_several_records_is_one_batch(memory: Memory) -> None:
     memory.remember("I am a patient coach.", "soul")
-    memory.remember_fil(["f1", "f2"], ["i1"], ["l1"])
-    memory.clear(kind="finding")
+    remember_fil(memory, ["f1", "f2"], ["i1"], ["l1"])
+    memory.retract_all(kind="finding")
     assert [(one.version, one.batch) for one in memory.changes()] == [
         (7, 6),
         (6, 6),
@@ -66,7 +67,7 @@ def test_a_call_that_writes_several_records_is_one_batch(memory: Memory) -> None
 def test_a_write_that_failed_takes_no_number(memory: Memory) -> None:
     memory.remember("Ada runs", "finding")
     with pytest.raises(InvalidInput):
-        memory.remember_fil(["fine", "   "])
+        remember_fil(memory, ["fine", "   "])
     with pytest.raises(Denied):
         memory.remember("Obey", "constraint", by="agent")
     with pytest.raises(InvalidInput):
@@ -226,9 +227,9 @@ def test_recall_finds_what_was_known_then(memory: Memory) -> None:
     grown(memory)
     asked = [sorted(found(memory.at(version).recall("marathons lakes coach"))) for version in range(6)]
     assert asked == [sorted(texts(memory.at(version).records())) for version in range(6)]
-    assert found(memory.at(3).recall_fil("plan")["finding"]) == []
-    assert found(memory.at(4).recall_fil("plan")["finding"]) == ["Marathons need a plan"]
-    assert set(memory.at(0).recall_fil("plan")) == {"finding", "insight", "lesson"}
+    assert found(recall_fil(memory.at(3), "plan")["finding"]) == []
+    assert found(recall_fil(memory.at(4), "plan")["finding"]) == ["Marathons need a plan"]
+    assert set(recall_fil(memory.at(0), "plan")) == {"finding", "insight", "lesson"}
 
 
 @pytest.mark.parametrize("point", [0, NOON - timedelta(microseconds=1)])
@@ -238,7 +239,7 @@ def test_before_the_first_write_nothing_is_known(timed: Memory, point: int | dat
     view = timed.at(point)
     assert view.version() == 0
     assert (view.records(), view.changes(), view.recall("marathons lakes coach")) == ([], [], [])
-    assert view.recall_fil("plan") == {"finding": [], "insight": [], "lesson": []}
+    assert recall_fil(view, "plan") == {"finding": [], "insight": [], "lesson": []}
     assert view.get(identity) is view.get("soul") is view.get("profile") is None
 
 
@@ -305,7 +306,7 @@ def test_a_view_stays_what_it_was_when_more_is_written(memory: Memory) -> None:
     fact = memory.remember("Ada runs", "finding")
     view = memory.at(1)
     memory.replace(fact.id, "Ada swims")
-    memory.rebuild()
+    memory.verify(repair=True)
     assert (texts(view.records()), found(view.recall("Ada")), view.version()) == (
         ["Ada runs"],
         ["Ada runs"],
@@ -316,8 +317,7 @@ def test_a_view_stays_what_it_was_when_more_is_written(memory: Memory) -> None:
 def test_a_view_has_no_method_that_writes(memory: Memory) -> None:
     memory.remember("one", "finding")
     view = memory.at(1)
-    reads = {"changes", "get", "recall", "recall_fil", "records", "scope", "version"}
-    reads |= {"profile", "soul", "constraints"}
+    reads = {"changes", "get", "recall", "records", "scope", "version"}
     assert {name for name in dir(view) if not name.startswith("_")} == reads
     assert type(view) is View
 
@@ -350,7 +350,7 @@ QUERIES = ("marathon shoes", "who is the coach of the plan?", "berlin lake monda
 Recalled = list[tuple[str, str, str, dict[str, float]]]
 
 
-def recalled(view: View) -> list[Recalled]:
+def recalled(view: Memory | View) -> list[Recalled]:
     """Recall records, alone and beside messages."""
     answers = []
     for query in QUERIES:
@@ -373,11 +373,11 @@ def write(memory: Memory, action: str, number: int, text: str) -> None:
             memory.chat(f"chat{number % 3}").append(role="user", content=text)
             memory.remember(text, "finding")
         elif action == "batch":
-            memory.remember_fil([text, f"{text} plan"], [], [text])
+            remember_fil(memory, [text, f"{text} plan"], [], [text])
         elif action == "undo":
             memory.undo()
         elif action == "clear":
-            memory.clear(kind=kind)
+            memory.retract_all(kind=kind)
         elif action == "rollback kind":
             memory.rollback(kind, number % (memory.version() + 1))
         elif there:
@@ -427,7 +427,7 @@ def test_recall_as_of_a_version_is_what_it_was_to_the_last_bit(
     for version, (hits, records) in then.items():
         assert recalled(memory.at(version)) == hits
         assert memory.at(version).records() == records
-    memory.rebuild()
+    memory.verify(repair=True)
     for version, (hits, _) in then.items():
         assert recalled(memory.at(version)) == hits
 
@@ -453,12 +453,12 @@ def test_a_long_history_is_recalled_the_same_after_a_rebuild_and_in_another_proc
         if chance.random() < 0.2:
             write(memory, chance.choice(ACTIONS), chance.randrange(60), text)
         else:
-            memory.remember_fil([text] * chance.randint(1, 30))
+            remember_fil(memory, [text] * chance.randint(1, 30))
         if chance.random() < 0.3:
             then[memory.version()] = recalled(memory)
     asked = sorted(then)[:: max(1, len(then) // 6)]
     assert [recalled(memory.at(version)) for version in asked] == [then[version] for version in asked]
-    memory.rebuild()
+    memory.verify(repair=True)
     assert [recalled(memory.at(version)) for version in asked] == [then[version] for version in asked]
     printed = run(RECALL_AT, shared_location, json.dumps(asked), QUERIES[0]).splitlines()
     assert [json.loads(line) for line in printed] == [
@@ -556,7 +556,7 @@ def test_compactions_and_erasures_are_among_the_changes(memory: Memory, clock: C
     clock.move(minutes=1)
     chat = coach.chat("long")
     chat.append([{"role": "user", "content": f"Line {n} of the plan says {n}. " * 30} for n in range(40)])
-    made = chat.compact("full", budget=1_000, llm=lambda _: "The plan says its numbers.").summaries
+    made = chat.compact(full=True, budget=1_000, llm=lambda _: "The plan says its numbers.").summaries
     clock.move(minutes=1)
     memory.chat("other").append(role="user", content="x")
     receipt = memory.erase(chat="other", messages=1)

@@ -104,7 +104,7 @@ def test_prompts_do_not_change_by_it(memory: Memory) -> None:
     memory.remember(FIRST)
     before = chat.prompt().system
     memory.remember(AGAIN)
-    chat.advance()
+    chat.refresh()
     assert chat.prompt().system == before
 
 

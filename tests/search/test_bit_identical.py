@@ -52,12 +52,12 @@ def test_rebuild_gives_the_same_hits_with_the_same_scores(
         tell(space, LONG[start : start + 9])
         space.recall("berlin")
     before = ask_all(space, LONG_QUERIES)
-    assert space.rebuild() == len(LONG)
+    assert space.verify(repair=True).checked["messages"] == len(LONG)
     assert ask_all(space, LONG_QUERIES) == before
 
 
 def test_rebuild_of_an_empty_space_counts_nothing(space: Memory) -> None:
-    assert space.rebuild() == 0
+    assert space.verify(repair=True).checked["messages"] == 0
 
 
 def test_rebuild_is_noticed_by_another_memory(shared_location: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_rebuild_is_noticed_by_another_memory(shared_location: str, monkeypatch:
     with Memory(shared_location, user="ada") as one, Memory(shared_location, user="ada") as two:
         tell(one, LONG)
         before = ask_all(two, LONG_QUERIES)
-        one.rebuild()
+        one.verify(repair=True)
         tell(one, LONG[:20])
         after = ask_all(two, LONG_QUERIES)
         assert after == ask_all(one, LONG_QUERIES)
@@ -127,7 +127,7 @@ def test_results_do_not_depend_on_how_the_index_is_cut(
                 case "restart":
                     forget(cut)
                 case "rebuild":
-                    cut.rebuild()
+                    cut.verify(repair=True)
             start, step = start + size, step + 1
         assert ask_all(cut) == expected
         forget(cut)

@@ -41,12 +41,12 @@ def indexed(space: Memory) -> Memory:
     for start in range(0, len(SAID), 8):
         tell(space, SAID[start : start + 8])
         space.recall("berlin")
-    assert len(stored.load(space._open.database, space.scope.space, segments.VERSION, 0)) >= 4
+    assert len(stored.load(space._runtime.database, space.scope.space, segments.VERSION, 0)) >= 4
     return space
 
 
 def damage(memory: Memory, change: Damage) -> None:
-    with memory._open.database.writing() as tx:
+    with memory._runtime.database.writing() as tx:
         change(tx, memory.scope.space)
 
 
@@ -213,7 +213,7 @@ def test_damage_while_a_process_holds_the_index_is_survived(indexed: Memory, kin
     assert ask_all(indexed, QUERIES) == before
     tell(indexed, SAID[:40])
     after = ask_all(indexed, QUERIES)
-    indexed.rebuild()
+    indexed.verify(repair=True)
     assert ask_all(indexed, QUERIES) == after
     assert indexed.verify().ok
 
@@ -255,7 +255,7 @@ def test_rebuild_repairs_what_no_check_can_see(indexed: Memory) -> None:
     damage(indexed, in_row(0, lie))
     forget(indexed)
     assert not indexed.verify().ok
-    indexed.rebuild()
+    indexed.verify(repair=True)
     assert ask_all(indexed, QUERIES) == before
     assert indexed.verify().ok
 
@@ -282,14 +282,14 @@ def refuse_writing(database: Database, *, refused: bool) -> None:
 def test_an_index_that_cannot_be_stored_answers_all_the_same(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         tell(memory, SAID)
-        refuse_writing(memory._open.database, refused=True)
+        refuse_writing(memory._runtime.database, refused=True)
         hits = ask_all(memory, QUERIES)
         assert all(hits)
-        assert stored.load(memory._open.database, memory.scope.space, segments.VERSION, 0) == []
-        refuse_writing(memory._open.database, refused=False)
+        assert stored.load(memory._runtime.database, memory.scope.space, segments.VERSION, 0) == []
+        refuse_writing(memory._runtime.database, refused=False)
         tell(memory, SAID[:8])
         memory.recall("berlin")
-        assert len(stored.load(memory._open.database, memory.scope.space, segments.VERSION, 0)) > 0
+        assert len(stored.load(memory._runtime.database, memory.scope.space, segments.VERSION, 0)) > 0
         assert memory.verify().ok
 
 
@@ -299,23 +299,23 @@ def test_a_damaged_index_that_cannot_be_removed_is_not_served(tmp_path: Path) ->
         before = ask_all(memory, QUERIES)
         damage(memory, in_row(0, flipped(-1)))
         forget(memory)
-        refuse_writing(memory._open.database, refused=True)
+        refuse_writing(memory._runtime.database, refused=True)
         with pytest.raises(Unavailable):
             ask_all(memory, QUERIES)
-        refuse_writing(memory._open.database, refused=False)
+        refuse_writing(memory._runtime.database, refused=False)
         assert ask_all(memory, QUERIES) == before
 
 
 def test_an_index_that_could_not_be_stored_goes_on_from_that_of_another(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as one, Memory(tmp_path / "memory.db") as two:
         tell(one, SAID[:16])
-        refuse_writing(two._open.database, refused=True)
+        refuse_writing(two._runtime.database, refused=True)
         two.recall("berlin")
         one.recall("berlin")
         tell(one, SAID[16:32])
         one.recall("berlin")
         assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
-        refuse_writing(two._open.database, refused=False)
+        refuse_writing(two._runtime.database, refused=False)
         tell(one, SAID[32:])
         assert ask_all(two, QUERIES) == ask_all(one, QUERIES)
         assert two.verify().ok
@@ -332,7 +332,7 @@ def test_a_rebuild_by_one_is_noticed_by_those_that_loaded_what_was_wrong(shared_
             damage(one, in_row(0, forged(lambda s: replace(s, words=s.words + np.uint32(50)))))
             forget(two)
             assert ask_all(two, QUERIES) != expected
-            one.rebuild()
+            one.verify(repair=True)
             assert ask_all(two, QUERIES) == expected
 
 
@@ -442,7 +442,7 @@ def test_a_process_that_is_killed_leaves_all_it_acknowledged(shared_location: st
             assert memory.recall(f"word{n}")[0].text == f"word{n} berlin"
         assert memory.verify().ok
         before = ask(memory, "berlin")
-        memory.rebuild()
+        memory.verify(repair=True)
         assert ask(memory, "berlin") == before
 
 
@@ -487,6 +487,6 @@ def test_an_interrupted_search_leaves_nothing_half_done(
     finally:
         sys.settrace(tracing)
     after = ask_all(space, QUERIES)
-    space.rebuild()
+    space.verify(repair=True)
     assert ask_all(space, QUERIES) == after
     assert space.verify().ok

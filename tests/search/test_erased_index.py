@@ -26,7 +26,7 @@ SECRET = "zqerasedqz"
 
 def terms_of_stored_segments(memory: Memory) -> set[int]:
     """Collect the hashed terms of all stored segments of a space, of whichever source and version."""
-    with memory._open.database.reading() as connection:
+    with memory._runtime.database.reading() as connection:
         rows = connection.all("SELECT body FROM segments WHERE space = :space", space=memory.scope.space)
     return {int(term) for (body,) in rows for term in Segment.decode(body).terms}
 
@@ -122,7 +122,7 @@ memory = Memory(sys.argv[1], user="ada")
 print("ready", flush=True)
 while True:
     Memory.recall(memory, "berlin marathon user", limit=5)
-    memory._open.search._indexes.clear()  # as a process that has just begun
+    memory._runtime.search()._indexes.clear()  # as a process that has just begun
 """
 
 

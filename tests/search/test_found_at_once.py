@@ -188,7 +188,7 @@ def test_processes_that_freeze_at_the_same_time_leave_a_true_index(shared_locati
         assert verified.checked["messages"] == 120
         assert verified.checked["index segments"] > 0
         before = ask_all(memory, ["berlin", "wordx3 wordz30"])
-        memory.rebuild()
+        memory.verify(repair=True)
         assert ask_all(memory, ["berlin", "wordx3 wordz30"]) == before
 
 
@@ -203,7 +203,7 @@ def test_numbers_that_were_taken_before_another_commit_are_not_passed_over(
     ):
         for chat in ("slow", "fast"):
             memory.chat(chat).append(role="user", content="first")
-        with other._open.database.writing() as tx:
+        with other._runtime.database.writing() as tx:
             tx.all("SELECT length FROM sessions WHERE chat = 'slow' FOR UPDATE")
             waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
             slow = pool.submit(lambda: memory.chat("slow").append(role="user", content="the slow word"))

@@ -25,7 +25,7 @@ segment.VERSION += int(sys.argv[2])
 for line in sys.stdin:
     with Memory(sys.argv[1], user="ada") as memory:
         hits = memory.recall("berlin", limit=100)
-        index_of = memory._open.search._indexes[memory.scope.space, "message"]
+        index_of = memory._runtime.search()._indexes[memory.scope.space, "message"]
         print(len(hits), len(index_of._stored), flush=True)
 """
 
@@ -37,11 +37,11 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def segments_of(memory: Memory, version: int) -> list[stored.StoredSegment]:
-    return stored.load(memory._open.database, memory.scope.space, version, index.BEFORE_ALL)
+    return stored.load(memory._runtime.database, memory.scope.space, version, index.BEFORE_ALL)
 
 
 def epoch(memory: Memory) -> int:
-    return stored.index_state(memory._open.database, memory.scope.space).epoch
+    return stored.index_state(memory._runtime.database, memory.scope.space).epoch
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_damage_to_the_index_of_one_version_leaves_that_of_the_other(
     two_versions: Memory, reopen: Callable[[], Memory], caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = segments_of(two_versions, VERSIONS[1])
-    with two_versions._open.database.writing() as tx:
+    with two_versions._runtime.database.writing() as tx:
         tx.all(
             "UPDATE segments SET checksum = 0 WHERE space = :space AND version = :version",
             space=two_versions.scope.space,
@@ -121,6 +121,6 @@ def test_verify_proves_the_index_of_its_own_version(two_versions: Memory) -> Non
 
 
 def test_a_rebuild_removes_the_index_of_other_versions(two_versions: Memory) -> None:
-    two_versions.rebuild()
+    two_versions.verify(repair=True)
     assert segments_of(two_versions, VERSIONS[1]) == []
     assert segments_of(two_versions, VERSIONS[0])

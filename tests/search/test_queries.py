@@ -248,6 +248,6 @@ def test_a_closed_memory_says_so(location: str) -> None:
     with Memory(location) as memory:
         memory.chat("a").append(role="user", content="berlin")
         memory.recall("berlin")
-    for call in (lambda: memory.recall("berlin"), memory.rebuild, memory.verify):
+    for call in (lambda: memory.recall("berlin"), lambda: memory.verify(repair=True), memory.verify):
         with pytest.raises(Closed):
             call()

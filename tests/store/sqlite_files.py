@@ -32,7 +32,7 @@ CALLS: dict[str, Callable[[Memory], object]] = {
     "archive": lambda memory: memory.chat("monday").archive(),
     "chats": lambda memory: memory.chats(),
     "recall": lambda memory: memory.recall("marathon"),
-    "rebuild": lambda memory: memory.rebuild(),
+    "rebuild": lambda memory: memory.verify(repair=True),
     "verify": lambda memory: memory.verify(),
     "a scoped handle": lambda memory: memory.scoped(user="bob").chats(),
 }

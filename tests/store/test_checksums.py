@@ -65,7 +65,7 @@ def fill(memory: Memory) -> None:
     first = memory.remember("Lives in Kiel, near the harbour", kind="fact")
     memory.replace(first.id, "Lives in Bremen, near the river")
     memory.remember("Plays the cello", kind="fact", tags=["music"])
-    memory.pad["week"] = "1"
+    memory.scratchpad["week"] = "1"
     gone = memory.chat("gone")
     gone.append([{"role": "user", "content": f"secret {n}"} for n in range(3)])
     memory.erase(chat="gone", messages=2)
@@ -124,7 +124,7 @@ STEPS: Mapping[str, Callable[[Memory], object]] = {
     "the archive": lambda memory: memory.chat("monday").archive(),
     "a retraction": lambda memory: memory.retract(memory.records()[0].id, why="moved"),
     "an undo": lambda memory: memory.undo(),
-    "a value": lambda memory: memory.pad.update({"week": "2"}),
+    "a value": lambda memory: memory.scratchpad.update({"week": "2"}),
     "a larger tree": lambda memory: [
         memory.chat("monday").append([{"role": "user", "content": f"word {n} " * 30} for n in range(30)]),
         memory.chat("monday").compact(budget=80),

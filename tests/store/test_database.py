@@ -385,7 +385,7 @@ READS: dict[str, Callable[[Memory], object]] = {
     "earlier": lambda memory: memory.at(1).recall("bib"),
     "remember": lambda memory: memory.remember("the shoes are size 43"),
     "compact": lambda memory: memory.chat("monday").compact(),
-    "jobs": lambda memory: memory.jobs(),
+    "jobs": lambda memory: memory.learning.jobs(),
 }
 
 
@@ -419,7 +419,7 @@ def memory_problems(memory: Memory) -> tuple[str, ...]:
 
 
 def test_what_is_kept_of_statements_is_bounded(quick: Memory) -> None:
-    with quick._open.database.reading() as connection:
+    with quick._runtime.database.reading() as connection:
         for number in range(2 * sqlite._MAX_STATEMENTS):
             connection.all(f"SELECT {number} AS doc")
     assert len(sqlite._TYPES) <= sqlite._MAX_STATEMENTS

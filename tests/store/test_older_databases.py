@@ -13,6 +13,7 @@ from holdfast import Memory
 from holdfast.store import database
 from holdfast.store.connect import open_database
 from holdfast.store.schema import migrations, split_statements
+from stored_texts import erasures_of, text_of
 
 DATA = Path(__file__).parents[1] / "data" / "store"
 VERSION = 5  # of the schema that the rows were written with
@@ -41,7 +42,7 @@ def answers(memory: Memory) -> dict[str, Any]:
                 "counted": [chat.stats().messages, chat.stats().erased, chat.stats().context_tokens],
                 "window": [m.seq for m in chat.window(budget=2_000).messages],
                 "tree": [[s.id, s.first, s.last, s.depth, s.parent, s.text] for s in chat.tree()],
-                "pad": dict(chat.pad),
+                "pad": dict(chat.scratchpad),
                 "snapshot": chat.snapshot(),
             }
             for name, chat in chats.items()
@@ -52,11 +53,11 @@ def answers(memory: Memory) -> dict[str, Any]:
             [c.version, c.action, c.id, c.before, c.after, c.by, c.why] for c in memory.changes() if c.version
         ],
         "then": [[r.id, r.text] for r in memory.at(version=2).records()],
-        "profile": memory.profile(),
-        "constraints": [r.text for r in memory.constraints()],
-        "pad": dict(memory.pad),
-        "jobs": sorted([job.id, job.status] for job in memory.jobs()),
-        "erased": [[e.id, e.what, dict(e.counts), e.digest] for e in memory.erasures()],
+        "profile": text_of(memory.get("profile")),
+        "constraints": [r.text for r in memory.records(kind="constraint")],
+        "pad": dict(memory.scratchpad),
+        "jobs": sorted([job.id, job.status] for job in memory.learning.jobs()),
+        "erased": [[e.id, e.what, dict(e.counts), e.digest] for e in erasures_of(memory)],
         "found": [
             memory.recall(query)[0].text
             for query in ("sessions lost at a restart", "table number 14", "where does she live")

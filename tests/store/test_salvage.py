@@ -20,6 +20,7 @@ from holdfast.store.salvage import salvage
 from holdfast.store.sqlite_pages import Pages, RawRow
 from holdfast.text.references import read_reference
 from programs import start
+from stored_texts import erasures_of
 
 PAGE = 4096
 
@@ -38,7 +39,7 @@ def fill(path: Path, chats: int = 6, messages: int = 100) -> None:
                     for k in range(messages)
                 ]
             )
-            chat.pad["n"] = str(n)
+            chat.scratchpad["n"] = str(n)
         memory.chat("long").append(role="user", content="a long message " * 3_000)
         for n in range(50):
             memory.remember(f"The number of {chr(97 + n % 26) * 3}{n} is {n * 37}", kind="finding")
@@ -96,7 +97,7 @@ def test_of_a_sound_file_everything_is_saved(sound: Path, tmp_path: Path) -> Non
         both = [
             [
                 item
-                for item in space_rows.read(memory._open.database, memory.scope.space)
+                for item in space_rows.read(memory._runtime.database, memory.scope.space)
                 if item[0] not in skipped
             ]
             for memory in (one, new)
@@ -146,7 +147,7 @@ def test_every_row_that_is_not_on_a_damaged_page_is_saved(sound: Path, tmp_path:
     with Memory(tmp_path / "new.db", tenant="acme", user="ada") as memory:
         assert memory.verify().problems == ()
         assert sum(memory.chat(info.id).stats().messages for info in memory.chats()) == len(after["messages"])
-        assert sum(receipt.counts.get("messages", 0) for receipt in memory.erasures()) == missing
+        assert sum(receipt.counts.get("messages", 0) for receipt in erasures_of(memory)) == missing
         memory.chat("chat1").compact(budget=200)
         memory.chat("chat1").append(role="user", content="It goes on.")
         assert memory.recall("message", limit=3)

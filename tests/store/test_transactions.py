@@ -191,14 +191,14 @@ def test_what_waited_for_a_lock_decides_by_what_was_committed_meanwhile(own_post
         space = first.scope.space
         first.chat("monday").append(role="user", content="hello")
         with ThreadPoolExecutor(3) as pool, psycopg.connect(own_postgres_url, autocommit=True) as other:
-            with first._open.database.writing() as tx:
+            with first._runtime.database.writing() as tx:
                 tx.lock(space)
                 same = Message("user", "once", id="m1")
                 waiting = [pool.submit(second.chat("monday").append, [same]) for _ in range(2)]
                 while waiting_for_locks(other) < 2:
                     pass
             stored = [each.result()[0] for each in waiting]
-            with first._open.database.writing() as tx:
+            with first._runtime.database.writing() as tx:
                 tx.lock(space)
                 made = pool.submit(first.chat("monday").append, [call])
                 while waiting_for_locks(other) < 1:
@@ -229,12 +229,12 @@ def test_a_write_to_the_pad_of_a_run_waits_for_its_end(own_postgres_url: str) ->
         psycopg.connect(own_postgres_url, autocommit=True) as other,
     ):
         run = memory.chat("monday").run("r1")
-        with memory._open.database.writing() as tx:
+        with memory._runtime.database.writing() as tx:
             tx.lock(memory.scope.space)
             ended = pool.submit(run.end)
             while waiting_for_locks(other) < 1:
                 pass
-            noted = pool.submit(run.pad.__setitem__, "step", "1")
+            noted = pool.submit(run.scratchpad.__setitem__, "step", "1")
             while waiting_for_locks(other) < 2 and not noted.done():
                 pass
         ended.result()
@@ -283,7 +283,7 @@ def remember_and_undo(memory: Memory) -> None:
 
 def note_for_a_run(memory: Memory) -> None:
     with memory.chat("monday").run("r1") as run:
-        run.pad["step"] = "1"
+        run.scratchpad["step"] = "1"
 
 
 WRITES: dict[str, Callable[[Memory], object]] = {
@@ -294,10 +294,10 @@ WRITES: dict[str, Callable[[Memory], object]] = {
     "prompt": lambda memory: memory.chat("monday").prompt(),
     "compact": lambda memory: memory.chat("monday").compact(budget=500),
     "a run": note_for_a_run,
-    "a pad": lambda memory: memory.pad.update(week="1"),
-    "rebuild": lambda memory: memory.rebuild(),
+    "a pad": lambda memory: memory.scratchpad.update(week="1"),
+    "rebuild": lambda memory: memory.verify(repair=True),
     "end": lambda memory: memory.chat("monday").end(),
-    "end and work": lambda memory: (memory.chat("monday").end(), memory.work(limit=1)),
+    "end and work": lambda memory: (memory.chat("monday").end(), memory.learning.work(limit=1)),
     "erase": lambda memory: memory.erase(chat="monday", messages=(1, 2)),
 }
 

@@ -146,11 +146,11 @@ class GappyChat(FakeChat):
         try:
             return [replace(one, seq=one.seq + self._lost()) for one in super().append(messages)]
         except AttributeError:
-            self._space.pad[self.id] = str(self._lost() + len(messages))
+            self._space.scratchpad[self.id] = str(self._lost() + len(messages))
             raise
 
     def _lost(self) -> int:
-        return int(self._space.pad.get(self.id, "0"))
+        return int(self._space.scratchpad.get(self.id, "0"))
 
 
 def named_by_their_words(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:

@@ -18,6 +18,7 @@ from holdfast import (
 from holdfast.testing import FakeProvider
 from holdfast.testing.case import Whole, WholeChat, WholeReading
 from holdfast.testing.ledger import Ledger
+from stored_texts import text_of
 
 # What is known
 
@@ -54,19 +55,32 @@ class Reviving(Ledger):
         return self.write(change(there)) if there else super().change(name, agent, change)
 
 
-def lenient(memory: Whole, constraint: str, *, by: Writer | None = None, chat: str | None = None) -> object:
+def lenient(memory: Whole, what: str, **options: Any) -> Record:
     """Count a version for removing what is not there."""
-    if constraint in [one.id for one in memory.constraints()]:
-        return memory.remove_constraint(constraint, by=by, chat=chat)
-    return memory.remember("nothing", by=by)
+    if what == "profile" or memory.get(what):
+        return memory.retract(what, **options)
+    return memory.remember("nothing", by=options.get("by"))
 
 
-def added_profile(memory: Whole, text: str, **options: Any) -> Record:
-    return memory.set_profile(f"{memory.profile()} {text}".strip(), **options)
+def added_profile(memory: Whole, text: str, kind: str = "fact", **options: Any) -> Record:
+    before = text_of(memory.get("profile")) if kind == "profile" else ""
+    return memory.remember(f"{before} {text}".strip(), kind, **options)
 
 
-def profile_that_is_never_empty(memory: Whole, text: str, **options: Any) -> Record:
-    return memory.set_profile(text or memory.profile(), **options)
+def profile_that_is_never_empty(memory: Whole, what: str, **options: Any) -> Record:
+    there = memory.get("profile")
+    return there if what == "profile" and there else memory.retract(what, **options)
+
+
+def constraint_of_the_user(
+    memory: Whole, text: str, kind: str = "fact", by: Writer | None = None, **options: Any
+) -> Record:
+    by = "user" if by is None and kind == "constraint" else by
+    return memory.remember(text, kind, by=by, **options)
+
+
+def soul_as_profile(memory: Whole, text: str, kind: str = "fact", **options: Any) -> Record:
+    return memory.remember(text, "profile" if kind == "soul" else kind, **options)
 
 
 def rolled_back_to_something(memory: Whole, what: str, version: int) -> list[Record]:
@@ -85,14 +99,14 @@ def present_before_the_first(memory: Whole, version: int) -> WholeReading:
 
 
 KNOWING = (
-    Mutant("a removed constraint comes back", "constraints", fake_that_knows(Returning)),
-    Mutant("an agent may add constraints", "constraints", fake_that_knows(Unguarded)),
+    Mutant("a removed constraint comes back", "profile", fake_that_knows(Returning)),
+    Mutant("an agent may add constraints", "profile", fake_that_knows(Unguarded)),
     Mutant("a rollback rewrites history", "versions", fake_that_knows(Rewriting)),
     Mutant("a record that was taken back is changed", "records", fake_that_knows(Reviving)),
     of_provider(
         "who says nothing is the user",
-        "constraints",
-        add_constraint=lambda memory, text, by="user": memory.add_constraint(text, by=by),
+        "profile",
+        remember=constraint_of_the_user,
     ),
     of_provider(
         "a rollback of nothing succeeds",
@@ -106,17 +120,17 @@ KNOWING = (
             one for one in memory.changes(limit=limit) if kind in (None, one.kind)
         ],
     ),
-    of_provider("removing what is not there succeeds", "constraints", remove_constraint=lenient),
-    of_provider("a profile is added to", "profile", set_profile=added_profile),
-    of_provider("an empty profile is not written", "profile", set_profile=profile_that_is_never_empty),
+    of_provider("removing what is not there succeeds", "profile", retract=lenient),
+    of_provider("a profile is added to", "profile", remember=added_profile),
+    of_provider("a profile is not taken back", "profile", retract=profile_that_is_never_empty),
     of_provider(
         "a rollback to nothing keeps the first version", "versions", rollback=rolled_back_to_something
     ),
     of_provider(
         "the soul is the profile",
         "profile",
-        set_soul=lambda memory, text, **options: memory.set_profile(text, **options),
-        soul=lambda memory: memory.profile(),
+        remember=soul_as_profile,
+        get=lambda memory, what: memory.get("profile" if what == "soul" else what),
     ),
     of_provider("at(version) gives the newest", "versions", at=newest_at),
     of_provider("at(0) is now", "versions", at=present_before_the_first),
@@ -144,20 +158,20 @@ class Blank(FakeProvider):
     """Take a name that is not there for a blank."""
 
     @property
-    def pad(self) -> MutableMapping[str, str]:
-        return defaultdict(str, super().pad)
+    def scratchpad(self) -> MutableMapping[str, str]:
+        return defaultdict(str, super().scratchpad)
 
 
 class Shared(FakeProvider):
     """Have one pad for everybody."""
 
     @property
-    def pad(self) -> MutableMapping[str, str]:
-        return self._spaces[""].pad
+    def scratchpad(self) -> MutableMapping[str, str]:
+        return self._spaces[""].scratchpad
 
 
 PADS = (
-    Mutant("an unknown name on a pad is blank", "pad", lambda _: Blank()),
+    Mutant("an unknown name on a pad is blank", "scratchpad", lambda _: Blank()),
     Mutant("all users have one pad", "scopes", lambda _: Shared()),
 )
 
@@ -166,14 +180,14 @@ PADS = (
 
 
 def leaking(chat: WholeChat, *args: Any, **options: Any) -> object:
-    chat.advance()
+    chat.refresh()
     return chat.prompt(*args, **options)
 
 
 def never_frozen_at_first(chat: WholeChat, *args: Any, **options: Any) -> object:
     """Take version 0 for now."""
     if chat.snapshot() == 0:
-        chat.advance()
+        chat.refresh()
     return chat.prompt(*args, **options)
 
 
@@ -188,10 +202,15 @@ def oldest_first(memory: Whole, **options: Any) -> list[ChatInfo]:
     return sorted(memory.chats(**options), key=lambda one: one.oldest, reverse=True)
 
 
+class Constraining(FakeProvider):
+    def work(self, *, limit: int | None = None) -> list[Record]:
+        return [self.remember("Be brief.", "constraint", by="user")]
+
+
 SESSIONS = (
     of_chats("a snapshot shows what comes later", "snapshots", prompt=leaking),
     of_chats("a snapshot of nothing shows what comes later", "snapshots", prompt=never_frozen_at_first),
-    of_chats("advancing does nothing", "snapshots", advance=lambda chat: chat.snapshot() or 0),
+    of_chats("advancing does nothing", "snapshots", refresh=lambda chat: chat.snapshot() or 0),
     of_provider(
         "archived chats are listed",
         "sessions",
@@ -235,9 +254,5 @@ SESSIONS = (
         "prompt",
         prompt=lambda chat, budget=8_000, query=None, system="": chat.prompt(budget, system=system),
     ),
-    of_provider(
-        "learning adds a constraint",
-        "learn",
-        work=lambda memory, limit=None: memory.add_constraint("Be brief.", by="user"),
-    ),
+    Mutant("learning adds a constraint", "learn", lambda _: Constraining()),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
 from mutant import Mutant, fake_with, of_chats
@@ -33,21 +32,17 @@ class Forgetful(FakeChat):
 class Locked(FakeChat):
     """Hold the lock while a model answers."""
 
-    def compact(
-        self, mode: Any = "incremental", *, budget: int = 8_000, llm: LLM | None = None
-    ) -> CompactionResult:
+    def compact(self, *, full: bool = False, budget: int = 8_000, llm: LLM | None = None) -> CompactionResult:
         with self._space.lock:
-            return super().compact(mode, budget=budget, llm=llm)
+            return super().compact(full=full, budget=budget, llm=llm)
 
 
 class Mending(FakeChat):
     """Hide messages behind nothing when a model fails."""
 
-    def compact(
-        self, mode: Any = "incremental", *, budget: int = 8_000, llm: LLM | None = None
-    ) -> CompactionResult:
+    def compact(self, *, full: bool = False, budget: int = 8_000, llm: LLM | None = None) -> CompactionResult:
         try:
-            return super().compact(mode, budget=budget, llm=llm)
+            return super().compact(full=full, budget=budget, llm=llm)
         except RuntimeError:
             part = self._log().next_part(budget)
             self._log().store(part or (), "sum_failed", "…", "normal")
@@ -107,9 +102,9 @@ def beside_summaries(chat: WholeChat, budget: int = 8_000, *, tail: int | None =
 
 
 def containers(
-    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
+    chat: WholeChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
 ) -> Expansion:
-    found = chat.expand(summary, token_cap, cursor=cursor)
+    found = chat.expand(summary, max_tokens, cursor=cursor)
     if not found.summary.depth:
         return found
     parents = [chat.describe(one).summary for one in chat.describe(summary).parents]
@@ -117,10 +112,10 @@ def containers(
 
 
 def empty_expansion(
-    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
+    chat: WholeChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
 ) -> object:
     try:
-        return chat.expand(summary, token_cap, cursor=cursor)
+        return chat.expand(summary, max_tokens, cursor=cursor)
     except ValueError:
         return None
 
@@ -147,10 +142,10 @@ class Open(FakeProvider):
 
 
 def broken_expansion(
-    chat: WholeChat, summary: str, token_cap: int = 4_000, *, cursor: str | None = None
+    chat: WholeChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
 ) -> object:
     try:
-        return chat.expand(summary, token_cap, cursor=cursor)
+        return chat.expand(summary, max_tokens, cursor=cursor)
     except ValueError as error:
         raise RuntimeError("no row") from error
 
@@ -163,11 +158,11 @@ SUMMARIES = (
     Mutant("of two summaries both are stored", "compact", fake_with(UncheckedChat)),
     Mutant("the newest messages are summarised", "compact", fake_with(TaillessChat)),
     of_chats("summarised messages are shown as well", "compact", window=beside_summaries),
-    of_chats("a chat is always crowded", "compact", crowded=lambda *_: True),
+    of_chats("a chat is always crowded", "compact", needs_compaction=lambda *_: True),
     of_chats(
         "tokens are taken for a share",
         "compact",
-        crowded=lambda chat, _, most=0.75: chat.stats().context_tokens > most,
+        needs_compaction=lambda chat, _, most=0.75: chat.stats().context_tokens > most,
     ),
     of_chats(
         "summaries leave the window",
@@ -177,8 +172,8 @@ SUMMARIES = (
     of_chats(
         "an answer of any length is taken",
         "compact",
-        compact=lambda chat, mode="incremental", budget=8_000, llm=None: chat.compact(
-            mode, budget=budget, llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing")
+        compact=lambda chat, *, full=False, budget=8_000, llm=None: chat.compact(
+            full=full, budget=budget, llm=llm and (lambda prompt: llm(prompt)[:100] or "nothing")
         ),
     ),
     of_chats("an unknown summary breaks everything", "tools", expand=broken_expansion),
@@ -188,20 +183,20 @@ SUMMARIES = (
     of_chats(
         "expand knows no cap",
         "explore",
-        expand=lambda chat, id_, token_cap=0, cursor=None: chat.expand(id_, 10**9, cursor=cursor),
+        expand=lambda chat, id_, max_tokens=0, cursor=None: chat.expand(id_, 10**9, cursor=cursor),
     ),
     of_chats(
         "expand does not lead on",
         "explore",
-        expand=lambda chat, id_, token_cap=4_000, cursor=None: replace(
-            chat.expand(id_, token_cap, cursor=cursor), truncated=False, cursor=None
+        expand=lambda chat, id_, max_tokens=4_000, cursor=None: replace(
+            chat.expand(id_, max_tokens, cursor=cursor), truncated=False, cursor=None
         ),
     ),
     of_chats(
         "pages of an expansion never end",
         "explore",
-        expand=lambda chat, id_, token_cap=4_000, cursor=None: replace(
-            chat.expand(id_, token_cap), truncated=True, cursor=uuid4().hex
+        expand=lambda chat, id_, max_tokens=4_000, cursor=None: replace(
+            chat.expand(id_, max_tokens), truncated=True, cursor=uuid4().hex
         ),
     ),
     Mutant("a summary of another user opens", "scopes", lambda _: Open()),

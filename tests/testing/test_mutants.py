@@ -71,7 +71,7 @@ def test_a_provider_that_lasts_passes(tmp_path: Path) -> None:
     report = check(
         make,
         reopen=lambda one: Memory(places[id(one)], user="ada", admin=True),
-        groups=["core", "records", "pad"],
+        groups=["core", "records", "scratchpad"],
     )
     assert report.ok, str(report)
     assert "NOT CHECKED" not in str(report)

@@ -67,8 +67,8 @@ def test_a_case_that_raises_has_failed() -> None:
 
 
 def test_only_some_groups_are_checked_when_named() -> None:
-    report = check(FakeProvider, groups=("search", "pad"))
-    assert {one.group for one in report.results} == {"search", "pad"}
+    report = check(FakeProvider, groups=("search", "scratchpad"))
+    assert {one.group for one in report.results} == {"search", "scratchpad"}
     with pytest.raises(InvalidInput, match=r"There are no cases of nothing\. Use some of core, "):
         check(FakeProvider, groups=["nothing"])
 
@@ -127,8 +127,8 @@ def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_command_takes_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["holdfast.testing:FakeProvider", "search", "pad"]) == 0
-    assert capsys.readouterr().out == f"{check(FakeProvider, groups=('search', 'pad'))}\n"
+    assert main(["holdfast.testing:FakeProvider", "search", "scratchpad"]) == 0
+    assert capsys.readouterr().out == f"{check(FakeProvider, groups=('search', 'scratchpad'))}\n"
     assert main(["holdfast.testing:FakeProvider", "nothing"]) == 2
     assert "There are no cases of nothing." in capsys.readouterr().err
 
@@ -138,10 +138,10 @@ def another(_: object) -> FakeProvider:
 
 
 def test_the_command_takes_what_opens_the_storage_again(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["holdfast.testing:FakeProvider", "pad"]) == 0
+    assert main(["holdfast.testing:FakeProvider", "scratchpad"]) == 0
     assert "NOT CHECKED whether anything lasts" in capsys.readouterr().out
-    assert main(["holdfast.testing:FakeProvider", f"reopen={__name__}:another", "pad"]) == 1
-    assert "FAILED  pad: pads last" in capsys.readouterr().out
+    assert main(["holdfast.testing:FakeProvider", f"reopen={__name__}:another", "scratchpad"]) == 1
+    assert "FAILED  scratchpad: pads last" in capsys.readouterr().out
 
 
 def test_the_command_fails_when_the_provider_does(capsys: pytest.CaptureFixture[str]) -> None:

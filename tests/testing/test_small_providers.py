@@ -53,7 +53,7 @@ def test_compaction_loses_and_parts_nothing(parts: list[list[Message]], budget: 
     chat, stored = FakeProvider().chat("c"), list[Message]()
     for part in parts:
         stored += chat.append(part)
-        result = chat.compact("full", budget=budget)
+        result = chat.compact(full=True, budget=budget)
         assert result.noop or result.tokens_after < result.tokens_before
         window = everything(chat)
         reached = [message for one in window.summaries for message in walk(chat, one.id)]
@@ -64,7 +64,7 @@ def test_compaction_loses_and_parts_nothing(parts: list[list[Message]], budget: 
         assert unpaired(shown) == []
         assert seqs(shown) == list(range(len(stored) - len(shown) + 1, len(stored) + 1))
         assert chat.stats().context_tokens == window.tokens
-        assert chat.compact("full", budget=budget).noop
+        assert chat.compact(full=True, budget=budget).noop
 
 
 WRITES = st.lists(st.tuples(st.sampled_from(["add", "replace", "retract", "rollback"]), NUMBERS), max_size=25)

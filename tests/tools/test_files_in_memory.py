@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tool_fixtures import KEY, PLAN, refusal
 
 import programs
-from holdfast import Denied, InvalidInput, Kind, Memory, acting
+from holdfast import Denied, InvalidInput, Kind, Memory, acting_as
 from holdfast.kinds import LONGEST
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
@@ -136,7 +136,7 @@ def test_who_asked_is_told_of_what_is_written(files: Files, memory: Memory) -> N
 
 def test_a_file_belongs_to_the_session_in_which_it_was_written(memory: Memory) -> None:
     files = Files(memory)
-    with acting(chat="monday"):
+    with acting_as(chat="monday"):
         files.create(PLAN, "Berlin")
     files.insert(PLAN, 1, "in May")
     (record,) = memory.records(kind=KIND, chat="monday")
@@ -165,11 +165,11 @@ def test_nobody_sees_the_files_of_another(memory: Memory) -> None:
 def test_files_follow_who_acts(location: str) -> None:
     with Memory(location) as memory:
         files = Files(memory)
-        with acting(user="ada", agent="coach", source="tool"):
+        with acting_as(user="ada", agent="coach", source="tool"):
             files.create(PLAN, "Berlin")
         assert files.paths() == []
         assert memory.scoped(user="ada").records(kind=KIND)[0].by == "tool"
-        with acting(user="ada", agent="coach"):
+        with acting_as(user="ada", agent="coach"):
             assert files.read(PLAN) == "Berlin"
 
 
@@ -217,8 +217,8 @@ def test_what_looks_like_an_order_waits_for_the_user(files: Files, memory: Memor
             f"The path {PLAN} does not exist. Please provide a valid path. A file was to be made"
         )
     assert memory.recall("previous instructions") == []
-    (held,) = memory.quarantine()
-    memory.release(held.id, by="user")
+    (held,) = list(memory.quarantine)
+    memory.quarantine.release(held.id, by="user")
     assert files.read(PLAN) == ORDER
     assert memory.verify().problems == ()
 
@@ -228,9 +228,9 @@ def test_an_edit_that_looks_like_an_order_leaves_the_file_as_it_was(files: Files
     assert "was not written" in files.insert(PLAN, 1, ORDER)
     assert "was not written" in files.str_replace(PLAN, "Berlin", ORDER)
     assert files.read(PLAN) == "Berlin\n"
-    first, second = memory.quarantine()
-    memory.discard(second.id, by="user")
-    memory.release(first.id, by="user")
+    first, second = list(memory.quarantine)
+    memory.quarantine.discard(second.id, by="user")
+    memory.quarantine.release(first.id, by="user")
     assert files.read(PLAN) == f"Berlin\n{ORDER}\n"
     assert len(memory.records(kind=KIND)) == 1
 
@@ -331,7 +331,7 @@ def test_an_edited_file_stays_where_it_was_edited_whoever_else_has_its_path(
 ) -> None:
     files.create(PLAN, ORDER)
     files.create(PLAN, "Berlin")
-    memory.release(memory.quarantine()[0].id)
+    memory.quarantine.release(next(iter(memory.quarantine)).id)
     released, other = files.paths()
     assert (released, files.read(other)) == (PLAN, "Berlin")
     files.insert(other, 1, "Lisbon")

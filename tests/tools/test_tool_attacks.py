@@ -62,7 +62,7 @@ def test_only_true_is_agreement(memory: Memory, answer: object) -> None:
     assert "confirms" in error(constraints({"add": "Always agree."}))
     single = provider_tool(memory, chat, confirm=confirm)
     assert "confirms" in error(single({"action": "constraint_add", "constraint_text": "Always agree."}))
-    assert memory.constraints() == []
+    assert memory.records(kind="constraint") == []
 
 
 def test_the_user_sees_all_that_they_confirm(memory: Memory) -> None:
@@ -78,15 +78,15 @@ def test_the_user_sees_all_that_they_confirm(memory: Memory) -> None:
 
 
 def test_no_writer_goes_around_the_user(memory: Memory) -> None:
-    gone = memory.add_constraint("Never on Mondays.", by="user")
-    memory.remove_constraint(gone.id, by="user")
+    gone = memory.remember("Never on Mondays.", "constraint", by="user")
+    memory.retract(gone.id, kind="constraint", by="user")
     tools = named(tools_for(memory, "monday", by="user", kinds=["fact", "constraint"]))
     assert "confirms" in error(tools["remember"]({"text": "Always agree.", "kind": "constraint"}))
     assert "confirms" in error(tools["history"]({"id": gone.id, "restore": gone.version}))
-    assert memory.constraints() == []
+    assert memory.records(kind="constraint") == []
     agreed = named(tools_for(memory, "monday", confirm=agree))
     assert agreed["history"]({"id": gone.id, "restore": gone.version}).ok
-    assert [one.text for one in memory.constraints()] == ["Never on Mondays."]
+    assert [one.text for one in memory.records(kind="constraint")] == ["Never on Mondays."]
 
 
 # What may not be written
@@ -126,7 +126,7 @@ def test_nothing_of_another_agent_is_opened(memory: Memory) -> None:
     other = memory.scoped(agent="chef").chat("kitchen")
     for _ in range(30):
         other.append(role="user", content="The vault is behind the mirror. " * 20)
-    other.compact("full", budget=2_000)
+    other.compact(full=True, budget=2_000)
     (summary, *_) = other.window(budget=2_000).summaries
     tools = named(memory.tools("monday"))
     found = [tools["expand"]({"id": one}) for one in ("kitchen#1", summary.id)]
@@ -240,7 +240,7 @@ def test_pages_keep_to_their_tokens_and_give_all_once(texts: list[str], cap: int
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("monday")
         stored = chat.append([Message("user", text) for text in texts])
-        expand = named(memory.tools(chat, token_cap=cap))["expand"]
+        expand = named(memory.tools(chat, max_tokens=cap))["expand"]
         said: dict[str, str] = {}
         cursor: object = None
         while True:
@@ -270,7 +270,7 @@ def test_ten_threads_hold_one_tool(memory: Memory) -> None:
 def test_tools_do_not_keep_a_memory_alive() -> None:
     memory = Memory(":memory:", user="ada")
     assert len(memory.tools("monday")) > 1
-    gone = weakref.ref(memory.pad._open)  # what all handles of a memory share
+    gone = weakref.ref(memory.scratchpad._runtime)  # what all handles of a memory share
     memory.close()
     del memory
     gc.collect()
@@ -345,7 +345,7 @@ def test_facts_keep_to_their_tokens(memory: Memory) -> None:
 
 def test_an_error_of_a_ready_made_set_names_no_code(memory: Memory) -> None:
     tool = provider_tool(memory, memory.chat("monday"))
-    memory.set_profile("Ada runs.")
+    memory.remember("Ada runs.", "profile")
     for asked in (
         {"action": "expand", "summary_id": "sum_0"},
         {"action": "describe", "summary_id": "sum_0"},

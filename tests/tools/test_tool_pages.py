@@ -16,6 +16,7 @@ from holdfast.text.tokens import estimate_tokens
 from holdfast.tools.permissions import ALL
 from holdfast.tools.results import ORIGIN
 from holdfast.types import Message
+from stored_texts import text_of
 from tool_results import error, listed, named
 
 MANY = tuple(ALL)
@@ -32,9 +33,9 @@ def filled(memory: Memory) -> Chat:
             role="user", content=f"River {number}: " + "it was raining — 雨が降っていた. " * (1 + number % 20)
         )
         memory.remember(f"River {number} is {number} km long.", "finding")
-        memory.pad[f"river {number}"] = "🌊" * 30
+        memory.scratchpad[f"river {number}"] = "🌊" * 30
     chat.append(role="user", content="The endless river. " * 900)
-    memory.set_profile("Ada knows all rivers. " * 600)
+    memory.remember("Ada knows all rivers. " * 600, "profile")
     return chat
 
 
@@ -55,7 +56,7 @@ def test_a_result_keeps_to_its_tokens_and_its_cursor_goes_on(
     memory: Memory, name: str, arguments: dict[str, object], field: str, cap: int
 ) -> None:
     chat = filled(memory)
-    tool = named(memory.tools(chat, token_cap=cap))[name]
+    tool = named(memory.tools(chat, max_tokens=cap))[name]
     found = tool(arguments)
     pages = [found]
     while cursor := found.data.get("cursor"):
@@ -64,7 +65,7 @@ def test_a_result_keeps_to_its_tokens_and_its_cursor_goes_on(
         assert len(pages) < 400
     assert all(page.ok and estimate_tokens(page.text) <= cap for page in pages)
     if name == "profile":
-        assert "".join(str(page.data.get("profile", "")) for page in pages) == memory.profile()
+        assert "".join(str(page.data.get("profile", "")) for page in pages) == text_of(memory.get("profile"))
         return
     items = [item for page in pages for item in listed(page, field)]
     if name == "expand":
@@ -93,7 +94,7 @@ def test_a_page_of_history_is_not_moved_by_what_comes(memory: Memory) -> None:
 
 
 def test_a_call_that_goes_on_writes_nothing_again(memory: Memory) -> None:
-    tools = named(memory.tools(filled(memory), confirm=lambda _: True, token_cap=400))
+    tools = named(memory.tools(filled(memory), confirm=lambda _: True, max_tokens=400))
     for name, written in (("profile", "text"), ("notes", "add"), ("constraints", "add")):
         arguments = {written: "Along the river and back again. " * 60}
         first = tools[name](arguments)

@@ -16,11 +16,13 @@ from holdfast.learning.echo_match import is_memory_tool
 from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
 from holdfast.tools.presets import compartment_tools, fact_tool, observation_tools, provider_tool
+from holdfast.tools.presets.observations import remember_fil
 from holdfast.tools.presets.provider import ACTIONS
 from holdfast.tools.render import HELD, moment
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import ToolResult
 from learning_scripts import Clock
+from stored_texts import text_of
 from tool_results import named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -62,8 +64,8 @@ def test_nothing_to_remember_is_an_problem(memory: Memory) -> None:
 
 
 def test_five_of_each_kind_are_recalled(memory: Memory) -> None:
-    memory.remember_fil(
-        [f"River {n} is long." for n in range(8)], [], [f"Cross river {n}." for n in range(8)]
+    remember_fil(
+        memory, [f"River {n} is long." for n in range(8)], [], [f"Cross river {n}." for n in range(8)]
     )
     recall = named(observation_tools(memory))["recall"]
     for limit, count in ((None, 5), (0, 5), (-1, 5), (2, 2), (7, 7)):
@@ -74,7 +76,7 @@ def test_five_of_each_kind_are_recalled(memory: Memory) -> None:
 
 def test_the_scratchpad_is_read_written_listed_and_searched(memory: Memory, chat: Chat) -> None:
     tools = named(observation_tools(memory, chat))
-    memory.pad["temp:token"] = "secret"
+    memory.scratchpad["temp:token"] = "secret"
     tools["scratchpad_write"]({"key": "user.name", "value": "Ada"})
     tools["scratchpad_write"]({"key": "plan", "value": "Run on Tuesday"})
     assert tools["scratchpad_read"]({"key": "user.name"}).data["value"] == "Ada"
@@ -86,7 +88,7 @@ def test_the_scratchpad_is_read_written_listed_and_searched(memory: Memory, chat
         {"key": "plan", "value": "Run on Tuesday"}
     ]
     assert tools["scratchpad_search"]({"query": "x"}).data["note"] == "No matches found."
-    memory.pad["long"] = "雨" * 50_000
+    memory.scratchpad["long"] = "雨" * 50_000
     assert estimate_tokens(tools["scratchpad_read"]({"key": "long"}).text) < 4_100
 
 
@@ -94,7 +96,7 @@ def test_a_scratchpad_can_be_of_the_session(memory: Memory, chat: Chat) -> None:
     tools = named(observation_tools(memory, chat, lasting=False))
     assert "this session only" in tools["scratchpad_write"].description
     tools["scratchpad_write"]({"key": "a", "value": "1"})
-    assert (dict(chat.pad), dict(memory.pad)) == ({"a": "1"}, {})
+    assert (dict(chat.scratchpad), dict(memory.scratchpad)) == ({"a": "1"}, {})
     with pytest.raises(InvalidInput):
         observation_tools(memory, lasting=False)
 
@@ -111,7 +113,7 @@ def test_a_full_provider_has_all_actions_in_order(memory: Memory, chat: Chat) ->
     assert properties(tool)["action"]["enum"] == list(ACTIONS)
     assert len(ACTIONS) == 13
     assert set(properties(tool)) == {
-        *("action", "pattern", "scope", "limit", "summary_id", "token_cap", "content"),
+        *("action", "pattern", "scope", "limit", "summary_id", "max_tokens", "content"),
         *("history_scope", "history_limit", "rollback_version", "constraint_text", "constraint_id"),
     }
     assert all(f"\n{name}: " in tool.description for name in ACTIONS)
@@ -135,7 +137,7 @@ def test_an_option_takes_away_its_actions_and_their_parameters(memory: Memory, c
     assert "profile_update" in problem(read_only({"action": "profile_update", "content": "x"}))
     soul = provider_tool(memory, chat, read_only_soul=True)
     assert set(ACTIONS) - set(properties(soul)["action"]["enum"]) == {"soul_update"}  # type: ignore[call-overload]  # as above
-    memory.set_soul("A coach.")
+    memory.remember("A coach.", "soul")
     assert "read-only" in problem(
         soul({"action": "profile_rollback", "history_scope": "soul", "rollback_version": 0})
     )
@@ -194,14 +196,14 @@ def test_profile_history_and_rollback(memory: Memory, chat: Chat) -> None:
     assert isinstance(history, list)
     assert [(one["before"], one["after"]) for one in history] == [("Ada runs.", "Ada swims.")]
     assert tool({"action": "profile_rollback", "rollback_version": first}).data["restored"] == 1
-    assert memory.profile() == "Ada runs."
+    assert text_of(memory.get("profile")) == "Ada runs."
 
 
 def test_no_call_lists_without_end(memory: Memory, chat: Chat) -> None:
-    tool = provider_tool(memory, chat, token_cap=1_000_000)
+    tool = provider_tool(memory, chat, max_tokens=1_000_000)
     chat.append([Message("user", f"river {n}") for n in range(60)])
     for n in range(60):
-        memory.set_profile(f"Ada runs {n} km.")
+        memory.remember(f"Ada runs {n} km.", "profile")
     for call in (
         {"action": "search", "pattern": "river", "limit": 10**30},
         {"action": "profile_history", "history_limit": 10**30},
@@ -231,12 +233,12 @@ def test_a_summary_is_described_and_expanded(memory: Memory, chat: Chat) -> None
     for number in range(30):
         chat.append(role="user", content=f"Run {number}: " + "along the river and back again. " * 20, at=NOON)
         chat.append(role="assistant", content="Noted.", at=NOON)
-    chat.compact("full", budget=3_000)
+    chat.compact(full=True, budget=3_000)
     (summary, *_) = chat.window(budget=3_000).summaries
     tool = provider_tool(memory, chat)
     told = tool({"action": "describe", "summary_id": summary.id}).data
     assert (told["depth"], told["parents"]) == (summary.depth, [])
-    expanded = tool({"action": "expand", "summary_id": summary.id, "token_cap": 100})
+    expanded = tool({"action": "expand", "summary_id": summary.id, "max_tokens": 100})
     assert expanded.data["note"] == "There is more."
     found = tool({"action": "search", "pattern": "Run 3"}).data["results"]
     assert isinstance(found, list)
@@ -340,7 +342,7 @@ def test_an_entry_says_when_it_was_created_and_when_it_was_changed() -> None:
 
 @pytest.mark.parametrize("compartment", ["run", "session", "plan"])
 def test_only_what_was_returned_counts_as_used(memory: Memory, chat: Chat, compartment: str) -> None:
-    tools = named(compartment_tools(memory, chat, token_cap=400))
+    tools = named(compartment_tools(memory, chat, max_tokens=400))
 
     def got(**given: object) -> dict[object, object]:
         return {
@@ -447,13 +449,13 @@ def test_what_waits_in_quarantine_is_said_to_wait(memory: Memory, chat: Chat) ->
         lambda: many["notes"]({"add": order}),
     ]
     for call in calls:
-        before = len(memory.quarantine())
+        before = len(list(memory.quarantine))
         said = call()
         assert said.ok
         assert HELD in f"{said.data.get('message', '')}{said.data.get('note', '')}"
         assert "Entry replaced" not in said.text
         assert "next prompt shows" not in said.text
-        assert len(memory.quarantine()) == before + 1
+        assert len(list(memory.quarantine)) == before + 1
     assert sets["remember"]({"findings": [order, "The river is long."]}).data["stored"] == 1
     assert [one.text for one in memory.records(kind="fact")] == ["Likes tea"]
 

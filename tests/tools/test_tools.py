@@ -11,7 +11,7 @@ import tool_fixtures
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import InvalidInput, Kind, Memory, ToolCall, acting
+from holdfast import InvalidInput, Kind, Memory, ToolCall, acting_as
 from holdfast.chat import Chat
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
@@ -160,8 +160,8 @@ def test_only_what_is_allowed_is_there(memory: Memory, chat: Chat) -> None:
         {"read_only": ["facts"]},
         {"read_only": [1]},
         {"style": "few"},
-        {"token_cap": 10},
-        {"token_cap": "10"},
+        {"max_tokens": 10},
+        {"max_tokens": "10"},
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused(memory: Memory, options: Mapping[str, object]) -> None:
@@ -256,7 +256,7 @@ def test_a_constraint_needs_the_word_of_the_user(memory: Memory, chat: Chat) -> 
     assert len(asked) == 3
     assert "user" in error(named(memory.tools(chat))["forget"]({"id": kept["id"]}))
     assert "user" in error(named(memory.tools(chat))["constraints"]({"remove": kept["id"]}))
-    assert [one.text for one in memory.constraints()] == ["Never on Mondays."]
+    assert [one.text for one in memory.records(kind="constraint")] == ["Never on Mondays."]
     assert tools["constraints"]({"remove": kept["id"]}).data["note"] == "No constraints set."
 
 
@@ -274,7 +274,7 @@ def test_notes_are_of_the_session(memory: Memory, chat: Chat) -> None:
 
 def test_the_scratchpad_keeps_values(memory: Memory, chat: Chat) -> None:
     pad = named(memory.tools(chat))["scratchpad"]
-    memory.pad["temp:key"] = "the application's own"
+    memory.scratchpad["temp:key"] = "the application's own"
     pad({"name": "week", "value": "1"})
     pad({"name": "month", "value": "May"})
     assert listed(pad({}), "entries") == [{"name": "month", "value": "May"}, {"name": "week", "value": "1"}]
@@ -306,7 +306,7 @@ def test_what_is_behind_an_id_is_expanded(memory: Memory, chat: Chat) -> None:
     for number in range(40):
         chat.append(role="user", content=f"Message {number}: " + "we ran along the river. " * 30)
         chat.append(role="assistant", content=f"Noted {number}.")
-    chat.compact("full", budget=4_000)
+    chat.compact(full=True, budget=4_000)
     expand = named(memory.tools(chat))["expand"]
     for summary in chat.window(budget=4_000).summaries:
         walked: list[dict[str, object]] = []
@@ -481,10 +481,10 @@ def test_nothing_of_others_is_shown(memory: Memory) -> None:
 def test_tools_of_a_chat_stay_with_its_user() -> None:
     with Memory(":memory:") as memory:
         memory.scoped(user="bob").remember("The code is 4711.")
-        with acting(user="ada"):
+        with acting_as(user="ada"):
             tools = named(memory.tools("monday"))
             tools["remember"]({"text": "Ada drinks tea."})
-        with acting(user="bob"):
+        with acting_as(user="bob"):
             assert tools["recall"]({"query": "code"}).data["hits"] == []
             assert len(listed(tools["recall"]({"query": "tea"}), "hits")) == 1
             with pytest.raises(InvalidInput):

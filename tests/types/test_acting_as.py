@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import InvalidInput, Memory, Scope, acting
+from holdfast import InvalidInput, Memory, Scope, acting_as
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def texts(memory: Memory) -> list[str]:
 
 
 def test_a_handle_without_a_user_acts_for_the_one_that_is_named(unbound: Memory) -> None:
-    with acting(user="ada", agent="coach", chat="monday", source="tool"):
+    with acting_as(user="ada", agent="coach", chat="monday", source="tool"):
         record = unbound.remember("it rains", "finding")
         assert unbound.scope == Scope("", "ada", "coach")
         assert texts(unbound) == ["it rains"]
@@ -46,7 +46,7 @@ def test_a_handle_without_a_user_acts_for_the_one_that_is_named(unbound: Memory)
 
 
 def test_after_the_block_nobody_acts(unbound: Memory) -> None:
-    with acting(user="ada", agent="coach", chat="monday", source="user"):
+    with acting_as(user="ada", agent="coach", chat="monday", source="user"):
         pass
     record = unbound.remember("it rains", "finding")
     assert unbound.scope == Scope()
@@ -56,7 +56,7 @@ def test_after_the_block_nobody_acts(unbound: Memory) -> None:
 
 def test_after_a_block_that_failed_nobody_acts(quick: Memory) -> None:
     def fail() -> None:
-        with acting(user="ada"):
+        with acting_as(user="ada"):
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -65,12 +65,12 @@ def test_after_a_block_that_failed_nobody_acts(quick: Memory) -> None:
 
 
 def test_blocks_nest_and_keep_what_they_do_not_name(quick: Memory) -> None:
-    with acting(user="ada", agent="coach", chat="monday", source="user"):
-        with acting(agent="chef"), acting(chat="tuesday"):
+    with acting_as(user="ada", agent="coach", chat="monday", source="user"):
+        with acting_as(agent="chef"), acting_as(chat="tuesday"):
             record = quick.remember("it rains", "finding")
             assert quick.scope == Scope("", "ada", "chef")
             assert (record.agent, record.chat, record.by) == ("chef", "tuesday", "user")
-        with acting(user="bob", source="reflect"):
+        with acting_as(user="bob", source="reflect"):
             assert quick.scope == Scope("", "bob", "coach")
             assert quick.remember("it snows", "finding").by == "reflect"
         assert quick.scope == Scope("", "ada", "coach")
@@ -80,17 +80,17 @@ def test_blocks_nest_and_keep_what_they_do_not_name(quick: Memory) -> None:
 
 
 def test_a_name_can_be_taken_back_within_a_block(quick: Memory) -> None:
-    with acting(user="ada", agent="coach"), acting(user="", agent=""):
+    with acting_as(user="ada", agent="coach"), acting_as(user="", agent=""):
         assert quick.scope == Scope()
 
 
 def test_the_block_says_who_acts() -> None:
-    with acting(user="ada"), acting(agent="coach", source="tool") as now:
+    with acting_as(user="ada"), acting_as(agent="coach", source="tool") as now:
         assert (now.user, now.agent, now.chat, now.source) == ("ada", "coach", "", "tool")
 
 
 def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
-    with acting(user="ada", chat="monday", source="tool"):
+    with acting_as(user="ada", chat="monday", source="tool"):
         record = quick.remember("it rains", "finding", by="user", chat="tuesday")
         assert (record.by, record.chat) == ("user", "tuesday")
 
@@ -115,8 +115,8 @@ def test_an_argument_goes_before_who_acts(quick: Memory) -> None:
     ids=lambda wrong: str(wrong)[:40],
 )
 def test_who_cannot_act_is_refused_at_the_block(quick: Memory, wrong: dict[str, Any]) -> None:
-    with acting(user="ada", chat="monday"):
-        with pytest.raises(InvalidInput), acting(**wrong):
+    with acting_as(user="ada", chat="monday"):
+        with pytest.raises(InvalidInput), acting_as(**wrong):
             pytest.fail("the block was entered")
         assert quick.scope.user == "ada"
 
@@ -125,20 +125,20 @@ def test_who_cannot_act_is_refused_at_the_block(quick: Memory, wrong: dict[str, 
 
 
 def test_a_handle_with_its_own_user_is_not_redirected(memory: Memory) -> None:
-    with acting(user="bob", source="user"):
+    with acting_as(user="bob", source="user"):
         memory.remember("it rains", "finding")
-        memory.pad["key"] = "value"
+        memory.scratchpad["key"] = "value"
         memory.chat("monday").append(role="user", content="does it rain?")
         assert memory.scope.user == "ada"
         assert len(memory.recall("rain")) == 2
     assert texts(memory) == ["it rains"]
-    assert dict(memory.pad) == {"key": "value"}
+    assert dict(memory.scratchpad) == {"key": "value"}
     bob = memory.scoped(user="bob")
-    assert (bob.records(), bob.chats(), dict(bob.pad), bob.version()) == ([], [], {}, 0)
+    assert (bob.records(), bob.chats(), dict(bob.scratchpad), bob.version()) == ([], [], {}, 0)
 
 
 def test_a_handle_with_its_own_agent_follows_the_user_only(quick: Memory) -> None:
-    with acting(user="ada", agent="coach"):
+    with acting_as(user="ada", agent="coach"):
         assert quick.scoped(agent="chef").scope == Scope("", "ada", "chef")
         assert quick.scoped(user="bob").scope == Scope("", "bob", "coach")
         assert quick.scoped(user="bob", agent="chef").scope == Scope("", "bob", "chef")
@@ -146,12 +146,12 @@ def test_a_handle_with_its_own_agent_follows_the_user_only(quick: Memory) -> Non
 
 
 def test_a_chat_stays_with_the_user_it_was_opened_for(unbound: Memory) -> None:
-    with acting(user="ada", agent="coach"):
+    with acting_as(user="ada", agent="coach"):
         chat = unbound.chat("monday")
-        with acting(user="bob", agent="chef"):
+        with acting_as(user="bob", agent="chef"):
             chat.append(role="user", content="does it rain?")
             record = chat.remember("it rains", "finding")
-            chat.pad["key"] = "value"
+            chat.scratchpad["key"] = "value"
             assert (record.agent, record.chat) == ("coach", "monday")
             assert "does it rain?" in str(chat.prompt().window.messages)
             with chat.run() as run:
@@ -167,7 +167,7 @@ def test_a_chat_stays_with_the_user_it_was_opened_for(unbound: Memory) -> None:
 
 def test_a_chat_opened_for_nobody_is_not_taken_over(unbound: Memory) -> None:
     chat = unbound.chat("news")
-    with acting(user="ada"):
+    with acting_as(user="ada"):
         chat.append(role="system", content="the office is closed")
         chat.remember("the office is closed", "finding")
         assert unbound.records() == []
@@ -175,43 +175,43 @@ def test_a_chat_opened_for_nobody_is_not_taken_over(unbound: Memory) -> None:
 
 
 def test_what_a_chat_remembers_is_learned_in_that_chat(quick: Memory) -> None:
-    with acting(user="ada", chat="monday"):
+    with acting_as(user="ada", chat="monday"):
         assert quick.chat("tuesday").remember("it rains", "finding").chat == "tuesday"
 
 
 def test_an_earlier_view_stays_with_its_user(quick: Memory) -> None:
-    with acting(user="ada"):
+    with acting_as(user="ada"):
         quick.remember("it rains", "finding")
         view = quick.at(1)
         quick.retract("rains")
-    with acting(user="bob"):
+    with acting_as(user="bob"):
         assert view.scope.user == "ada"
         assert [record.text for record in view.records()] == ["it rains"]
         assert [hit.text for hit in view.recall("rains")] == ["it rains"]
 
 
 def test_a_pad_stays_with_the_user_it_was_opened_for(quick: Memory) -> None:
-    with acting(user="ada"):
-        pad = quick.pad
-    with acting(user="bob"):
+    with acting_as(user="ada"):
+        pad = quick.scratchpad
+    with acting_as(user="bob"):
         pad["key"] = "value"
-        assert dict(quick.pad) == {}
-    assert dict(quick.scoped(user="ada").pad) == {"key": "value"}
+        assert dict(quick.scratchpad) == {}
+    assert dict(quick.scoped(user="ada").scratchpad) == {"key": "value"}
 
 
 # The chat that acts
 
 
 def test_a_chat_without_an_id_is_the_one_that_acts(quick: Memory) -> None:
-    with acting(user="ada", chat="monday"):
+    with acting_as(user="ada", chat="monday"):
         chat = quick.chat()
         assert chat.id == "monday"
-        with acting(chat="tuesday"):
+        with acting_as(chat="tuesday"):
             assert (quick.chat().id, quick.chat("friday").id, chat.id) == ("tuesday", "friday", "monday")
 
 
 def test_a_session_note_is_one_of_the_chat_that_acts(quick: Memory) -> None:
-    with acting(user="ada", chat="monday"):
+    with acting_as(user="ada", chat="monday"):
         note = quick.remember("the door is red", "note")
         assert [one.id for one in quick.chat().notes()] == [note.id]
 
@@ -223,7 +223,7 @@ def test_threads_act_each_for_its_own(unbound: Memory) -> None:
     together = threading.Barrier(4)
 
     def work(user: str) -> list[str]:
-        with acting(user=user, agent=f"agent of {user}"):
+        with acting_as(user=user, agent=f"agent of {user}"):
             together.wait()
             for n in range(5):
                 unbound.remember(f"{user} {n}", "finding")
@@ -237,14 +237,14 @@ def test_threads_act_each_for_its_own(unbound: Memory) -> None:
 
 
 def test_a_new_thread_does_not_inherit_who_acts_unless_it_is_given_the_context(quick: Memory) -> None:
-    with acting(user="ada"), ThreadPoolExecutor(1) as pool:
+    with acting_as(user="ada"), ThreadPoolExecutor(1) as pool:
         assert pool.submit(lambda: quick.scope.user).result() == ""
         assert pool.submit(copy_context().run, lambda: quick.scope.user).result() == "ada"
 
 
 def test_tasks_act_each_for_its_own(unbound: Memory) -> None:
     async def work(user: str) -> tuple[str, str, list[str]]:
-        with acting(user=user, chat=f"chat of {user}", source="tool"):
+        with acting_as(user=user, chat=f"chat of {user}", source="tool"):
             for n in range(3):
                 await asyncio.sleep(0)
                 record = await unbound.aio.remember(f"{user} {n}", "finding")
@@ -264,9 +264,9 @@ def test_a_task_acts_for_the_one_who_started_it(quick: Memory) -> None:
         return (await quick.aio.remember("it rains", "finding")).agent
 
     async def main() -> list[str]:
-        with acting(agent="coach"):
+        with acting_as(agent="coach"):
             task = asyncio.create_task(look())
-        with acting(agent="chef"):
+        with acting_as(agent="chef"):
             return [await task, await look()]
 
     assert asyncio.run(main()) == ["coach", "chef"]
@@ -274,9 +274,9 @@ def test_a_task_acts_for_the_one_who_started_it(quick: Memory) -> None:
 
 def test_an_awaited_chat_stays_with_its_user(quick: Memory) -> None:
     async def main() -> None:
-        with acting(user="ada"):
+        with acting_as(user="ada"):
             chat = quick.aio.chat("monday")
-        with acting(user="bob"):
+        with acting_as(user="bob"):
             await chat.append(role="user", content="does it rain?")
             await chat.remember("it rains", "finding")
 

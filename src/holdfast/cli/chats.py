@@ -9,13 +9,14 @@ from typing import Annotated, cast
 import typer
 
 from holdfast.cli.arguments import message_of, moment, read_message
-from holdfast.cli.options import Options, Reading
+from holdfast.cli.options import Options, ReadOptions
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.outcomes import quiet
 from holdfast.cli.render.screen import Screen, answer, count, plain, say_more, when
 from holdfast.cli.render.summaries import show_summaries
 from holdfast.errors import InvalidInput
 from holdfast.memory import Memory
+from holdfast.runtime import runtime_of
 from holdfast.safety.guard import Secrets, mask_name, mask_values, masked_message, masked_summary
 from holdfast.text.references import Reference, read_reference, write_reference
 from holdfast.types import ChatInfo, Message, Prompt, Window
@@ -138,7 +139,7 @@ def end(options: Options, *, chat: ChatId) -> None:
 
 
 def review(
-    options: Reading,
+    options: ReadOptions,
     *,
     chat: ChatId,
     since: Annotated[
@@ -191,7 +192,7 @@ _Full = Annotated[bool, typer.Option("--full", help="Do not shorten tool results
 
 
 def show(
-    options: Reading,
+    options: ReadOptions,
     *,
     chat: _Chat,
     limit: _Limit = 20,
@@ -224,7 +225,7 @@ def messages_meant(memory: Memory, text: str) -> Reference | None:
     return said if said and said.chat and find_chat(memory, text) is None else None
 
 
-def show_said(options: Reading, memory: Memory, said: Reference, *, full: bool) -> None:
+def show_said(options: ReadOptions, memory: Memory, said: Reference, *, full: bool) -> None:
     """Print the messages that are referred to."""
     chat, first, last = said
     info = the_chat(options, memory, chat)
@@ -233,7 +234,7 @@ def show_said(options: Reading, memory: Memory, said: Reference, *, full: bool) 
 
 
 def _show(
-    options: Reading, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
+    options: ReadOptions, memory: Memory, info: ChatInfo, messages: Sequence[Message], *, full: bool
 ) -> None:
     messages = [masked_message(one) for one in messages] if options.masked else messages
     total = memory.chat(info.id).stats().messages
@@ -264,7 +265,7 @@ _WindowFull = Annotated[
 
 
 def window(
-    options: Reading,
+    options: ReadOptions,
     *,
     chat: ChatId,
     budget: Annotated[int, typer.Option(min=0, help="Tokens at most.")] = 8_000,
@@ -276,7 +277,9 @@ def window(
     For example: holdfast window porto-trip --query "when does the train leave?"
     """
     with options.open() as memory:
-        memory._open.worker = ""  # noqa: SLF001 - nobody answers this prompt
+        if runtime := runtime_of(memory):
+            # Nobody answers this prompt.
+            runtime.prompts.worker = ""
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         secrets = cast("Secrets", options.secrets)
@@ -395,7 +398,7 @@ def head(screen: Screen, info: ChatInfo) -> None:
 def find_chat(memory: Memory, chat: str) -> ChatInfo | None:
     """Describe a chat of the user, of whichever agent; None if there is none, nor could be."""
     try:
-        info = memory.chat(chat).info()
+        info = memory.chat(chat).stats().info
     except InvalidInput:  # no id that a chat can have
         return None
     return _titled(info) if info else None

@@ -9,7 +9,7 @@ import typer
 from holdfast.chat import Chat
 from holdfast.cli.arguments import one_of
 from holdfast.cli.chats import ChatId, find_chat, head, show_said, the_chat, titles_of
-from holdfast.cli.options import Options, Reading
+from holdfast.cli.options import Options, ReadOptions
 from holdfast.cli.render.messages import show_messages
 from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, answer, count, period, plain, when
@@ -69,7 +69,7 @@ def compact(
         info = the_chat(options, memory, chat)
         opened = memory.chat(chat)
         with Shrinking(opened.stats().context_tokens, target) as progress:
-            done = opened.compact("full" if full else "incremental", llm=llm, progress=progress, policy=how)
+            done = opened.compact(full=full, llm=llm, progress=progress, policy=how)
     if options.json:
         answer({"chat": chat, "title": info.title, **_described(done), "target": target})
         return
@@ -135,7 +135,7 @@ def _line(options: Options, *words: object) -> str:
 
 
 def tree(
-    options: Reading,
+    options: ReadOptions,
     *,
     identity: Annotated[
         str,
@@ -205,7 +205,7 @@ _ExpandFull = Annotated[
 
 
 def expand(
-    options: Reading,
+    options: ReadOptions,
     *,
     identity: _Identity,
     tokens: Annotated[int, typer.Option(min=0, help="Tokens at most, but always one at least.")] = 4_000,
@@ -269,7 +269,7 @@ def _show_place(screen: Screen, summary: Summary, title: str) -> None:
     screen.say((title or summary.chat, "bold"), f"  ({summary.chat})")
 
 
-def _show_one(options: Reading, found: Description, title: str) -> None:
+def _show_one(options: ReadOptions, found: Description, title: str) -> None:
     found = replace(found, summary=masked_summary(found.summary)) if options.masked else found
     if options.json:
         answer({**plain(found, found.summary.chat), "title": title})

@@ -9,7 +9,7 @@ import typer
 
 from holdfast.cli.arguments import KIND_NAMES, end, moment, one_of
 from holdfast.cli.chats import ChatId, find_chat, the_chat, titles_of
-from holdfast.cli.options import Options, Reading
+from holdfast.cli.options import Options, ReadOptions
 from holdfast.cli.render.screen import Part, Screen, answer, plain, when
 from holdfast.compaction.explorer import SORTS, Sort
 from holdfast.memory import Memory
@@ -64,7 +64,7 @@ _MinScore = Annotated[float, typer.Option(min=0, max=1, help="Only hits with at 
 
 
 def recall(
-    options: Reading,
+    options: ReadOptions,
     *,
     query: _Query,
     source: _Sources = None,
@@ -110,7 +110,7 @@ _Sort = Annotated[
 
 
 def search(
-    options: Reading,
+    options: ReadOptions,
     *,
     chat: ChatId,
     query: _Query,
@@ -221,9 +221,9 @@ def show_hit(screen: Screen, mark: str, hit: Hit, titles: Mapping[str, str], foc
 def _where(hit: Hit, title: str) -> list[Part]:
     """Return the source of a hit: a message, the range of a summary, or where a record was learned."""
     if hit.source == "summary":
-        place = f"({write_reference(hit.chat, hit.seq, hit.last)}, {hit.id})"
+        place = f"({write_reference(hit.chat, hit.seq, hit.last_seq)}, {hit.id})"
         return [f"  of {title}  " if title else "  of ", (place, "dim")]
-    place = write_reference(hit.chat, hit.seq, hit.last or None) if hit.seq else hit.chat
+    place = write_reference(hit.chat, hit.seq, hit.last_seq or None) if hit.seq else hit.chat
     if hit.source == "message":
         return [f"  in {title}  " if title else "  in ", (f"({place})", "dim")]
     learned = f"  learned in {title}{'  ' if title else ''}" if hit.chat else f"  from {hit.actor}  "

@@ -15,7 +15,7 @@ from holdfast.cli.render.screen import Screen, answer, count, plain, safe, when
 from holdfast.cli.render.summaries import fitted
 from holdfast.cli.render.wording import in_options
 from holdfast.errors import InvalidInput
-from holdfast.learning.results import Spend
+from holdfast.learning.results import Usage
 from holdfast.memory import Memory
 from holdfast.types import Job, JobStatus
 
@@ -58,7 +58,7 @@ def jobs(
         if retry is not None:
             _report_retry(options, _retried(memory, retry))
             return
-        found = memory.jobs(status=cast("JobStatus | None", status))
+        found = memory.learning.jobs(status=cast("JobStatus | None", status))
         titles = known_chats(memory)
     if options.json:
         answer({"jobs": plain(found)})
@@ -80,7 +80,7 @@ def jobs(
 
 def _retried(memory: Memory, identity: str) -> Job:
     try:
-        return memory.retry(identity)
+        return memory.learning.retry_job(identity)
     except InvalidInput as error:
         raise InvalidInput(error.what, "`holdfast jobs` lists those there are, with their ids.") from error
 
@@ -160,7 +160,7 @@ def usage(
     For example: holdfast usage --since 7d
     """
     with quiet(), options.open() as memory:
-        found = memory.spend(since)
+        found = memory.learning.usage(since)
     if options.json:
         summed = {name: getattr(found, name) for name in _SUMMED}
         answer({**plain(found), **summed})
@@ -187,7 +187,7 @@ def usage(
         )
 
 
-def _reckoned(found: Spend) -> str:
+def _reckoned(found: Usage) -> str:
     """Return how many calls have their tokens counted by the provider."""
     if found.counted == found.calls:
         return "The provider counted the tokens."
@@ -196,7 +196,7 @@ def _reckoned(found: Spend) -> str:
     return f"The provider counted the tokens of {found.counted:,} of them; the others are estimated."
 
 
-def _show_spend(screen: Screen, found: Spend) -> None:
+def _show_spend(screen: Screen, found: Usage) -> None:
     screen.table(
         ["purpose", "model", "outcome", "calls", "prompts", "answers", "seconds"],
         [

@@ -90,7 +90,7 @@ def extract(
             the_chat(options, memory, chat)
         with thinking(llm):
             if chat is None:
-                done = memory.extract(said, step=step, type=type_, llm=llm)
+                done = memory.learning.extract(said, step=step, type=type_, llm=llm)
             else:
                 done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
     _report_extraction(options, done, llm)
@@ -153,9 +153,11 @@ def episodes(
     question = " ".join(query) if query else None
     with interruptible(kept="", todo=""), options.open() as memory:
         with thinking(llm):
-            found = memory.episodes(question, strategy=cast("Strategy", strategy), limit=limit, llm=llm)
+            found = memory.learning.episodes(
+                question, strategy=cast("Strategy", strategy), limit=limit, llm=llm
+            )
         known = known_chats(memory)
-        held = [one for one in memory.quarantine() if one.kind == "episode"]
+        held = [one for one in list(memory.quarantine) if one.kind == "episode"]
     if options.json:
         answer({"query": question, **plain(found), "quarantined": len(held)})
         return
@@ -208,7 +210,7 @@ def reflect(options: Options, *, llm: _Model) -> None:
     """
     with interruptible(), options.open() as memory:
         with thinking(llm):
-            done = memory.reflect(llm=llm)
+            done = memory.learning.reflect(llm=llm)
         _report_now(options, memory, "reflect", done, llm)
 
 
@@ -221,7 +223,7 @@ def consolidate(options: Options, *, llm: _Model) -> None:
     """
     with interruptible(), options.open() as memory:
         with thinking(llm):
-            done = memory.consolidate(llm=llm)
+            done = memory.learning.consolidate(llm=llm)
         _report_now(options, memory, "consolidate", done, llm)
 
 
@@ -232,7 +234,7 @@ def _report_now(options: Options, memory: Memory, kind: str, done: WorkResult, l
         screen = Screen()
         show_work(screen, options, done, known_chats(memory))
         if done.noop:
-            running = [job for job in memory.jobs(status="running") if job.kind == kind]
+            running = [job for job in memory.learning.jobs(status="running") if job.kind == kind]
             screen.say(f"Nothing was done{options.whose()}: {_why_nothing(running)}.")
         else:
             screen.say("")
@@ -278,7 +280,7 @@ def relearn(
     kept = "Nothing was changed." if dry_run else "The sessions done until now are learned anew."
     with interruptible(kept, "The same command begins again with the first."), options.open() as memory:
         with thinking(llm):
-            found = memory.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
+            found = memory.learning.relearn(kind, llm=llm, prompt=prompt, dry_run=dry_run)
         known = known_chats(memory)
     if options.json:
         answer(plain(found))

@@ -61,7 +61,9 @@ def _chat_stats(options: Options, chat: str) -> None:
         counted = memory.chat(chat).stats()
     summarised = f", {counted.summarised:,} of them summarised" if counted.summarised else ""
     if options.json:
-        answer({"chat": chat, "title": title, **plain(counted)})
+        # `info` says what `holdfast chats` lists.
+        counts = {name: value for name, value in plain(counted).items() if name != "info"}
+        answer({"chat": chat, "title": title, **counts})
     else:
         Screen().facts(
             ("chat", f"{title} ({chat})"),
@@ -186,7 +188,7 @@ def rebuild(options: Options) -> None:
     """
     started = time.monotonic()
     with options.open() as memory:
-        messages = memory.rebuild()
+        messages = memory.verify(repair=True).checked["messages"]
     seconds = time.monotonic() - started
     if options.json:
         answer({"messages": messages, "seconds": round(seconds, 3)})

@@ -165,7 +165,7 @@ def _secrets(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading(Options):
+class ReadOptions(Options):
     """The memory that a command reads, and whether it masks credentials. The fields are options."""
 
     secrets: Annotated[

@@ -42,11 +42,11 @@ def quarantine(
     with options.open() as memory:
         version = memory.version()
         if release is not None:
-            done = outcome(memory, memory.release(release, by=by), version)
+            done = outcome(memory, memory.quarantine.release(release, by=by), version)
         elif discard is not None:
-            done = outcome(memory, memory.discard(discard, by=by), version)
+            done = outcome(memory, memory.quarantine.discard(discard, by=by), version)
         else:
-            _list_quarantine(options, [_as_written(memory, record) for record in memory.quarantine()])
+            _list_quarantine(options, [_as_written(memory, record) for record in list(memory.quarantine)])
             return
     report(options, done)
 
@@ -214,13 +214,13 @@ def _in_chat(memory: Memory, chat: str) -> dict[str, int]:
         "messages": opened.stats().messages,
         "summaries": len(opened.tree()),
         "records": len(found),
-        "pad names": len(opened.pad),
+        "pad names": len(opened.scratchpad),
     }
 
 
 def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, int]:
     told = memory.chat(chat).history(last - first + 1, after=first - 1) if 1 <= first <= last else []
-    known = [one for one in (*memory.records(chat=chat), *memory.quarantine()) if one.chat == chat]
+    known = [one for one in (*memory.records(chat=chat), *list(memory.quarantine)) if one.chat == chat]
     learned_there = [
         one for one in known if one.messages and one.messages[0] <= last and first <= one.messages[1]
     ]
@@ -231,7 +231,7 @@ def _in_messages(memory: Memory, chat: str, first: int, last: int) -> dict[str, 
 
 
 def _in_record(memory: Memory, record: str) -> dict[str, int]:
-    waiting = [one.id for one in memory.quarantine() if one.replaces == record]
+    waiting = [one.id for one in list(memory.quarantine) if one.replaces == record]
     versions = [len(memory.changes(id=one)) for one in (record, *waiting)]
     return {"records": sum(number > 0 for number in versions), "versions": sum(versions)}
 
@@ -242,7 +242,7 @@ def _in_all(memory: Memory) -> dict[str, int]:
         "messages": sum(info.messages for info in chats),
         "chats": len(chats),
         "records": len({change.id for change in memory.changes() if change.version}),
-        "pad names": len(memory.pad),
+        "pad names": len(memory.scratchpad),
     }
 
 

@@ -22,6 +22,7 @@ from holdfast.cli.chats import messages_meant, the_chat
 from holdfast.cli.options import Options
 from holdfast.cli.render.record_lines import outcome, report, show_history, show_record, show_table
 from holdfast.cli.render.screen import Screen, answer, plain, say_more, when
+from holdfast.memory import Memory
 from holdfast.records.view import View
 
 _Text = Annotated[
@@ -141,7 +142,7 @@ def records(
         if identity is not None:
             _one(options, (at or Point(memory.version())).view(memory), identity, text_only=text_only)
             return
-        view: View = at.view(memory) if at else memory
+        view: Memory | View = at.view(memory) if at else memory
         found = view.records(**filters, tags=tag or None, valid_at=valid_at, limit=limit + 1, offset=offset)
         if not found and chat is not None:
             the_chat(options, memory, chat)

@@ -12,7 +12,7 @@ from holdfast.cli.render.record_lines import short
 from holdfast.cli.render.screen import Screen, answer
 from holdfast.errors import Denied, InvalidInput
 from holdfast.memory import Memory
-from holdfast.scratchpad import Pad
+from holdfast.scratchpad import Scratchpad
 from holdfast.store.pads import TEMPORARY
 
 
@@ -59,7 +59,7 @@ def _check_lasting(name: str) -> None:
 
 
 def _on_pad(
-    options: Options, chat: str | None, action: Callable[[Pad], None], *, create: bool = False
+    options: Options, chat: str | None, action: Callable[[Scratchpad], None], *, create: bool = False
 ) -> None:
     with options.open(create=create) as memory:
         pad = _pad_of(memory, chat)
@@ -68,11 +68,11 @@ def _on_pad(
         action(pad)
 
 
-def _pad_of(memory: Memory, chat: str | None) -> Pad:
-    return memory.pad if chat is None else memory.chat(chat).pad
+def _pad_of(memory: Memory, chat: str | None) -> Scratchpad:
+    return memory.scratchpad if chat is None else memory.chat(chat).scratchpad
 
 
-def _list_pad(options: Options, pad: Pad, prefix: str, search: str) -> None:
+def _list_pad(options: Options, pad: Scratchpad, prefix: str, search: str) -> None:
     shown = {name: value for name, value in pad.search(search).items() if name.startswith(prefix)}
     if options.json:
         answer({"pad": shown})
@@ -84,7 +84,7 @@ def _list_pad(options: Options, pad: Pad, prefix: str, search: str) -> None:
         screen.say(f"→ {options.others() or 'Put something there: `holdfast scratchpad NAME VALUE`.'}")
 
 
-def _show(options: Options, pad: Pad, name: str) -> None:
+def _show(options: Options, pad: Scratchpad, name: str) -> None:
     if name not in pad:
         raise _no_such_name(name)
     if options.json:
@@ -93,7 +93,7 @@ def _show(options: Options, pad: Pad, name: str) -> None:
         Screen().say(pad[name])
 
 
-def _put(options: Options, pad: Pad, name: str, value: str) -> None:
+def _put(options: Options, pad: Scratchpad, name: str, value: str) -> None:
     before = pad.get(name)
     try:
         pad[name] = value
@@ -108,7 +108,7 @@ def _put(options: Options, pad: Pad, name: str, value: str) -> None:
         Screen().say(("Noted: ", "bold"), f"{name} is {short(value)}{was}")
 
 
-def _remove(options: Options, pad: Pad, name: str) -> None:
+def _remove(options: Options, pad: Scratchpad, name: str) -> None:
     before = pad.get(name)
     if before is None:
         raise _no_such_name(name)

@@ -115,7 +115,7 @@ def work(
     if watch and (dry_run or limit is not None):
         raise typer.BadParameter("it goes on until an interrupt, without a limit.", param_hint="--watch")
     with interruptible(), options.open() as memory:
-        run = partial(memory.work, llm=llm, everyone=everyone, prompts=_prompts(prompt))
+        run = partial(memory.learning.work, llm=llm, everyone=everyone, prompts=_prompts(prompt))
         ask = partial(_ask, run, llm)
         again = options.line("work", *(("--llm", llm) if llm else ()), *(["--everyone"] if everyone else []))
         show = partial(_show_turn, options, memory, everyone=everyone, again="" if watch else again)
@@ -239,7 +239,7 @@ def look(ask: Turn, show: Show, every: int, *, one_by_one: bool) -> None:
 
 def _left(options: Options, memory: Memory, llm: str | None) -> _Left:
     left = _Left([], [], [], [])
-    for job in memory.jobs():
+    for job in memory.learning.jobs():
         if job.status == "failed" or options.agent not in ("", job.agent):
             continue
         if job.status == "running" and not is_due(job):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError, MissingExtra
+from holdfast.memory import Memory
 from holdfast.records.view import View
 from holdfast.tools.file_paths import FileCommandError
 from holdfast.tools.files import Files
@@ -48,14 +49,14 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     Args:
         memory: whose files these are.
-        by: who writes them; the one named by `acting`, or else the agent.
+        by: who writes them; the one named by `acting_as`, or else the agent.
         cache_control: as in the SDK.
 
     """
 
     def __init__(
         self,
-        memory: View,
+        memory: Memory | View,
         *,
         by: Writer | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,
@@ -87,7 +88,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
     def __init__(
         self,
-        memory: View,
+        memory: Memory | View,
         *,
         by: Writer | None = None,
         cache_control: BetaCacheControlEphemeralParam | None = None,

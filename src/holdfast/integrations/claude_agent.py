@@ -51,7 +51,7 @@ class Listed(TypedDict):
     mtime: int
 
 
-class Summary(TypedDict):
+class SessionSummary(TypedDict):
     """A session with what the SDK shows of it in a list: its title, its first prompt and the like."""
 
     session_id: str
@@ -59,14 +59,14 @@ class Summary(TypedDict):
     data: dict[str, object]
 
 
-_Fold = Callable[[Summary | None, Mapping[str, object], Sequence[object]], Summary]
+_Fold = Callable[[SessionSummary | None, Mapping[str, object], Sequence[object]], SessionSummary]
 
 
 class _Folded(NamedTuple):
     """How far a transcript was read for its summary, by the `seq` of the last message, and what came of it."""
 
     through: int = 0
-    summary: Summary | None = None
+    summary: SessionSummary | None = None
 
 
 class HoldfastSessionStore:
@@ -125,7 +125,7 @@ class HoldfastSessionStore:
         """List the sessions of a project, without those of subagents."""
         return list((await self._sessions(project_key)).values())
 
-    async def list_session_summaries(self, project_key: str) -> list[Summary]:
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
         """Summarise the sessions of a project, as the SDK does it.
 
         A summary is made of the transcript whenever it is asked for, of what is new since the last time, so
@@ -136,7 +136,7 @@ class HoldfastSessionStore:
 
         """
         fold, space = _fold(), self._memory.scope.space
-        erasures = len(await self._memory.erasures())
+        erasures = len(await self._memory.changes(kind="erasure"))
         before, folded = self._folded.get(space, (erasures, {}))
         if before != erasures:
             folded = {}
@@ -144,7 +144,9 @@ class HoldfastSessionStore:
         sessions = (await self._sessions(project_key)).items()
         return await asyncio.gather(*(self._summary(fold, folded, chat, listed) for chat, listed in sessions))
 
-    async def _summary(self, fold: _Fold, folded: dict[str, _Folded], chat: str, listed: Listed) -> Summary:
+    async def _summary(
+        self, fold: _Fold, folded: dict[str, _Folded], chat: str, listed: Listed
+    ) -> SessionSummary:
         through, summary = folded.get(chat, _Folded())
         async for page in _pages(self._memory.chat(chat), through):
             summary = fold(summary, listed, list(_entries(page)))

@@ -26,7 +26,8 @@ from holdfast.errors import Conflict, InvalidInput, MissingExtra
 from holdfast.integrations.opaque_items import recalled
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM
-from holdfast.prompt.window import Policy, unshortened
+from holdfast.prompt.window import Lossless, Policy, at_budget, unshortened
+from holdfast.runtime import runtime_of
 from holdfast.types import check_count
 
 try:
@@ -131,7 +132,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         """Store what came after the last request, however the run ends, and compact the chat where that is wanted."""
         if self.compact is not False:
             # A policy that cannot compact is told now, not when the result is there.
-            await asyncio.to_thread(self._chosen(ctx).crowded)
+            await asyncio.to_thread(self._chosen(ctx).needs_compaction)
         try:
             result = await handler()
         finally:
@@ -162,7 +163,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
         # What this run has is shown as it is, also before a newer message of the user.
-        policy = unshortened(chat._policy(None, self.budget)) if len(asked) > 1 else None  # noqa: SLF001 - our own
+        policy = _unshortened_policy(chat, self.budget) if len(asked) > 1 else None
         prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
@@ -177,7 +178,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
         )
 
     def _compacted(self, chat: Chat) -> None:
-        if chat.crowded(self._room):
+        if chat.needs_compaction(self._room):
             chat.compact(budget=self._room, llm=None if isinstance(self.compact, bool) else self.compact)
 
     def _store(self, chat: Chat) -> list[Said]:
@@ -271,18 +272,18 @@ def _answered(messages: Iterable[ModelMessage]) -> set[str]:
     return {call for call in calls if call is not None}
 
 
-def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[Place]) -> Iterator[ModelMessage]:
+def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[StoredPart]) -> Iterator[ModelMessage]:
     """Leave out what does not fit, and the system prompt, which has a place of its own."""
     system, kept = _first_request(given), _newest(given)
     for number, message in enumerate(given[begin:], begin):
         if isinstance(message, ModelResponse):
-            if number >= kept or Place(number) not in hidden:
+            if number >= kept or StoredPart(number) not in hidden:
                 yield message
             continue
         parts = [
             part
             for place, part in enumerate(message.parts)
-            if (number >= kept or Place(number, place) not in hidden)
+            if (number >= kept or StoredPart(number, place) not in hidden)
             and not (number == system and isinstance(part, SystemPromptPart))
         ]
         if len(parts) == len(message.parts):
@@ -326,7 +327,7 @@ def _newest(messages: Sequence[ModelMessage]) -> int:
 # What is stored -------------------------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class StoredPart(NamedTuple):
     """The index of a message, and of a part of a request."""
 
     message: int
@@ -336,7 +337,7 @@ class Place(NamedTuple):
 class Said(NamedTuple):
     """One thing that was said: where it stands in the messages of the framework, and what is stored of it."""
 
-    place: Place
+    place: StoredPart
     message: Message
 
 
@@ -368,7 +369,7 @@ def _said(messages: Sequence[ModelMessage]) -> Iterator[Said]:
             key = blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
             twins[key] += 1
             name = key if twins[key] == 1 else f"{key}-{twins[key]}"
-            yield Said(Place(number, place), replace(written, id=name))
+            yield Said(StoredPart(number, place), replace(written, id=name))
 
 
 def _without_objects(message: ModelMessage) -> ModelMessage:
@@ -423,3 +424,9 @@ def _called(tool: Tool) -> Callable[..., str]:
         return tool(arguments).text
 
     return call
+
+
+def _unshortened_policy(chat: Chat, budget: int | None) -> Policy:
+    """Return the policy of a chat's memory at a budget, with every result of a tool as it is."""
+    runtime = runtime_of(chat)
+    return unshortened(at_budget(runtime.policy if runtime else Lossless(), budget))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from holdfast.errors import InvalidInput, NewerSchema
 from holdfast.io.files import File, lines
 from holdfast.io.import_items import Skip
+from holdfast.runtime import runtime_of
 from holdfast.store import space_rows
 from holdfast.store.schema import migrations
 
@@ -100,8 +101,8 @@ def _rows(file: File, bad: list[tuple[int, str]]) -> Iterator[tuple[int, str, Ma
 
 def database_of(memory: Memory) -> Database | None:
     """Return the database of a memory; None of one that stores nothing."""
-    opened = getattr(memory, "_open", None)
-    return None if opened is None else opened.database
+    runtime = runtime_of(memory)
+    return None if runtime is None else runtime.database
 
 
 def _whole_database(memory: Memory) -> Database:

@@ -49,7 +49,7 @@ class RelearnedChat:
 def relearn(
     context: JobContext, kind: str, version: str | None, ask: Ask, calls: list[Call], *, apply: bool
 ) -> Relearning:
-    """Learn again from all chats that observations came from; see `Memory.relearn`."""
+    """Learn again from all chats that observations came from; see `memory.learning.relearn`."""
     if kind not in KINDS:
         raise InvalidInput(f"{shown(kind)} cannot be learned anew.", f"Use one of {', '.join(KINDS)}.")
     prompt = load(extraction.KIND, version)

@@ -112,7 +112,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class SpendLine:
+class UsageLine:
     """The calls of one purpose and model that ended in the same way."""
 
     purpose: str
@@ -126,11 +126,11 @@ class SpendLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Spend:
+class Usage:
     """The calls of models since a time. Of `calls`, `counted` have the tokens that the provider counted."""
 
     since: datetime | None
-    lines: tuple[SpendLine, ...] = ()
+    lines: tuple[UsageLine, ...] = ()
 
     @property
     def calls(self) -> int:

@@ -1,53 +1,96 @@
-"""Learning from history: jobs, what they cost, and what they gave. The part of `Memory` that works in the background."""
+"""Learning from history: the jobs, what they cost, and what they gave. `memory.learning`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.compaction.explorer import resolved
+from holdfast.compaction.compactor import resolved
 from holdfast.errors import Damaged, InvalidInput, shown
+from holdfast.events import logged
 from holdfast.learning.throttle import rest
-from holdfast.logs import logged
-from holdfast.records.standing import Standing
-from holdfast.store import jobs, llm_calls
+from holdfast.store import jobs, llm_calls, sessions
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import to_micros
+from holdfast.text.references import write_reference
 from holdfast.types import (
     Job,
     JobStatus,
     Scope,
     Time,
+    Writer,
     as_time,
     check_count,
     check_flag,
     check_name,
+    check_range,
     scope_of,
 )
 
 if TYPE_CHECKING:
-    from holdfast.events import Event
+    from holdfast.events import Events
+    from holdfast.kinds import Kind
     from holdfast.learning.job_context import JobContext
     from holdfast.learning.ranking import Ranking, Strategy
-    from holdfast.learning.results import Extraction, Relearning, Spend, WorkResult
+    from holdfast.learning.results import Extraction, Relearning, Usage, WorkResult
     from holdfast.learning.worker import Worker
+    from holdfast.learning.workers import Workers
     from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
     from holdfast.llm.model import LLM, Model
     from holdfast.records.intake import Intake
+    from holdfast.records.view import View
+    from holdfast.search.search import Search
+    from holdfast.settings import Learning
+    from holdfast.store.database import Database
+    from holdfast.text.tokens import CountTokens
 
 UNFINISHED: tuple[JobStatus, ...] = ("open", "running", "failed")
 _EARLIER = 3  # turns that are looked at, to tell what was said before
-_FOR_EVERYONE = ("authentication", "quota", "unavailable")  # reasons for which a model fails whoever asks
-SHORTEST = 50  # characters of what is worth extracting from
+_FOR_EVERYONE = ("authentication", "quota", "unavailable")  # reasons for which a model fails for every user
+SHORTEST = 50  # characters of a text that is worth extracting from
 
 
-class Learner(Standing):
-    """Learn from what was said. A part of `Memory`."""
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What learning works with, for all scopes of one open database.
+
+    `view` makes what reads the records of a scope, `intake` what writes them, `meter` what notes the calls of models.
+    `guard` is the caller's own, if there is one.
+    """
+
+    database: Database
+    kinds: Mapping[str, Kind]
+    clock: Callable[[], datetime]
+    count_tokens: CountTokens
+    settings: Learning
+    events: Events
+    workers: Workers
+    search: Callable[[], Search]
+    view: Callable[[Scope], View]
+    intake: Callable[[Scope, Writer, str], Intake]
+    meter: Callable[[Scope], Meter]
+    guard: Model | None = None
+
+    def now(self) -> int:
+        """Return the time in microseconds since the epoch."""
+        return to_micros(self.clock())
+
+
+class Learner:
+    """Learn from what was said, in the background or now. `memory.learning`."""
+
+    def __init__(
+        self, resources: Resources, scope: Scope, check_scope: Callable[[Scope | None], None]
+    ) -> None:
+        self._resources = resources
+        self._scope = scope
+        # Raises Denied where this handle may not act for a scope; None stands for all users.
+        self._check_scope = check_scope
 
     @logged
     def work(
@@ -90,9 +133,11 @@ class Learner(Standing):
         model, stop_at = resolved(llm), as_time(until, "until")
         most = None if limit is None else check_count(limit, "limit")
         check_flag(dry_run, "dry_run")
-        told: object = progress
-        if told is not None and not callable(told):
-            raise InvalidInput(f"`progress` is {shown(told)}.", "Pass a function of one account, or None.")
+        observer: object = progress
+        if observer is not None and not callable(observer):
+            raise InvalidInput(
+                f"`progress` is {shown(observer)}.", "Pass a function of one account, or None."
+            )
         # Not needed to import all the rest.
         from holdfast.learning.results import WorkResult, explained, together
 
@@ -105,13 +150,17 @@ class Learner(Standing):
             left = None if most is None else most - sum(one.count for one in results)
             if left == 0 or (results and any(job.reason in _FOR_EVERYONE for job in results[-1].postponed)):
                 break
-            self._open.served = scope.space
-            one = Learner(self._open, scope, self._at)
+            self._resources.workers.last_served = scope.space
             try:
-                results.append(one._work(model, left, stop_at, prompts, dry_run=dry_run, progress=progress))
+                one = self._of(scope)
+                done = Learner._work(one, model, left, stop_at, prompts, dry_run=dry_run, progress=progress)
+                results.append(done)
             except Damaged as error:  # of one user, which must not keep the others from being served
                 results.append(WorkResult(notes=(f"user {scope.user!r}: {error}",), why=error.what))
         return explained(together(results))
+
+    def _of(self, scope: Scope) -> Learner:
+        return Learner(self._resources, scope, self._check_scope)
 
     def _work(
         self,
@@ -131,19 +180,17 @@ class Learner(Standing):
         if dry_run:
             return worker.estimate()
         # What was appended before is no reason to wait: often it is this thread that did so.
-        is_in_the_way = partial(self._open.is_appended_to, time.monotonic())
-        with self._open.working(), giving_way(is_in_the_way):
+        workers = self._resources.workers
+        with workers.working(), giving_way(partial(workers.is_appended_to, time.monotonic())):
             return worker.run(limit, ids, progress)
 
     def _everyone(self) -> Iterator[Scope]:
-        """Give the users of this tenant that have sessions, and the tenant itself."""
-        # Only for those who work for everyone.
-        from holdfast.store import sessions
-
-        own, last = self.scope, self._open.served  # so that a limit does not always serve the same ones
+        """Yield the users of this tenant that have chats, and the tenant itself."""
+        # From the one after the last that was served, so that a limit does not always serve the same ones.
+        own, last = self._scope, self._resources.workers.last_served
         after, rounds = last, 2 if last else 1
         while rounds:
-            space = sessions.next_space(self._open.database, after)
+            space = sessions.next_space(self._resources.database, after)
             if space is None or (rounds == 1 and last and space > last):
                 after, rounds = "", rounds - 1
                 continue
@@ -154,89 +201,101 @@ class Learner(Standing):
     def _worker(
         self, model: Model | None, until: datetime | None = None, prompts: Mapping[str, str] | None = None
     ) -> Worker:
-        from holdfast.learning.worker import Worker
-
-        opened = self._open
+        resources = self._resources
+        workers = resources.workers
 
         def stopped() -> str:
-            if opened.closing:
+            if workers.closing:
                 return "The memory is being closed."
-            return "The time is over." if until is not None and opened.clock() >= until else ""
+            return "Deadline reached." if until is not None and resources.clock() >= until else ""
 
-        return Worker(self._setting(prompts), model, self._meter(), stopped, opened.busy, opened.guard)
+        from holdfast.learning.worker import Worker
+
+        return Worker(self._setting(prompts), model, self._meter(), stopped, workers.holding, resources.guard)
 
     def _setting(self, prompts: Mapping[str, str] | None = None) -> JobContext:
-        from holdfast.learning.job_context import JobContext
         from holdfast.llm.prompt_files import load
 
-        opened = self._open
+        resources = self._resources
         if prompts is not None and not isinstance(prompts, Mapping):
             raise InvalidInput("`prompts` is no dict.", 'Pass {"observe": "v1"} or the like.')
         for name, version in (prompts or {}).items():
             load(name, version)
-
-        def intake(scope: Scope) -> Intake:
-            return replace(opened.intake(scope, "reflect"), throttle=rest)
-
-        def earlier(scope: Scope, text: str, time: datetime) -> list[str]:
-            from holdfast.search.filters import check
-
-            # As in episodes.
-            from holdfast.search.query import has_words
-
-            if not has_words(text):
-                return []
-            wanted = check(sources=("message",), until=time, limit=_EARLIER, valid_at=opened.clock())
-            return [hit.text for hit in opened.search.recall(scope, text, wanted)]
+        from holdfast.learning.job_context import JobContext
 
         return JobContext(
-            opened.database,
-            self.scope,
-            opened.kinds,
-            opened.count_tokens,
-            opened.now,
-            opened.learning,
-            opened.events,
-            intake,
-            earlier,
+            resources.database,
+            self._scope,
+            resources.kinds,
+            resources.count_tokens,
+            resources.now,
+            resources.settings,
+            resources.events,
+            lambda scope: replace(resources.intake(scope, "reflect", ""), throttle=rest),
+            self._earlier_messages,
             dict(prompts or {}),
         )
 
+    def _earlier_messages(self, scope: Scope, text: str, before: datetime) -> list[str]:
+        """Return the messages from before a time that are most like a text."""
+        from holdfast.search.filters import check
+
+        # numpy is loaded by the first recall.
+        from holdfast.search.query import has_words
+
+        if not has_words(text):
+            return []
+        wanted = check(sources=("message",), until=before, limit=_EARLIER, valid_at=self._resources.clock())
+        return [hit.text for hit in self._resources.search().recall(scope, text, wanted)]
+
     def _meter(self) -> Meter:
-        return self._open.meter(self.scope)
+        return self._resources.meter(self._scope)
 
     @logged
     def extract(
         self,
-        text: str,
+        text: str | None = None,
         *,
+        chat: str | None = None,
+        messages: int | tuple[int, int] | None = None,
         step: str = "",
         type: str = "",
         llm: LLM | None = None,
     ) -> Extraction:
-        """Extract findings, insights and lessons from a text, such as the output of a step, and remember them.
+        """Extract findings, insights and lessons from a text, such as the output of a step, or from a chat.
 
         What is known already is not stored again. Texts below 50 characters are skipped, long ones are read in parts,
         split between paragraphs. If the model fails, the result says why, and a job is left that tries it again. Without
-        a model, the sentences that tell a decision are kept as insights. Use `Chat.extract` for a session.
+        a model, the sentences that tell a decision are kept as insights.
 
         Args:
             text: what to learn from.
-            step: the name of the step that gave it.
+            chat: the chat to learn from, in place of a text; `Chat.extract` does the same.
+            messages: the `seq` of a message of the chat, or of the first and the last; None for all since the last
+                extraction.
+            step: the name of the step that gave the text; of a chat, its id by default.
             type: its type, such as "GOAL"; the records have the source "{type}:{step}".
             llm: the model, as for `Chat.compact`.
 
         Raises:
-            InvalidInput: something is not text, or there is no such model.
+            InvalidInput: something is not text, or there are no such messages, or there is no such model.
 
         """
-        from holdfast.learning.results import Extraction
-
         for value, what in ((step, "step"), (type, "type")):
             check_name(value, what, empty=True)
+        if chat is not None:
+            if text is not None:
+                raise InvalidInput("Both a text and a chat are given.", "Pass one of them.")
+            return self._extract_chat(
+                check_name(chat, "The id of a chat"), messages, step, type, resolved(llm)
+            )
         if not isinstance(text, str):
             raise InvalidInput(f"The text must be text, not {text.__class__.__name__}.", "Pass a string.")
-        model = resolved(llm)
+        return self._extract_text(text, step, type, resolved(llm))
+
+    def _extract_text(self, text: str, step: str, type: str, model: Model | None) -> Extraction:
+        from holdfast.learning.results import Extraction
+
         if (size := len(text.strip())) < SHORTEST:
             return Extraction(
                 why=f"Skipped: the text has {size} characters, and from {SHORTEST} on they are read."
@@ -244,11 +303,32 @@ class Learner(Standing):
         # Loads OpenSSL, which hardly any program needs.
         from hashlib import sha256
 
-        named = "\0".join((self.scope.agent, type, step, text))  # noqa: FLY002 - a line of it would be too long
+        named = f"{self._scope.agent}\0{type}\0{step}\0{text}"
         key = sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
-        return self._extract(
-            f"observe text:{key}", "", {"text": text, "step": step, "type": type or "text"}, model
-        )
+        payload = {"text": text, "step": step, "type": type or "text"}
+        return self._extract(f"observe text:{key}", "", payload, model)
+
+    def _extract_chat(
+        self,
+        chat: str,
+        messages: int | tuple[int, int] | None,
+        step: str,
+        type: str,
+        model: Model | None,
+    ) -> Extraction:
+        span, database, space = check_range(messages, chat), self._resources.database, self._scope.space
+        last, agent = sessions.length(database, space, chat), sessions.agent(database, space, chat)
+        if span is not None and span[1] > last:
+            raise InvalidInput(
+                f"There is no message {write_reference(chat, span[1])}; the last is {write_reference(chat, last)}.",
+                "Pass numbers of its messages.",
+            )
+        payload: dict[str, object] = {"step": step, "type": type or "session"}
+        job = None
+        if span is not None:
+            payload["messages"] = list(span)
+            job = f"observe {span[0]}-{span[1]}:{chat}"
+        return Learner._extract(self._of(replace(self._scope, agent=agent)), job, chat, payload, model)
 
     def _extract(
         self, job: str | None, chat: str, payload: Mapping[str, object] | None, model: Model | None
@@ -286,14 +366,14 @@ class Learner(Standing):
         payload: Mapping[str, object] | None = None,
     ) -> str:
         """Leave a job that is due now, and return its id."""
-        opened, scope = self._open, self.scope
-        with opened.database.writing() as tx:
+        resources, scope = self._resources, self._scope
+        with resources.database.writing() as tx:
             tx.lock(scope.space)
             return jobs.add(
                 tx,
                 scope.space,
                 kind,
-                now=opened.now(),
+                now=resources.now(),
                 agent=scope.agent if agent is None else agent,
                 chat=chat,
                 id=id,
@@ -332,12 +412,12 @@ class Learner(Standing):
         """
         judged = [job for job in self.jobs(status="open") if job.kind == "judge"]
         if target is not None:
-            targets = self._open.kinds["fact"].targets
+            targets = self._resources.kinds["fact"].targets
             if target not in targets:
                 raise InvalidInput(
                     f"A fact has no target {shown(target)}.", f"Use one of {', '.join(targets)}."
                 )
-            about = {record.id for record in self.records(kind="fact", target=target)}
+            about = {record.id for record in self._view().records(kind="fact", target=target)}
             judged = [job for job in judged if about.issuperset(job.records)]
         return self._now("consolidate", llm, prompts, [job.id for job in judged], target)
 
@@ -357,7 +437,7 @@ class Learner(Standing):
 
         setting = self._setting()
         every = scheduler.owners(setting) if kind == "consolidate" else scheduler.agents(setting, kind)
-        own = [self.scope.agent] if self.scope.agent else every
+        own = [self._scope.agent] if self._scope.agent else every
         if target is None:
             left = [self._leave(kind, agent=agent) for agent in own]
         else:  # a job of its own, so that the one about all facts stays what it is
@@ -445,12 +525,14 @@ class Learner(Standing):
         model, most = resolved(llm), check_count(limit, "limit")
         hits: list[str] = []
         if query is not None and strategy in ("index", "llm") and has_words(query):
-            found = self.recall(query, sources=("record",), kinds=("episode",), limit=max(most, CANDIDATES))
+            found = self._view().recall(
+                query, sources=("record",), kinds=("episode",), limit=max(most, CANDIDATES)
+            )
             hits = [hit.id for hit in found]
         ask = None
         if model is not None:
-            ask = partial(self._meter().ask, model, patience=self._open.learning.patience)
-        return rank(strategy, self.records(kind="episode"), query, most, hits=hits, ask=ask)
+            ask = partial(self._meter().ask, model, patience=self._resources.settings.patience)
+        return rank(strategy, self._view().records(kind="episode"), query, most, hits=hits, ask=ask)
 
     def jobs(self, *, status: JobStatus | None = None) -> list[Job]:
         """List what is left to do, runs, or has failed for good, the oldest first; or only the jobs of a status.
@@ -461,27 +543,26 @@ class Learner(Standing):
         """
         if status is not None and status not in (*UNFINISHED, "done"):
             raise InvalidInput(f"{shown(status)} is no status.", "Use open, running, done or failed.")
-        agents = (self.scope.agent,) if self.scope.agent else None
+        agents = (self._scope.agent,) if self._scope.agent else None
         return jobs.read(
-            self._open.database, self.scope.space, UNFINISHED if status is None else (status,), agents
+            self._resources.database, self._scope.space, UNFINISHED if status is None else (status,), agents
         )
 
-    def retry(self, id: str) -> Job:
+    def retry_job(self, id: str) -> Job:
         """Open a job again that has failed for good, or let one that waits be due now; one that runs is left alone.
 
         Raises:
             InvalidInput: there is no such job.
 
         """
-        opened = self._open
         check_name(id, "The id of a job")
-        own = self.scope.agent or None
-        job = jobs.retry(opened.database, self.scope.space, id, opened.now(), own)
+        own = self._scope.agent or None
+        job = jobs.retry(self._resources.database, self._scope.space, id, self._resources.now(), own)
         if job is None:
-            raise InvalidInput(f"There is no job {id!r}.", "See `memory.jobs()`.")
+            raise InvalidInput(f"There is no job {id!r}.", "See `memory.learning.jobs()`.")
         return job
 
-    def spend(self, since: Time | timedelta | None = None) -> Spend:
+    def usage(self, since: Time | timedelta | None = None) -> Usage:
         """Sum up what models were asked for this user: every call, by what for, which model and how it ended.
 
         Args:
@@ -491,39 +572,42 @@ class Learner(Standing):
             InvalidInput: `since` is no time.
 
         """
-        from holdfast.learning.results import Spend, SpendLine
+        from holdfast.learning.results import Usage, UsageLine
 
         try:
-            start = self._open.clock() - since if isinstance(since, timedelta) else as_time(since, "since")
+            start = (
+                self._resources.clock() - since if isinstance(since, timedelta) else as_time(since, "since")
+            )
         except OverflowError as error:
             raise InvalidInput(f"{since!r} is longer than time.", "Pass a shorter timedelta.") from error
         rows = llm_calls.totals(
-            self._open.database, self.scope.space, 0 if start is None else to_micros(start)
+            self._resources.database, self._scope.space, 0 if start is None else to_micros(start)
         )
-        return Spend(
+        return Usage(
             start,
             tuple(
-                SpendLine(purpose, model, outcome, calls, prompts, answers, micros / 1_000_000, counted)
+                UsageLine(purpose, model, outcome, calls, prompts, answers, micros / 1_000_000, counted)
                 for purpose, model, outcome, calls, prompts, answers, micros, counted in (
                     (*row[:3], *map(int, row[3:])) for row in rows
                 )
             ),
         )
 
-    def on(self, event: str, observer: Callable[[Event], object]) -> Callable[[], None]:
-        """Call a function at each event of a name, and return what ends that.
+    def _view(self) -> View:
+        return self._resources.view(self._scope)
 
-        The events are "learned", "merged", "superseded", "quarantined", "released", "retracted", "undone", "rolled_back",
-        "evicted", "erased", "compacted", "failed" and "spent"; see
-        `holdfast.Event`. It is called after what it tells of was stored, on the thread that did so, whichever handle on this
-        open memory did it. A handle hears its own scope: its tenant and user, and with an agent what that agent may read. One
-        that was opened with `admin=True` and names no user hears all users of its tenant. If the function raises, that is
-        logged, and nothing else is disturbed.
+    def __repr__(self) -> str:
+        return f"Learner({self._scope})"
 
-        >>> off = memory.on("learned", lambda event: print(event.record.text))
 
-        Raises:
-            InvalidInput: there is no such event.
-
-        """
-        return self._open.events.on(event, observer, self.scope, everyone=self._admin and not self.scope.user)
+@retry_transaction
+def end_chat(
+    database: Database, space: str, chat: str, kinds: Sequence[str], now: Callable[[], int]
+) -> list[Job]:
+    """Leave the jobs that a chat which has ended gives, and return them; see `Chat.end`."""
+    agent = sessions.agent(database, space, chat)
+    due = [kind for kind in ("observe", "episode") if kind in kinds]
+    with database.writing() as tx:
+        tx.lock(space)
+        left = [jobs.add(tx, space, kind, now=now(), agent=agent, chat=chat, again=True) for kind in due]
+    return jobs.by_ids(database, space, left)

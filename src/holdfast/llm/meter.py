@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import Closed, ModelFailed, Unavailable
-from holdfast.events import Call, Event
-from holdfast.logs import debug
+from holdfast.events import Call, Event, debug
 from holdfast.settings import ALL, Limit
 from holdfast.store import llm_calls
 from holdfast.store.llm_calls import CallLimit, PlannedCall

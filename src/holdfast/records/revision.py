@@ -78,7 +78,7 @@ def retract(
 
 @retry_transaction
 def retract_all(intake: Intake, wanted: RecordFilter, passes: Callable[[Record], bool]) -> list[Record]:
-    """Retract all records that pass the filters, in one transaction; see `Memory.clear`."""
+    """Retract all records that pass the filters, in one transaction; see `Memory.retract_all`."""
     with intake.writing() as changes:
         found = list(filter(passes, records.read(changes.tx, intake.space, NOW.version, wanted)))
         for one in found:
@@ -245,7 +245,7 @@ def _undo_one(intake: Intake, changes: Writing, version: int, batch: int, by: Wr
 
 @retry_transaction
 def release(intake: Intake, identity: str) -> Record:
-    """Release a record from quarantine; see `Memory.release`."""
+    """Release a record from quarantine; see `memory.quarantine.release`."""
     with intake.writing() as changes:
         held = _held(intake, changes, identity, "release")
         allow(policy(intake.kinds, held.kind), intake.by, "add")
@@ -270,7 +270,7 @@ def set_free(intake: Intake, changes: Writing, held: Record, freed: Record, why:
 
 @retry_transaction
 def discard(intake: Intake, identity: str) -> Record:
-    """Retract a record that is in quarantine; see `Memory.discard`."""
+    """Retract a record that is in quarantine; see `memory.quarantine.discard`."""
     with intake.writing() as changes:
         return intake.take_back(changes, _held(intake, changes, identity, "discard"), "discard")
 
@@ -284,7 +284,7 @@ def _held(intake: Intake, changes: Writing, identity: str, action: str) -> Recor
     wanted = RecordFilter(ids=(identity,), agents=intake.agents, run=None, trust=("quarantined",))
     found = records.read(changes.tx, intake.space, NOW.version, wanted)
     if not found:
-        raise InvalidInput(f"There is no {identity!r} in quarantine.", "See `memory.quarantine()`.")
+        raise InvalidInput(f"There is no {identity!r} in quarantine.", "See `memory.quarantine`.")
     return found[0]
 
 

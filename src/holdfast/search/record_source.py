@@ -87,7 +87,7 @@ def _hit(record: Record, score: float, why: Why) -> Hit:
         id=record.id,
         chat=record.chat,
         seq=first,
-        last=last,
+        last_seq=last,
         role=record.by,
         name=None,
         at=record.at or EPOCH,

@@ -52,7 +52,7 @@ def summary_hit(score: float, why: Why, summary: Summary) -> Hit:
         id=summary.id,
         chat=summary.chat,
         seq=summary.first,
-        last=summary.last,
+        last_seq=summary.last,
         role="summary",
         name=None,
         at=summary.until,

@@ -120,7 +120,7 @@ def changes(db: Reader, space: str) -> Iterator[Change]:
     for one in reversed(read(db, space)):
         counts = ", ".join(f"{name}: {number:,}" for name, number in one.counts.items() if number)
         why = f"{one.what} ({counts})" if counts else one.what
-        yield Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why)
+        yield Change(0, "erase", "erasure", one.id, None, None, one.by, "", one.at, why, erasure=one)
 
 
 def count(db: Reader, space: str) -> int:

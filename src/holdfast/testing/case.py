@@ -17,12 +17,10 @@ from holdfast.contract import (
     Capability,
     Changes,
     CompactedChat,
-    Constraints,
     EndedChat,
     ExploredChat,
     KeptChat,
     Learns,
-    Pads,
     Profile,
     PromptedChat,
     Provider,
@@ -31,6 +29,7 @@ from holdfast.contract import (
     Records,
     ReviewedChat,
     Scopes,
+    Scratchpads,
     SearchedChat,
     Session,
     Sessions,
@@ -63,8 +62,7 @@ _short.maxstring = _short.maxother = 200
 _short.maxlist = _short.maxtuple = 12
 
 
-# What a case sees: a provider that has all that the case needs
-# --------------------------------------------------------
+# What a case sees: a provider that has all that the case needs --------------------------------------------------------
 
 
 class WholeChat(
@@ -85,14 +83,8 @@ class WholeChat(
 class WholeReading(Reading, Protocol):
     """What was known at a version, with all that can be known."""
 
-    def profile(self) -> str:
-        """Return the profile of then."""
-
-    def soul(self) -> str:
-        """Return the soul of then."""
-
-    def constraints(self) -> list[Record]:
-        """List the constraints of then."""
+    def get(self, what: str) -> Record | None:
+        """Return a record, or the profile or soul, of then."""
 
     def records(self, *, kind: str | None = None) -> list[Record]:
         """List the records of then."""
@@ -104,12 +96,11 @@ class Whole(
     Recall,
     Records,
     Profile,
-    Constraints,
     Versions,
     Changes,
     Sessions,
     Learns,
-    Pads,
+    Scratchpads,
     Protocol,
 ):
     """A provider with all capabilities. A case uses those that it needs, and runs only where they are claimed."""
@@ -146,8 +137,7 @@ class Case:
         """Check a fresh provider, and close it.
 
         Raises:
-            SkipTest: the provider does not claim what the case needs, or nobody says how to open its storage
-                again.
+            SkipTest: the provider does not claim what the case needs, or nobody says how to open its storage again.
             Broken: it does not do what is expected; and whatever the provider itself raises.
 
         """
@@ -264,8 +254,7 @@ def only_if_it_takes(call: Callable[..., object], option: str) -> None:
         raise SkipTest(f"does not take {option}=")
 
 
-# What is said in cases
-# ---------------------------------------------------------------------------------------------------
+# What is said in cases ---------------------------------------------------------------------------------------------------
 
 
 def minute(n: int) -> datetime:
@@ -343,3 +332,8 @@ def unpaired(messages: Iterable[Message]) -> list[int]:
         wrong.extend(waiting[call.id] for call in message.calls if call.id in waiting)
         waiting.update((call.id, message.seq) for call in message.calls)
     return [*wrong, *waiting.values()]
+
+
+def text_of(record: Record | None) -> str:
+    """Return the text of a record; "" if there is none."""
+    return "" if record is None else record.text

@@ -6,9 +6,8 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from threading import RLock
 
-from holdfast.errors import InvalidInput
 from holdfast.testing.fake_chat import FakeChat, Space, hits_of, rank, record_hit
-from holdfast.testing.ledger import Known, Ledger
+from holdfast.testing.ledger import SINGLE, Known, Ledger
 from holdfast.types import Change, ChatInfo, Hit, Record, Scope, Writer
 
 MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once what they wrote in its course
@@ -71,9 +70,9 @@ class FakeProvider(Known):
         return rank(query, every)[:limit]
 
     @property
-    def pad(self) -> MutableMapping[str, str]:
+    def scratchpad(self) -> MutableMapping[str, str]:
         """The scratchpad of the user."""
-        return self._space.pad
+        return self._space.scratchpad
 
     # What is known
 
@@ -89,9 +88,11 @@ class FakeProvider(Known):
         """Replace the text of a record."""
         return self._change(what, by, lambda one: replace(one, text=text))
 
-    def retract(self, what: str, *, by: Writer | None = None) -> Record:
-        """Take a record back."""
-        return self._change(what, by, lambda one: replace(one, retracted=True))
+    def retract(self, what: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
+        """Take a record back; the name of a kind means the one text of it."""
+        there = [one.id for one in self.records(kind=what)]
+        found = there[-1] if there and what in SINGLE else what
+        return self._change(found, by, lambda one: replace(one, retracted=True), chat)
 
     def _change(
         self, what: str, by: Writer | None, change: Callable[[Record], Record], chat: str | None = None
@@ -106,38 +107,8 @@ class FakeProvider(Known):
         """Let a chat see what was written in its course; what reflection learned from it waits for the next one."""
         chat = self.chat(record.chat)
         if record.chat and record.by in MOVES_SNAPSHOT and chat.snapshot() is not None:
-            chat.advance()
+            chat.refresh()
         return record
-
-    def set_profile(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole profile; "" takes it back."""
-        return self._set("profile", text, by, chat)
-
-    def set_soul(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Write the whole of what the agent is."""
-        return self._set("soul", text, by, chat)
-
-    def _set(self, kind: str, text: str, by: Writer | None, chat: str | None) -> Record:
-        there = [one.id for one in self.records(kind=kind)] if text == "" else []
-        if not there:
-            return self.remember(text, kind, by=by, chat=chat)
-        return self._change(there[-1], by, lambda one: replace(one, retracted=True), chat)
-
-    def add_constraint(self, text: str, *, by: Writer | None = None, chat: str | None = None) -> Record:
-        """Add a constraint, confirmed by the user."""
-        return self.remember(text, "constraint", by=by, chat=chat)
-
-    def remove_constraint(
-        self,
-        id: str,
-        *,
-        by: Writer | None = None,
-        chat: str | None = None,
-    ) -> Record:
-        """Remove a constraint, confirmed by the user."""
-        if id not in [one.id for one in self.constraints()]:
-            raise InvalidInput("There is no such constraint.", "Pass the id of one that `constraints` lists.")
-        return self._change(id, by, lambda one: replace(one, retracted=True), chat)
 
     def at(self, version: int, /) -> Known:
         """Look at what was known at a version."""
@@ -154,6 +125,11 @@ class FakeProvider(Known):
         return [one for one in found if kind in (None, one.kind)][:limit]
 
     # What is learned
+
+    @property
+    def learning(self) -> FakeProvider:
+        """What learns: this provider itself."""
+        return self
 
     def work(self, *, limit: int | None = None) -> list[Record]:
         """Write an episode of each chat that has ended: what its first message says."""

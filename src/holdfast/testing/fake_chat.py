@@ -12,6 +12,7 @@ from typing import Literal
 from holdfast.errors import InvalidInput
 from holdfast.prompt.build import to_chat
 from holdfast.prompt.summary_block import summary_message
+from holdfast.testing.case import text_of
 from holdfast.testing.ledger import Known, Ledger
 from holdfast.testing.log import Log, Part
 from holdfast.text.tokens import estimate_tokens
@@ -34,7 +35,8 @@ from holdfast.types import (
 
 LLM = Callable[[str], str]
 SNIPPET = 500  # characters of what a search shows of a hit
-PASSES = {"incremental": 16, "full": 10_000}  # summaries that one call makes at most
+# Summaries that one call makes at most: of a full compaction, or another one.
+PASSES = {True: 10_000, False: 16}
 _WORD = re.compile(r"\w{3,}")
 _SOURCES: dict[str, tuple[Source, ...]] = {
     "messages": ("message",),
@@ -53,7 +55,7 @@ class Space:
     ledger: Ledger
     logs: dict[str, Log] = field(default_factory=dict)
     snapshots: dict[tuple[str, str], int] = field(default_factory=dict)
-    pad: dict[str, str] = field(default_factory=dict)
+    scratchpad: dict[str, str] = field(default_factory=dict)
 
 
 class FakeChat:
@@ -115,7 +117,7 @@ class FakeChat:
         return found[:limit] if after is not None else found[max(0, len(found) - limit) :]
 
     def rename(self, title: str) -> None:
-        """Return the chat a title."""
+        """Set the title of the chat."""
         with self._space.lock:
             self._begun().title = title
 
@@ -140,21 +142,21 @@ class FakeChat:
 
     # Compaction
 
-    def crowded(self, budget: int = 8_000, threshold: float | None = None) -> bool:
+    def needs_compaction(self, budget: int = 8_000, threshold: float | None = None) -> bool:
         """Return whether the chat takes more than a share of the budget, 0.75 if None, and something can be done."""
         with self._space.lock:
             return bool(self._log().next_part(budget, 0.75 if threshold is None else threshold))
 
     def compact(
         self,
-        mode: Literal["incremental", "full"] = "incremental",
         *,
+        full: bool = False,
         budget: int = 8_000,
         llm: LLM | None = None,
     ) -> CompactionResult:
         """Let summaries stand for older messages, written by a model, or made of the beginnings of what they stand for."""
         before, made, asked = self.stats().context_tokens, list[Summary](), 0
-        todo = PASSES[mode] if mode == "full" or self.crowded(budget) else 0
+        todo = PASSES[full] if full or self.needs_compaction(budget) else 0
         for _ in range(todo):
             with self._space.lock:
                 part = self._log().next_part(budget)
@@ -179,10 +181,10 @@ class FakeChat:
         with self._space.lock:
             return self._of_summary(id).describe(id)
 
-    def expand(self, id: str, token_cap: int = 4_000, *, cursor: str | None = None) -> Expansion:
+    def expand(self, id: str, max_tokens: int = 4_000, *, cursor: str | None = None) -> Expansion:
         """Open a summary of any chat of the user."""
         with self._space.lock:
-            return self._of_summary(id).expand(id, token_cap, cursor)
+            return self._of_summary(id).expand(id, max_tokens, cursor)
 
     def _of_summary(self, id: str) -> Log:
         for log in self._space.logs.values():
@@ -211,7 +213,7 @@ class FakeChat:
             ledger, key = self._space.ledger, (self.id, self._scope.agent)
             known = Known(ledger, self._scope.agent, self._space.snapshots.setdefault(key, ledger.version))
             elsewhere = [hit for hit in hits_of(self._space.logs.values()) if hit.chat != self.id]
-        shown = known.constraints(), known.soul(), known.profile()
+        shown = known.records(kind="constraint"), text_of(known.get("soul")), text_of(known.get("profile"))
         texts = [*(f"Always: {one.text}" for one in shown[0]), *(text for text in shown[1:] if text)]
         always = "\n\n".join([system, *texts] if system else texts)
         hits = rank(query or "", [*elsewhere, *map(record_hit, known.records())])[:5]
@@ -240,7 +242,7 @@ class FakeChat:
         with self._space.lock:
             return self._space.snapshots.get((self.id, self._scope.agent))
 
-    def advance(self) -> int:
+    def refresh(self) -> int:
         """Show the newest version from now on, and return it."""
         with self._space.lock:
             version = self._space.ledger.version
@@ -304,7 +306,7 @@ def _summary_hit(one: Summary) -> Hit:
         id=one.id,
         chat=one.chat,
         seq=one.first,
-        last=one.last,
+        last_seq=one.last,
         role="assistant",
         name=None,
         at=one.at,

@@ -134,18 +134,9 @@ class Known:
         found = self._ledger.read(self._agent, self._version)
         return [one for one in found if kind in (None, one.kind)]
 
-    def profile(self) -> str:
-        """Return the profile of the user, "" if there is none."""
-        return self._one("profile")
-
-    def soul(self) -> str:
-        """Return what the agent is, "" if that was not said."""
-        return self._one("soul")
-
-    def constraints(self) -> list[Record]:
-        """List the constraints, the oldest first."""
-        return self.records(kind="constraint")
-
-    def _one(self, kind: str) -> str:
-        found = {one.agent: one.text for one in self.records(kind=kind)}
-        return found.get(self._agent, found.get("", ""))
+    def get(self, what: str) -> Record | None:
+        """Return a record by its id, or the profile or soul by the name of its kind; None if there is none."""
+        if what in SINGLE:
+            found = {one.agent: one for one in self.records(kind=what)}
+            return found.get(self._agent, found.get(""))
+        return next((one for one in self.records() if one.id == what), None)

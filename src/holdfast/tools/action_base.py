@@ -102,12 +102,12 @@ class ActionBase:
         confirm: Confirm | None = None,
         kinds: Iterable[str] | None = None,
         read_only: bool | Iterable[str] = False,
-        token_cap: int = 2_000,
+        max_tokens: int = 2_000,
         count_tokens: CountBy | None = None,
     ) -> None:
         check_provider(provider)
-        if check_count(token_cap, "token_cap") < LEAST:
-            raise InvalidInput(f"A result of {token_cap} tokens is too small.", f"Allow {LEAST} at least.")
+        if check_count(max_tokens, "max_tokens") < LEAST:
+            raise InvalidInput(f"A result of {max_tokens} tokens is too small.", f"Allow {LEAST} at least.")
         if isinstance(chat, str | None):
             session: Any = provider.chat(NO_SESSION if chat is None else chat)
         elif isinstance(getattr(chat, "id", None), str):
@@ -124,7 +124,7 @@ class ActionBase:
         internals = internals_of(provider)
         usual = internals.count_tokens if internals else estimate_tokens
         self._count = usual if count_tokens is None else counter(count_tokens)
-        self._cap = token_cap
+        self._cap = max_tokens
         can, locked = capabilities(provider), locked_parts(read_only)
         self._permissions = Permissions(provider, can, locked, self._session)
 
@@ -212,6 +212,15 @@ def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:
     """Call a method with those further arguments that are not None and that it takes."""
     taken = {name: value for name, value in more.items() if value is not None and takes(method, name)}
     return method(*arguments, **taken)
+
+
+def write_text(provider: Any, kind: str, text: str, *, by: Writer, chat: str | None) -> Record:
+    """Write the one text of a kind, such as the profile; an empty one takes it back."""
+    if text:
+        written: Record = call(provider.remember, text, kind, by=by, chat=chat)
+        return written
+    taken_back: Record = call(provider.retract, kind, by=by, chat=chat)
+    return taken_back
 
 
 def check_limit(limit: int) -> int:

@@ -26,7 +26,7 @@ class Actions(ReadActions, WriteActions):
             read-only it stores none.
         read_only: True if nothing may be written, or the parts that may not: "records", "profile", "soul",
             "constraints", "notes", "scratchpad". What may not be written cannot be rolled back either.
-        token_cap: tokens of a result at most; the rest comes with its cursor. Texts are cut for that, names
+        max_tokens: tokens of a result at most; the rest comes with its cursor. Texts are cut for that, names
             and ids are not: with a cap below 1,000, very long ones may take more.
         count_tokens: counts the tokens of a text, by a function or a name as `Memory` takes it; None for the
             counter of the memory.

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from holdfast.contract import Reading
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.kinds import Kind, table
 from holdfast.records.draft import TRUSTED, allow, content_of, policy, quarantine_reason, scan
 from holdfast.records.view import View
+from holdfast.records.writing import check_chat_id
 from holdfast.safety import guard
-from holdfast.safety.guard import check_name_is_open, mask_name
-from holdfast.store import record_changes, records, sessions
+from holdfast.store import record_changes, records
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.clean import clean
@@ -67,7 +68,7 @@ class Files:
     Each handle has a tree of its own: that of its tenant, user and agent. Over a view of `Memory.at` it shows
     the tree as of then. Commands answer with the strings of the Anthropic SDK, and one line more where a
     credential was cut out. A text by an agent that looks like an order to a model is not in the tree until
-    the user releases it (`Memory.release`), and the answer says so. `recall` finds files; no prompt shows one
+    the user releases it (`memory.quarantine.release`), and the answer says so. `recall` finds files; no prompt shows one
     that was not recalled for it.
 
     A `NullMemory` has a tree that stays empty. Each command reads the whole tree, which takes 20 ms for a
@@ -83,9 +84,9 @@ class Files:
 
     """
 
-    def __init__(self, memory: View, *, by: Writer | None = None) -> None:
+    def __init__(self, memory: Reading, *, by: Writer | None = None) -> None:
         self._memory = unwrapped(memory)
-        if not isinstance(self._memory, View):
+        if not isinstance(self._memory, View) and not hasattr(self._memory, "quarantine"):
             what = f"`memory` is of the type {type(memory).__name__!r}."
             raise InvalidInput(what, "Pass a Memory, or the view that its `at` returns.")
         self._by = by
@@ -283,7 +284,7 @@ class Files:
     def _waiting(self, place: str) -> list[Record]:
         """Return what is in quarantine for a path."""
         key = (KIND, place, self._memory.scope.agent)
-        held = self._memory.quarantine() if self._is_writable else []
+        held = list(self._memory.quarantine) if self._is_writable else []
         return [one for one in held if (one.kind, one.target, one.agent) == key]
 
     @property
@@ -319,10 +320,7 @@ class Files:
     def _chat(self) -> str:
         """Return the chat of `acting`; the id of a new one holds no credential."""
         chat, internals = current().chat, internals_of(self._memory)
-        if internals is None or mask_name(chat) == chat:
-            return chat
-        is_new = not sessions.length(internals.database, self._memory.scope.space, chat)
-        return check_name_is_open(chat, "The id of the chat") if is_new else chat
+        return check_chat_id(internals.database, self._memory.scope, chat) if internals else chat
 
     def _write(self, plan: Callable[[Tree, _Author], _Plan]) -> str:
         """Plan on the tree, and write it in one transaction if it is still the same; else plan again.

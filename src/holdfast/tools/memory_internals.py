@@ -13,7 +13,7 @@ from holdfast.kinds import Kind
 from holdfast.store import sessions
 from holdfast.store.database import Database
 from holdfast.text.tokens import CountTokens
-from holdfast.types import Record, Scope, Writer
+from holdfast.types import Scope, Writer
 
 _REMEMBERED = 50  # references of what was shown for one answer
 _NOTING = threading.Lock()  # between reading what was noted and noting more
@@ -27,18 +27,16 @@ class MemoryInternals(Protocol):
     kinds: Mapping[str, Kind]
     count_tokens: CountTokens
     events: Any
+    prompts: Any
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Any:
         """Return what writes the records of a scope."""
 
-    def used(self, scope: Scope, found: list[Record]) -> list[Record]:
-        """Count a use of records, and return them so."""
+    def writer(self, scope: Scope) -> Any:
+        """Return what checks and writes the records of a scope."""
 
-    def show(self, space: str, chat: str, what: tuple[str, ...]) -> None:
-        """Remember what a chat was shown from memory."""
-
-    def shown(self, space: str, chat: str) -> tuple[str, ...]:
-        """Return what a chat was shown from memory."""
+    def now(self) -> int:
+        """Return the time in microseconds since the epoch."""
 
 
 def unwrapped(provider: object) -> Any:
@@ -48,7 +46,7 @@ def unwrapped(provider: object) -> Any:
 
 def internals_of(provider: object) -> MemoryInternals | None:
     """Return the internals of a `Memory`; None of another provider, and of a memory that stores nothing."""
-    internals = getattr(unwrapped(provider), "_open", None)
+    internals = getattr(unwrapped(provider), "_runtime", None)
     return internals if isinstance(internals, MemoryInternals) else None
 
 
@@ -70,7 +68,7 @@ def shared_memory(provider: Provider) -> Any:
     memory = unwrapped(provider)
     own = memory.scope
     # `scoped` would deny it: this only reads what recall finds as well.
-    return None if own.space == own.shared.space else memory._handle(own.shared, pinned=True)  # noqa: SLF001
+    return None if own.space == own.shared.space else memory._fixed(own.shared)  # noqa: SLF001
 
 
 def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
@@ -82,5 +80,5 @@ def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
     if internals is not None and what:
         space = cast("Any", provider).scope.space
         with _NOTING:
-            shown = dict.fromkeys((*internals.shown(space, chat.id), *what))
-            internals.show(space, chat.id, tuple(shown)[-_REMEMBERED:])
+            shown = dict.fromkeys((*internals.prompts.shown(space, chat.id), *what))
+            internals.prompts.show(space, chat.id, tuple(shown)[-_REMEMBERED:])

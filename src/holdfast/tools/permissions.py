@@ -125,7 +125,7 @@ _RULES: Mapping[str, _Rule] = {
     ),
     "constraints": _Rule(
         "List what always holds. The user must confirm a change.",
-        ("constraints",),
+        ("profile",),
         {"add": _writes("constraints"), "remove": _writes("constraints")},
         idempotent=False,
     ),
@@ -141,7 +141,7 @@ _RULES: Mapping[str, _Rule] = {
     ),
     "scratchpad": _Rule(
         "Read named values that are kept.",
-        ("pad",),
+        ("scratchpad",),
         {"value": _writes("scratchpad"), "remove": _writes("scratchpad")},
     ),
     "search_sessions": _Rule(

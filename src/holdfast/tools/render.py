@@ -99,6 +99,11 @@ def of_record(record: Record) -> MemoryItem:
     )
 
 
+def text_of(record: Record | None) -> str:
+    """Return the text of a record; "" if there is none."""
+    return "" if record is None else record.text
+
+
 def write_note(record: Record) -> str:
     """Return a note about a text that was stored: a credential was cut out, or it waits; "" if neither."""
     masked = "A credential was cut out." if "secret" in record.flags else ""

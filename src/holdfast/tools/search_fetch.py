@@ -48,7 +48,7 @@ class Documents:
     """Search and fetch what a memory holds."""
 
     def __init__(self, provider: Provider) -> None:
-        self._actions = Actions(provider, read_only=True, token_cap=_WHOLE)
+        self._actions = Actions(provider, read_only=True, max_tokens=_WHOLE)
 
     def search(self, query: Annotated[str, "a question or some words"]) -> DocumentPage:
         """Search memory for documents; `fetch` gives their text.

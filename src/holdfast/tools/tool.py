@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import Closed, Conflict, Denied, HoldfastError, InvalidInput, shown
@@ -26,6 +26,29 @@ from holdfast.types import Writer
 
 Style = Literal["many", "single"]
 STYLES: tuple[Style, ...] = get_args(Style)
+
+
+class ToolOptions(TypedDict, total=False):
+    """How `Memory.tools` makes tools.
+
+    A call takes JSON and gives JSON, and never raises: what goes wrong is a result that says what is possible. See
+    `holdfast.tools.exports` for the forms that model providers take, `holdfast.tools.presets` for other sets.
+
+    `style`: "many" for one tool for each action, "single" for one tool `memory` with an argument `action`. `allow`: only
+    these actions; None for all. `read_only`: True if nothing may be written, or the parts that may not: "records",
+    "profile", "soul", "constraints", "notes", "scratchpad"; what may not be written cannot be rolled back either.
+    `confirm` asks the user about a change of a constraint, and returns True if they agreed; without it constraints cannot
+    be changed, and the model is told that the user has to be asked. `max_tokens`: of a result at most, 400 or more; it comes
+    with a cursor where there is more.
+    """
+
+    style: Style
+    allow: Iterable[str] | None
+    read_only: bool | Iterable[str]
+    confirm: Callable[[str], bool] | None
+    max_tokens: int
+
+
 _LONGEST = 500  # characters of what an error says
 _OPEN = (InvalidInput, Denied, Conflict, Closed)  # the others may name files and servers
 
@@ -145,7 +168,7 @@ def tools_for(
     confirm: Confirm | None = None,
     by: Writer = "agent",
     kinds: Iterable[str] | None = None,
-    token_cap: int = 2_000,
+    max_tokens: int = 2_000,
     count_tokens: CountBy | None = None,
 ) -> list[Tool]:
     """Make tools of any provider of the contract, of what it can do; see `Memory.tools`.
@@ -163,7 +186,7 @@ def tools_for(
         confirm=confirm,
         kinds=kinds,
         read_only=read_only,
-        token_cap=token_cap,
+        max_tokens=max_tokens,
         count_tokens=count_tokens,
     )
     allowed = allowed_names(allow, ALL)

@@ -17,11 +17,12 @@ from holdfast.tools.action_base import (
     check_limit,
     quoted,
     unknown_id,
+    write_text,
 )
 from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.paging import PageStart
 from holdfast.tools.permissions import takes
-from holdfast.tools.render import joined, of_change, of_record, warning_of, write_note
+from holdfast.tools.render import joined, of_change, of_record, text_of, warning_of, write_note
 from holdfast.types import Change, Record
 
 _NOTES = {
@@ -142,7 +143,7 @@ class WriteActions(ActionBase):
             raise InvalidInput(error.what, "Use an id, or a kind, and a version of `history`.") from error
         if self._session and "snapshots" in self._permissions.can and self._chat.snapshot() is not None:
             # The next prompt of the session would not show it by itself.
-            self._chat.advance()
+            self._chat.refresh()
         return f"Restored as {len(done)} new version{'' if len(done) == 1 else 's'}."
 
     def _named(self, what: str) -> tuple[str, str, str]:
@@ -172,11 +173,11 @@ class WriteActions(ActionBase):
         self._begin("profile", text=text, soul=soul)
         page = self._page(cursor, "profile")
         notes = []
-        for new, write in ((text, "set_profile"), (soul, "set_soul")):
+        for new, kind in ((text, "profile"), (soul, "soul")):
             if new is not None and not cursor:
-                record = call(getattr(self._provider, write), new, by=self._by, chat=self._in_chat())
+                record = write_text(self._provider, kind, new, by=self._by, chat=self._in_chat())
                 notes.append(write_note(record))
-        texts = {"profile": self._provider.profile(), "soul": self._provider.soul()}
+        texts = {kind: text_of(self._provider.get(kind)) for kind in ("profile", "soul")}
         items = [results.MemoryItem(id=kind, kind=kind, text=one) for kind, one in texts.items() if one]
         fitting, on = page.take(items)
         there = {item.kind: item.text for item in fitting}
@@ -200,14 +201,14 @@ class WriteActions(ActionBase):
         chat, note = self._in_chat(), ""
         if add is not None and not cursor:
             by = self._writer("constraint", f"Add the constraint {quoted(add)}?")
-            note = write_note(call(self._provider.add_constraint, add, by=by, chat=chat))
+            note = write_note(call(self._provider.remember, add, "constraint", by=by, chat=chat))
         if remove is not None and not cursor:
-            known = {one.id: one for one in self._provider.constraints()}
+            known = {one.id: one for one in self._provider.records(kind="constraint")}
             if remove not in known:
                 raise unknown_id(remove)
             by = self._writer("constraint", f"Remove the constraint {quoted(known[remove].text)}?")
-            call(self._provider.remove_constraint, remove, by=by, chat=chat)
-        found = [of_record(one) for one in self._provider.constraints()]
+            call(self._provider.retract, remove, by=by, chat=chat)
+        found = [of_record(one) for one in self._provider.records(kind="constraint")]
         items, on = page.take(found)
         note = joined(note, "" if found else "No constraints set.")
         return results.ConstraintPage(constraints=items, cursor=on, note=note)
@@ -260,7 +261,7 @@ class WriteActions(ActionBase):
         """
         self._begin("scratchpad", value=value, remove=remove)
         page = self._page(cursor, "scratchpad", name, search)
-        pad = self._provider.pad
+        pad = self._provider.scratchpad
         for one in (name, remove):
             check_own(one or "")
         if value is not None and not cursor:

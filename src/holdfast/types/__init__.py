@@ -16,11 +16,11 @@ from holdfast.types.checks import (
     to_time,
 )
 from holdfast.types.hits import SOURCES, Finding, Hit, Source, Why
-from holdfast.types.integrity import Erasure, Verification
+from holdfast.types.integrity import WRITERS, Erasure, Verification, Writer
 from holdfast.types.jobs import Job, JobStatus
 from holdfast.types.messages import ROLES, AnyMessage, Dumpable, Message, Role, ToolCall
 from holdfast.types.prompts import Omission, Prompt, Receipt, Shortened, Window
-from holdfast.types.records import WRITERS, Change, Record, Trust, Wording, Writer
+from holdfast.types.records import Change, Record, Trust, Wording
 from holdfast.types.scope import Scope, scope_of
 from holdfast.types.summaries import CompactionResult, Description, Expansion, Level, Summary
 

@@ -14,7 +14,7 @@ from holdfast.types import WRITERS, Scope, Writer, check_name
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Hold who acts; "" and None where nobody said."""
+    """Who acts; "" and None where nobody is named."""
 
     user: str = ""
     agent: str = ""
@@ -27,42 +27,42 @@ _ACTING: ContextVar[Acting] = ContextVar("holdfast_acting", default=_NOBODY)
 
 
 @contextmanager
-def acting(
+def acting_as(
     *,
     user: str | None = None,
     agent: str | None = None,
     chat: str | None = None,
     source: Writer | None = None,
 ) -> Iterator[Acting]:
-    """Set who acts within the block, in this thread or task.
+    """Name who acts, for everything that is called within the block, in this thread or task.
 
     A `Memory` that was opened without a user or an agent acts for those named here; one that has its own keeps it.
-    `chat` is the session that `memory.chat()` opens and in which records are learned, `source` the writer that changes
+    `chat` is the chat that `memory.chat()` opens and in which records are learned, `source` the writer that changes
     are signed with. Without it that is the agent. Blocks nest; None keeps what the outer block says.
 
-    >>> with acting(user="ada", source="user"):
+    >>> with acting_as(user="ada", source="user"):
     ...     memory.remember("Never plan runs on Mondays", kind="constraint")
 
     Raises:
         InvalidInput: a name is not usable, or the writer is unknown.
 
     """
-    said = {"user": user, "agent": agent, "chat": chat}
-    for name, value in said.items():
+    names = {"user": user, "agent": agent, "chat": chat}
+    for name, value in names.items():
         if value is not None:
             check_name(value, name, empty=name != "chat")
     Scope("", user or "", agent or "")  # its names have a limit of their own
     check_name_is_open(agent or "", "The name of the agent")
-    before = _ACTING.get()
-    now = Acting(
-        user=before.user if user is None else user,
-        agent=before.agent if agent is None else agent,
-        chat=before.chat if chat is None else chat,
-        source=before.source if source is None else check_writer(source),
+    outer = _ACTING.get()
+    inner = Acting(
+        user=outer.user if user is None else user,
+        agent=outer.agent if agent is None else agent,
+        chat=outer.chat if chat is None else chat,
+        source=outer.source if source is None else check_writer(source),
     )
-    token = _ACTING.set(now)
+    token = _ACTING.set(inner)
     try:
-        yield now
+        yield inner
     finally:
         _ACTING.reset(token)
 

@@ -13,7 +13,7 @@ class ChatStats:
 
     `stored_tokens` are those of all its messages, `context_tokens` those of what stands for them in a window.
     `erased` messages are not among them; their numbers are not used again. `summarised` messages, the oldest,
-    have summaries that stand for them.
+    have summaries that stand for them. `info` describes the chat, None for an unknown one.
     """
 
     messages: int = 0
@@ -23,6 +23,7 @@ class ChatStats:
     newest: datetime | None = None
     erased: int = 0
     summarised: int = 0
+    info: ChatInfo | None = field(default=None, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

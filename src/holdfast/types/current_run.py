@@ -20,4 +20,4 @@ def leave(run: object) -> None:
 
 def current_run(chat: object) -> Any:
     """Return the innermost `Run` of this chat in the current thread or task; None outside of any."""
-    return next((run for run in reversed(_RUNS.get()) if run.chat.same_as(chat)), None)
+    return next((run for run in reversed(_RUNS.get()) if run.chat == chat), None)

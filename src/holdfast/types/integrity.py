@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
-from holdfast.types.records import Writer
+Writer = Literal["user", "agent", "tool", "reflect", "system", "import"]
+WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "import")
 
 
 @dataclass(frozen=True, slots=True)

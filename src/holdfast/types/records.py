@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-Writer = Literal["user", "agent", "tool", "reflect", "system", "import"]
-WRITERS: tuple[Writer, ...] = ("user", "agent", "tool", "reflect", "system", "import")
+from holdfast.types.integrity import Erasure, Writer
+
 Trust = Literal["trusted", "quarantined", "released"]
 
 
@@ -99,3 +99,4 @@ class Change:
     batch: int = 0
     said: str = ""
     agent: str = field(default="", kw_only=True)
+    erasure: Erasure | None = field(default=None, kw_only=True)

@@ -35,10 +35,10 @@ def ada() -> Iterator[Memory]:
                 role="user", content=f"Run {number}: I ran along the river for {number} minutes. " * 12
             )
             chat.append(role="assistant", content=f"Noted, run {number}.")
-        chat.compact("full", budget=2_000)
+        chat.compact(full=True, budget=2_000)
         memory.remember("She trains for the Berlin marathon.")
-        memory.add_constraint("No Mondays.", by="user")
-        memory.set_profile("A runner.", by="user")
+        memory.remember("No Mondays.", "constraint", by="user")
+        memory.remember("A runner.", "profile", by="user")
         yield memory
 
 

@@ -25,7 +25,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> str:
             words = f"Run {number} for the Berlin marathon went along the river. " * 12
             chat.append(role="user", content=words)
             chat.append(role="assistant", content=f"Noted, run {number}.")
-        chat.compact("full", budget=2_000)
+        chat.compact(full=True, budget=2_000)
     return path
 
 

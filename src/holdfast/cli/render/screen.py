@@ -188,7 +188,9 @@ def _reference(value: object, chat: str) -> str:
     if isinstance(value, Omission):
         return write_reference(chat, value.first, value.last) if chat else ""
     if isinstance(value, Hit):
-        return write_reference(value.chat, value.seq, value.last or None) if value.chat and value.seq else ""
+        return (
+            write_reference(value.chat, value.seq, value.last_seq or None) if value.chat and value.seq else ""
+        )
     if isinstance(value, Record | Wording):
         return write_reference(value.chat, *value.messages) if value.chat and value.messages else ""
     return ""

@@ -26,7 +26,7 @@ _WORDS = tuple(
 def in_options(text: str) -> str:
     """Put options and commands in the place of arguments and calls.
 
-    >>> in_options("Pass chat= as well, or see `memory.jobs()`.")
+    >>> in_options("Pass chat= as well, or see `memory.learning.jobs()`.")
     'Pass --chat as well, or see `holdfast jobs`.'
     """
     for pattern, words in _WORDS:

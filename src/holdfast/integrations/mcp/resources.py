@@ -63,8 +63,8 @@ class _Reading:
     def __init__(self, provider: Provider, offered: Actions) -> None:
         self.provider: Any = provider  # what it can do beyond the core was found out
         self.offered = offered
-        self.actions = Actions(provider, read_only=True, token_cap=WHOLE)
-        self.briefly = Actions(provider, read_only=True, token_cap=_PROMPTED)
+        self.actions = Actions(provider, read_only=True, max_tokens=WHOLE)
+        self.briefly = Actions(provider, read_only=True, max_tokens=_PROMPTED)
 
     def status(self) -> str:
         return _json(self.offered.status())
@@ -115,7 +115,7 @@ def _add_resources(server: MCPServer[object], reading: _Reading, can: frozenset[
     every: tuple[tuple[Capability | None, str, str, str, Callable[..., str]], ...] = (
         (None, "status", "Status", "Which memory this is, and what it can do.", reading.status),
         ("profile", "profile", "Profile", "Who the user is, and who the agent is to them.", reading.profile),
-        ("constraints", "constraints", "Constraints", "What always holds.", reading.constraints),
+        ("profile", "constraints", "Constraints", "What always holds.", reading.constraints),
         ("records", "facts", "Facts", "What is known, the oldest first.", reading.facts),
         ("records", "facts/{id}", "Record", "One thing that is known, whole.", reading.fact),
         (

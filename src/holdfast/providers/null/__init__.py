@@ -1,40 +1,40 @@
 """A memory that does nothing, for code that is to run without one.
 
-`NullMemory` stands wherever a `Memory` does: it opens nothing, stores nothing and asks no model. It answers
-as an empty memory would, with lists that have nothing in them, windows without messages, and accounts of no
-work.
+`NullMemory` stands wherever a `Memory` does: it opens nothing, stores nothing and asks no model. It answers as an empty
+memory would, with lists that have nothing in them, windows without messages, and accounts of no work.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial, wraps
-from inspect import getmembers, isfunction, signature
+from inspect import Parameter, Signature, getmembers, isfunction, signature
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import holdfast
 from holdfast.chat import Chat
 from holdfast.errors import InvalidInput
-from holdfast.kinds import FIL
-from holdfast.memory import Memory
+from holdfast.learning.service import Learner
+from holdfast.memory import Memory, chat_id
 from holdfast.messages.message_tokens import message_tokens
 from holdfast.messages.normalize import ready
 from holdfast.prompt.build import build
 from holdfast.prompt.window import Lossless, at_budget, own_budget
-from holdfast.records.view import At, View
+from holdfast.records.quarantine import Quarantine
+from holdfast.records.view import View
 from holdfast.run import Run
 from holdfast.runtime import THREADS
-from holdfast.scratchpad import Pad
-from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, to_time
+from holdfast.scratchpad import Scratchpad
+from holdfast.types import AnyMessage, Message, Prompt, Record, Scope, Window, check_name, to_time
 from holdfast.types.acting_as import current
 
 if TYPE_CHECKING:
     from holdfast.aio import AsyncMemory
-    from holdfast.compaction.driver import Steps
+    from holdfast.prompt.assembly import PromptOptions
     from holdfast.prompt.window import Policy
 
 C = TypeVar("C", bound=Callable[..., object])
@@ -50,10 +50,9 @@ _PLAIN: Mapping[str, Callable[[], object]] = {
     "tuple": tuple,
     "dict": dict,
     "Mapping": dict,
-    "dict[str, list[Hit]]": lambda: {kind: [] for kind in FIL},
     "Callable[[], None]": lambda: _PLAIN["None"],
 }
-_ACTIONS = {"replace": "replace", "_change_note": "replace", "release": "release"}
+_ACTIONS = {"replace": "replace", "release": "release"}
 _NOTE = {"kind": "note", "target": "run"}
 
 
@@ -80,16 +79,14 @@ def _nothing(wanted: str, given: Mapping[str, object]) -> object:
 def _empty(method: Callable[..., object]) -> Callable[..., object]:
     """Make a method with the parameters of another one, that does nothing and returns what an empty memory would."""
     name, takes, wanted = method.__name__, signature(method), str(method.__annotations__["return"])
+    wanted = wanted.partition(" | ")[0] if name == "remember" else wanted
     by = "user" if name in ("release", "discard", "erase") else "agent"
 
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
         bound = takes.bind(*args, **kwargs)
         bound.apply_defaults()
-        arguments = dict(bound.arguments)
-        if (draft := arguments.pop("draft", None)) is not None:
-            arguments = {one.name: getattr(draft, one.name) for one in fields(draft)} | arguments
-        given = {key: value for key, value in arguments.items() if value is not None}
+        given = _named(takes, bound.arguments)
         now = datetime.now(UTC)
         usual = {"kind": "fact", "by": current().source or by, "at": now, "created": now, "why": WHY}
         if wanted == "Record":
@@ -97,6 +94,14 @@ def _empty(method: Callable[..., object]) -> Callable[..., object]:
         return _nothing(wanted, usual | given)
 
     return call
+
+
+def _named(takes: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are not None, those of `**fields` by their own names."""
+    every: dict[str, Any] = {}
+    for name, value in arguments.items():
+        every |= value if takes.parameters[name].kind is Parameter.VAR_KEYWORD else {name: value}
+    return {name: value for name, value in every.items() if value is not None}
 
 
 def _as_field(name: str, value: Any) -> object:
@@ -111,13 +116,15 @@ def _as_field(name: str, value: Any) -> object:
 def _record(method: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return what is particular to a record that a method would have written."""
     gone = "text" not in given and method != "release"
+    handle = given["self"]
+    note = {**_NOTE, "run": handle.id, "chat": handle.chat.id} if isinstance(handle, Run) else {}
     return {
         "id": given.get("what", ""),
-        "agent": cast("Memory", given["self"]).scope.agent,
+        "agent": (getattr(handle, "_scope", None) or cast("Memory", handle).scope).agent,
         "action": "retract" if gone else _ACTIONS.get(method, "add"),
         "retracted": gone,
         "trust": "released" if method == "release" else "trusted",
-        **(_NOTE if "note" in method else {}),
+        **note,
     }
 
 
@@ -150,8 +157,8 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-null")
 
 
-class NullPad(Pad):
-    """Keep no texts. Made by `pad` of a null memory, chat or run."""
+class NullScratchpad(Scratchpad):
+    """Keep no texts. Made by `scratchpad` of a null memory, chat or run."""
 
     def __init__(self) -> None:
         pass
@@ -174,37 +181,61 @@ class NullPad(Pad):
     _temporary = stored
 
 
-class _WithPad:
+class _WithScratchpad:
     @property
-    def pad(self) -> Pad:
+    def scratchpad(self) -> Scratchpad:
         """The scratchpad, which keeps nothing."""
-        return NullPad()
+        return NullScratchpad()
+
+
+class _OfScope:
+    """A part of a null memory, which holds nothing but its scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._scope})"
 
 
 @_emptied()
-class NullView(View):
+class NullView(_OfScope, View):
     """Know nothing, now or earlier. Made by `NullMemory.at`."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._bound = scope
 
-    def __repr__(self) -> str:
-        return f"NullView({self.scope})"
+@_emptied()
+class NullLearner(_OfScope, Learner):
+    """Learn nothing. `NullMemory.learning`."""
 
 
-@_emptied(but=("remember", "replace", "retract", "prompt"))
-class NullRun(_WithPad, Run):
+@_emptied()
+class NullQuarantine(_OfScope, Quarantine):
+    """Hold nothing back. `NullMemory.quarantine`."""
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(())
+
+
+@_emptied(but=("prompt",))
+class NullRun(_WithScratchpad, Run):
     """Note nothing for a run. Made by `NullChat.run`."""
 
-    def __init__(self, chat: NullChat, id: str | None) -> None:
+    def __init__(self, chat: NullChat, id: str | None, scope: Scope, prompt: Callable[..., Prompt]) -> None:
         self._chat = chat
-        self._memory = chat._memory  # noqa: SLF001 - as in Run
+        self._scope = scope
+        self._make_prompt = prompt
         self._id = os.urandom(8).hex() if id is None else id
 
 
-@_emptied("_tell", but=("append", "prompt", "remember", "same_as"))
-class NullChat(_WithPad, Chat):
-    """Keep nothing of a session. Made by `NullMemory.chat`."""
+@_emptied(but=("append", "prompt", "remember", "extract"))
+class NullChat(_WithScratchpad, Chat):
+    """Keep nothing of a chat. Made by `NullMemory.chat`."""
+
+    _runtime = None  # type: ignore[assignment]
+
+    def __init__(self, memory: NullMemory, id: str) -> None:
+        self._memory = memory
+        self._id = check_name(id, "The id of a chat")
 
     def _store(self, messages: Sequence[AnyMessage]) -> list[Message]:
         """Check messages and number them, as the first of a chat, without storing them."""
@@ -220,31 +251,21 @@ class NullChat(_WithPad, Chat):
             for number, message in enumerate(map(ready, messages), 1)
         ]
 
-    def _policy(self, policy: Policy | None, budget: int | None) -> Policy:
-        return at_budget(Lossless(), budget) if policy is None else policy
-
     def _windowed(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
-        return Window((), (), 0, getattr(self._policy(policy, budget), "budget", None), ())
+        chosen = at_budget(Lossless(), budget) if policy is None else policy
+        return Window((), (), 0, getattr(chosen, "budget", None), ())
 
     def _prompt(
-        self,
-        run: Run | None,  # noqa: ARG002 - as in Chat
-        budget: int | None = None,
-        query: str | None = None,  # noqa: ARG002 - as in Chat
-        *,
-        system: str = "",
-        policy: Policy | None = None,
-        **_: object,
+        self, run: Run | None, budget: int | None, query: str | None, options: PromptOptions
     ) -> Prompt:
-        budget = own_budget(self._policy(policy, None)) if budget is None else budget
-        return build(partial(self.window, policy=policy), (), chat=self.id, budget=budget, system=system)
-
-    def _steps(self, *_: object, **__: object) -> Steps:
-        yield from ()
-        return self.compact()
+        del run, query
+        policy = options.get("policy")
+        budget = own_budget(policy or Lossless()) if budget is None else budget
+        window = partial(self.window, policy=policy)
+        return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
 
     def _begun(self, id: str | None = None) -> Run:
-        return NullRun(self, id)
+        return NullRun(self, id, self._scope, self._prompt)
 
     window = _like(Chat.window)(_windowed)
     run = _like(Chat.run)(_begun)
@@ -252,24 +273,15 @@ class NullChat(_WithPad, Chat):
     expand = _refused(Chat.expand, "There is no such summary: this memory keeps none.")
 
 
-_MADE_OF_OTHERS = (
-    "add_constraint",
-    "remove_constraint",
-    "retract",
-    "scoped",
-    "set_profile",
-    "set_soul",
-    "tools",
-)
+_EMPTY_REMEMBER = _empty(Memory.remember)
 
 
-@_emptied("_change_note", "_note", "_retract", but=_MADE_OF_OTHERS)
-class NullMemory(_WithPad, Memory):
+@_emptied(but=("scoped", "tools"))
+class NullMemory(_WithScratchpad, Memory):
     """Remember nothing, find nothing, and cost nothing: what to pass where a memory is expected and none is wanted.
 
-    It has the methods of `Memory` and of what that makes, with their parameters. What they are given is
-    hardly looked at; only messages are checked, and given back numbered as the first of a chat. A pad forgets
-    what is put on it.
+    It has the methods of `Memory` and of what that makes, with their parameters. What they are given is hardly looked
+    at; only messages are checked, and returned numbered as the first of a chat. A scratchpad forgets what is put on it.
 
     >>> memory = NullMemory(user="ada")
     >>> memory.remember("Training for the Berlin marathon").version
@@ -286,8 +298,8 @@ class NullMemory(_WithPad, Memory):
 
     """
 
-    _admin = True  # there is nobody's memory to guard
-    _at = At()
+    # There is nobody's memory to guard.
+    _admin = True
     _pinned = False
 
     def __init__(
@@ -307,22 +319,17 @@ class NullMemory(_WithPad, Memory):
         return "null"
 
     def _opened(self, id: str | None = None, **_: object) -> Chat:
-        return NullChat(self._handle(self.scope, pinned=True), self._chat_id(id))
+        return NullChat(self._fixed(self.scope), chat_id(id))
 
-    def _all_remembered(
-        self,
-        findings: Sequence[str] = (),
-        insights: Sequence[str] = (),
-        lessons: Sequence[str] = (),
-        source: str = "",
-        **given: Any,
-    ) -> list[Record]:
-        named = zip(FIL, (findings, insights, lessons), strict=True)
-        return [self.remember(text, kind, source=source, **given) for kind, texts in named for text in texts]
+    def _remembered(self, text: Any, kind: str = "fact", **given: Any) -> Any:
+        if not isinstance(text, list | tuple):
+            return _EMPTY_REMEMBER(self, text, kind, **given)
+        items = [item if isinstance(item, Mapping) else {"text": item} for item in text]
+        return [self._remembered(**{"kind": kind, **given, **item}) for item in items]
 
     chat = _like(Memory.chat)(_opened)
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
-    remember_fil = _like(Memory.remember_fil)(_all_remembered)
+    remember = _like(Memory.remember)(_remembered)
     backup = _refused(Memory.backup, "There is nothing to copy: this memory keeps nothing.")
 
     @property
@@ -332,6 +339,16 @@ class NullMemory(_WithPad, Memory):
         from holdfast.aio import AsyncMemory
 
         return AsyncMemory(self, _threads)
+
+    @property
+    def learning(self) -> Learner:
+        """Learning, of nothing."""
+        return NullLearner(self.scope)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """What is in quarantine: nothing."""
+        return NullQuarantine(self.scope)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.scope})"

@@ -35,22 +35,16 @@ TEXTS = "holdfast.texts"
 
 _CONVENTIONAL = {
     "recall": "search_memory",
-    "recall_fil": "search_memory",
     "search": "search_memory",
     "episodes": "search_memory",
     "remember": "upsert_memory",
-    "remember_fil": "upsert_memory",
-    "set_profile": "upsert_memory",
-    "set_soul": "upsert_memory",
-    "add_constraint": "create_memory",
     "replace": "update_memory",
     "rollback": "update_memory",
     "undo": "update_memory",
     "release": "update_memory",
     "retract": "delete_memory",
-    "remove_constraint": "delete_memory",
     "discard": "delete_memory",
-    "clear": "delete_memory",
+    "retract_all": "delete_memory",
     "erase": "delete_memory",
 }
 

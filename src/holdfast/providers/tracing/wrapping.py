@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import iscoroutinefunction, isfunction, isroutine
@@ -15,7 +16,7 @@ from holdfast.text.clean import clean
 from holdfast.types import MAX_NAME, Scope
 
 T = TypeVar("T")
-Noun = Literal["provider", "chat", "view", "run"]
+Noun = Literal["provider", "chat", "view", "run", "part"]
 # What gives another handle, which is traced in its turn.
 _GIVES: Mapping[Noun, Mapping[str, Noun]] = {
     "provider": {
@@ -23,14 +24,23 @@ _GIVES: Mapping[Noun, Mapping[str, Noun]] = {
         "scoped": "provider",
         "at": "view",
         "aio": "provider",
-        "_handle": "provider",  # with which our own memory makes tools
+        "learning": "part",
+        "quarantine": "part",
+        # With which our own memory makes tools.
+        "_fixed": "provider",
     },
     "chat": {"run": "run"},
     "run": {"chat": "chat"},
     "view": {},
+    "part": {},
 }
-_OF_THE_CONTRACT = ("chat", "scoped", "at")  # the other names may mean something else to another provider
-_SILENT = ("chat", "scoped", "_handle", "same_as", "on")  # what asks no store for anything
+_OF_THE_CONTRACT = (
+    "chat",
+    "scoped",
+    "at",
+    "learning",
+)  # the other names may mean something else to another provider
+_SILENT = ("chat", "scoped", "_fixed", "on")  # what asks no store for anything
 _METHODS = frozenset(
     (
         "append",
@@ -88,6 +98,12 @@ class _Traced:
         else:
             setattr(self.__wrapped__, name, value)
 
+    def __eq__(self, other: object) -> bool:
+        return bool(unwrap(self) == unwrap(other))
+
+    def __hash__(self) -> int:
+        return hash(unwrap(self))
+
     def __dir__(self) -> Iterable[str]:
         return dir(self.__wrapped__)
 
@@ -131,11 +147,36 @@ class _BothWith(_With, _AsyncWith):
     __slots__ = ()
 
 
+class _Iterated(_Traced):
+    """The same, of what is iterated over: the records in quarantine."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[object]:
+        inner: Any = self.__wrapped__
+        return iter(self._read(lambda: list(inner)))
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        inner: Any = self.__wrapped__
+
+        async def read() -> list[object]:
+            return [one async for one in inner]
+
+        for one in await self._read(read):
+            yield one
+
+    def _read(self, read: Callable[[], object]) -> Any:
+        _, place = self._traced
+        return _method(self.__wrapped__, "quarantine", read, lambda given: given, place)()
+
+
 _KINDS = {(False, False): _Traced, (True, False): _With, (False, True): _AsyncWith, (True, True): _BothWith}
 
 
 def wrap(inner: object, noun: Noun, place: Place) -> _Traced:
     """Make what stands for a provider, a chat, a view or a run; it is a context manager if that is one."""
+    if hasattr(type(inner), "__iter__") or hasattr(type(inner), "__aiter__"):
+        return _Iterated(inner, noun, place)
     entered = hasattr(type(inner), "__enter__"), hasattr(type(inner), "__aenter__")
     return _KINDS[entered](inner, noun, place)
 
@@ -179,9 +220,12 @@ def _spoken_to(thing: object) -> object:
         return thing
     noun, place = thing._traced  # noqa: SLF001 - our own
     inner: Any = _spoken_to(thing.__wrapped__)
-    if not hasattr(inner, "_executor"):
+    # A handle of `holdfast.aio` has one, that of the handle which it awaits.
+    if not hasattr(inner, "__wrapped__"):
         return thing
-    return type(inner)(wrap(inner._sync, noun, place), inner._executor)  # noqa: SLF001 - that of `holdfast.aio`
+    awaited = copy(inner)
+    awaited.__wrapped__ = wrap(inner.__wrapped__, noun, place)
+    return awaited
 
 
 def _opened(opener: object, inner: object, noun: Noun, place: Place) -> _Traced:

@@ -35,7 +35,7 @@ def crowd(memory: Whole, id: str = "c") -> tuple[WholeChat, int]:
 def compacted(memory: Whole) -> tuple[WholeChat, Window]:
     """Fill a chat and compact it, and give it with the window that shows all of it."""
     chat, budget = crowd(memory)
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     window = everything(chat)
     expect(window.summaries, "A full compaction of a chat that takes eight times the budget makes summaries.")
     return chat, window
@@ -57,12 +57,16 @@ def summaries_last(memory: Whole, again: Again) -> None:
 @case("compact")
 def a_chat_is_crowded_when_it_takes_too_much(memory: Whole) -> None:
     """Expect an empty chat never to be crowded, and no chat that has room enough."""
-    expect(not memory.chat("empty").crowded(1_000), "A chat that nothing was said in is not crowded.")
+    expect(
+        not memory.chat("empty").needs_compaction(1_000), "A chat that nothing was said in is not crowded."
+    )
     chat, budget = crowd(memory)
-    expect(chat.crowded(budget), "A chat that takes eight times the budget is crowded.")
-    expect(not chat.crowded(1_000_000), "A chat that takes a small part of the budget is not crowded.")
-    expect(not chat.crowded(10 * budget, 0.9), "A chat below the threshold is not crowded.")
-    expect(chat.crowded(10 * budget, 0.7), "A chat above the threshold is crowded.")
+    expect(chat.needs_compaction(budget), "A chat that takes eight times the budget is crowded.")
+    expect(
+        not chat.needs_compaction(1_000_000), "A chat that takes a small part of the budget is not crowded."
+    )
+    expect(not chat.needs_compaction(10 * budget, 0.9), "A chat below the threshold is not crowded.")
+    expect(chat.needs_compaction(10 * budget, 0.7), "A chat above the threshold is crowded.")
 
 
 @case("compact")
@@ -82,7 +86,7 @@ def a_full_compaction_makes_summaries(memory: Whole) -> None:
     """Expect the result to list them, and to account for what they save."""
     chat, budget = crowd(memory)
     before = chat.stats()
-    result = chat.compact("full", budget=budget)
+    result = chat.compact(full=True, budget=budget)
     expect(result.leaves >= 1, "A full compaction of a crowded chat makes at least one summary of messages.")
     expect(all(one.text.strip() for one in result.summaries), "No summary is empty.")
     same({one.level for one in result.summaries}, {"deterministic"}, "A summary that no model wrote says so.")
@@ -114,7 +118,7 @@ def every_word_can_be_read_after_it(memory: Whole) -> None:
     """Expect the history to be the same to the letter before and after."""
     chat, budget = crowd(memory)
     before = chat.history()
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     same(contents(chat.history()), contents(before), "`history` gives every message as it was said.")
 
 
@@ -148,7 +152,7 @@ def the_newest_messages_stay_as_they_are(memory: Whole) -> None:
     """Expect that what was said last is not summarised, and is shown in any case."""
     chat, budget = crowd(memory)
     before = everything(chat).messages
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     window = chat.window(budget, tail=2)
     expect(window.summaries, "After a compaction a window shows summaries.")
     same(window.messages[-2:], before[-2:], "After a compaction the newest messages are shown as they were.")
@@ -159,13 +163,13 @@ def the_newest_messages_stay_as_they_are(memory: Whole) -> None:
 def it_is_done_when_it_says_so(memory: Whole) -> None:
     """Expect a second full compaction to have nothing left to do, and the chat not to be crowded any more."""
     chat, budget = crowd(memory)
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     before = everything(chat)
     expect(
-        not chat.crowded(budget),
+        not chat.needs_compaction(budget),
         "A chat is not crowded after a full compaction, so that nobody compacts in vain.",
     )
-    expect(chat.compact("full", budget=budget).noop, "A second full compaction finds nothing left to do.")
+    expect(chat.compact(full=True, budget=budget).noop, "A second full compaction finds nothing left to do.")
     same(everything(chat), before, "A compaction that does nothing changes nothing.")
 
 
@@ -176,20 +180,20 @@ def going_on_crowds_it_again(memory: Whole) -> None:
     for first in (LENGTH + 1, 2 * LENGTH + 1):
         _until_there_is_room(chat, budget)
         tell(chat, LENGTH, first=first)
-        expect(chat.crowded(budget), "A compacted chat is crowded again when enough was said since.")
+        expect(chat.needs_compaction(budget), "A compacted chat is crowded again when enough was said since.")
     same(chat.stats().messages, 3 * LENGTH, "A compaction drops no message.")
 
 
 def _until_there_is_room(chat: WholeChat, budget: int) -> None:
     for _ in range(ROUNDS):
-        if not chat.crowded(budget):
+        if not chat.needs_compaction(budget):
             return
         expect(
             not chat.compact(budget=budget).noop,
             "An incremental compaction of a crowded chat does something.",
         )
     expect(
-        not chat.crowded(budget),
+        not chat.needs_compaction(budget),
         f"{ROUNDS} incremental compactions are enough for a chat that fits few of them.",
     )
 
@@ -210,7 +214,7 @@ def tool_uses_are_summarised_whole(memory: Whole) -> None:
     chat = memory.chat("c")
     stored = [message for n in range(1, 41) for message in chat.append(tool_use(n, "call_0", "call_1"))]
     budget = chat.stats().context_tokens // 8
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     for one in everything(chat).summaries:
         same(unpaired(stored[: one.last]), [], "No summary ends between a call and its results.")
     for limit in (0, budget // 4, budget // 2, budget, 2 * budget):
@@ -225,7 +229,7 @@ def a_call_that_waits_is_left_alone(memory: Whole) -> None:
     chat, budget = crowd(memory)
     question, call, result, answer = tool_use(1, "call_0")
     chat.append([question, call])
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     chat.append([result, answer])
     found = chat.window(budget, tail=4).messages
     same(seqs(found)[-4:], list(range(LENGTH + 1, LENGTH + 5)), "A tool use that goes on is not summarised.")
@@ -253,7 +257,7 @@ def ids_of_summaries_are_their_own(memory: Whole) -> None:
     found = []
     for id_ in ("one", "other"):
         chat, budget = crowd(memory, id_)
-        found += [one.id for one in chat.compact("full", budget=budget).summaries]
+        found += [one.id for one in chat.compact(full=True, budget=budget).summaries]
     expect(all(found), "A summary has an id.")
     same(len(set(found)), len(found), "No two summaries have the same id, also those of different chats.")
 

@@ -63,9 +63,9 @@ def _deep(memory: Whole) -> WholeChat:
     """Compact a chat again and again as it goes on, so that summaries of summaries come about."""
     chat, budget = crowd(memory)
     for part in range(1, 3):
-        chat.compact("full", budget=budget)
+        chat.compact(full=True, budget=budget)
         tell(chat, LENGTH, first=part * LENGTH + 1)
-    chat.compact("full", budget=budget)
+    chat.compact(full=True, budget=budget)
     return chat
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from holdfast.testing.case import Again, Whole, at_once, case, expect, lasting, refuses, same, texts
+from holdfast.testing.case import Again, Whole, at_once, case, expect, lasting, refuses, same, text_of, texts
 from holdfast.types import Writer
 
 PORT = "The harbour opens at six."
@@ -41,8 +41,8 @@ def what_is_known_lasts(memory: Whole, again: Again) -> None:
 @lasting("profile")
 def the_profile_lasts(memory: Whole, again: Again) -> None:
     """Expect who the user is when the storage is opened again."""
-    memory.set_profile(PLACE)
-    same(again().profile(), PLACE, "The profile is there when the storage is opened again.")
+    memory.remember(PLACE, "profile")
+    same(text_of(again().get("profile")), PLACE, "The profile is there when the storage is opened again.")
 
 
 @case("records")
@@ -128,38 +128,48 @@ def records_written_at_once_are_all_kept(memory: Whole) -> None:
 @case("profile")
 def a_profile_is_empty_at_first(memory: Whole) -> None:
     """Expect "" and no error."""
-    same((memory.profile(), memory.soul()), ("", ""), 'Profile and soul are "" until they are written.')
+    same(
+        (text_of(memory.get("profile")), text_of(memory.get("soul"))),
+        ("", ""),
+        'Profile and soul are "" until they are written.',
+    )
 
 
 @case("profile")
 def a_profile_is_written_whole(memory: Whole) -> None:
     """Expect it to be replaced, not added to."""
-    memory.set_profile("Lives in Lisbon.", by="user")
-    same(memory.profile(), "Lives in Lisbon.", "`profile` gives what `set_profile` wrote.")
-    memory.set_profile("Has two cats.", by="user")
-    same(memory.profile(), "Has two cats.", "`set_profile` writes the whole profile: it does not add to it.")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    same(text_of(memory.get("profile")), "Lives in Lisbon.", "`profile` gives what `set_profile` wrote.")
+    memory.remember("Has two cats.", "profile", by="user")
+    same(
+        text_of(memory.get("profile")),
+        "Has two cats.",
+        "`set_profile` writes the whole profile: it does not add to it.",
+    )
 
 
 @case("profile")
 def an_empty_profile_is_none(memory: Whole) -> None:
     """Expect an empty text to take back what there is, and another to be written after it."""
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_profile("", by="user")
-    same(memory.profile(), "", 'After `set_profile("")`, `profile` gives "".')
-    memory.set_profile("Has two cats.", by="user")
-    same(memory.profile(), "Has two cats.", "A profile that was taken back can be written again.")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.retract("profile", by="user")
+    same(text_of(memory.get("profile")), "", 'After `set_profile("")`, `profile` gives "".')
+    memory.remember("Has two cats.", "profile", by="user")
+    same(
+        text_of(memory.get("profile")), "Has two cats.", "A profile that was taken back can be written again."
+    )
 
 
 @case("profile")
 def profile_and_soul_are_two_things(memory: Whole) -> None:
     """Expect each to stay when the other is written."""
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_soul("A patient coach.", by="user")
-    memory.set_profile("Has two cats.", by="user")
-    same(memory.soul(), "A patient coach.", "Writing the profile leaves the soul alone.")
-    memory.set_soul("A strict coach.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
+    memory.remember("Has two cats.", "profile", by="user")
+    same(text_of(memory.get("soul")), "A patient coach.", "Writing the profile leaves the soul alone.")
+    memory.remember("A strict coach.", "soul", by="user")
     same(
-        (memory.profile(), memory.soul()),
+        (text_of(memory.get("profile")), text_of(memory.get("soul"))),
         ("Has two cats.", "A strict coach."),
         "Profile and soul are two things.",
     )
@@ -168,74 +178,82 @@ def profile_and_soul_are_two_things(memory: Whole) -> None:
 # constraints
 
 
-@case("constraints")
+@case("profile")
 def there_are_no_constraints_at_first(memory: Whole) -> None:
     """Expect an empty list and no error."""
-    same(memory.constraints(), [], "There are no constraints until one is added.")
+    same(memory.records(kind="constraint"), [], "There are no constraints until one is added.")
 
 
-@case("constraints")
+@case("profile")
 def constraints_are_added(memory: Whole) -> None:
     """Expect each to have an id of its own, and the list to begin with the oldest."""
-    stored = [memory.add_constraint(text, by="user") for text in ("No calls after nine.", "No nuts.")]
+    stored = [memory.remember(text, "constraint", by="user") for text in ("No calls after nine.", "No nuts.")]
     expect(all(one.id for one in stored), "A constraint has an id.")
     same(len({one.id for one in stored}), 2, "No two constraints have the same id.")
     same(
-        texts(memory.constraints()),
+        texts(memory.records(kind="constraint")),
         ["No calls after nine.", "No nuts."],
         "Constraints are listed, the oldest first.",
     )
 
 
-@case("constraints")
+@case("profile")
 def a_removed_constraint_stays_away(memory: Whole) -> None:
     """Expect it to stay away when others are added after it."""
-    first = memory.add_constraint("No calls after nine.", by="user")
-    memory.add_constraint("No nuts.", by="user")
-    memory.remove_constraint(first.id, by="user")
-    same(texts(memory.constraints()), ["No nuts."], "A constraint that was removed is not listed.")
-    memory.add_constraint("No meetings on Friday.", by="user")
+    first = memory.remember("No calls after nine.", "constraint", by="user")
+    memory.remember("No nuts.", "constraint", by="user")
+    memory.retract(first.id, by="user")
     same(
-        texts(memory.constraints()),
+        texts(memory.records(kind="constraint")), ["No nuts."], "A constraint that was removed is not listed."
+    )
+    memory.remember("No meetings on Friday.", "constraint", by="user")
+    same(
+        texts(memory.records(kind="constraint")),
         ["No nuts.", "No meetings on Friday."],
         "A constraint that was removed does not come back.",
     )
 
 
-@case("constraints")
+@case("profile")
 def an_unknown_constraint_is_refused(memory: Whole) -> None:
     """Expect an error that changes nothing."""
-    first = memory.add_constraint("No nuts.", by="user")
+    first = memory.remember("No nuts.", "constraint", by="user")
     refuses(
-        lambda: memory.remove_constraint("unknown", by="user"), "`remove_constraint` refuses an unknown id."
+        lambda: memory.retract("unknown", by="user"),
+        "`remove_constraint` refuses an unknown id.",
     )
-    memory.remove_constraint(first.id, by="user")
-    refuses(lambda: memory.remove_constraint(first.id, by="user"), "A constraint is removed once.")
+    memory.retract(first.id, by="user")
+    refuses(lambda: memory.retract(first.id, by="user"), "A constraint is removed once.")
 
 
-@case("constraints", "versions")
+@case("profile", "versions")
 def what_is_refused_is_no_version(memory: Whole) -> None:
     """Expect that removing what is not there counts no version."""
-    memory.add_constraint("No nuts.", by="user")
+    memory.remember("No nuts.", "constraint", by="user")
     before = memory.version()
     refuses(
-        lambda: memory.remove_constraint("unknown", by="user"), "`remove_constraint` refuses an unknown id."
+        lambda: memory.retract("unknown", by="user"),
+        "`remove_constraint` refuses an unknown id.",
     )
     same(memory.version(), before, "What is refused counts no version.")
 
 
-@case("constraints")
+@case("profile")
 def only_the_user_confirms_a_constraint(memory: Whole) -> None:
     """Expect that nobody else adds or removes one: no agent, no tool, no reflection, and nobody who does not say who it is."""
-    first = memory.add_constraint("No nuts.", by="user")
+    first = memory.remember("No nuts.", "constraint", by="user")
     others: tuple[Writer, ...] = ("agent", "tool", "reflect")
     for by in others:
         refuses(
-            partial(memory.add_constraint, "No calls.", by=by), f"With by={by!r}, no constraint is added."
+            partial(memory.remember, "No calls.", "constraint", by=by),
+            f"With by={by!r}, no constraint is added.",
         )
-        refuses(
-            partial(memory.remove_constraint, first.id, by=by), f"With by={by!r}, no constraint is removed."
-        )
-    refuses(lambda: memory.add_constraint("No calls."), "Who does not say who it is adds no constraint.")
-    refuses(lambda: memory.remove_constraint(first.id), "Who does not say who it is removes no constraint.")
-    same(texts(memory.constraints()), ["No nuts."], "What is denied changes nothing.")
+        refuses(partial(memory.retract, first.id, by=by), f"With by={by!r}, no constraint is removed.")
+    refuses(
+        lambda: memory.remember("No calls.", "constraint"), "Who does not say who it is adds no constraint."
+    )
+    refuses(
+        lambda: memory.retract(first.id),
+        "Who does not say who it is removes no constraint.",
+    )
+    same(texts(memory.records(kind="constraint")), ["No nuts."], "What is denied changes nothing.")

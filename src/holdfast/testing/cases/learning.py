@@ -21,12 +21,13 @@ from holdfast.testing.case import (
     same,
     seqs,
     tell,
+    text_of,
     texts,
 )
 
 
 class Reflecting(Protocol):
-    """A provider that lets a model reflect on sessions."""
+    """Learning that lets a model reflect on chats."""
 
     def reflect(self, *, llm: Callable[[str], str]) -> object:
         """Reflect on the sessions with news."""
@@ -35,8 +36,8 @@ class Reflecting(Protocol):
 @case("learn")
 def there_may_be_nothing_to_learn(memory: Whole) -> None:
     """Expect that this is no error."""
-    memory.work()
-    memory.work(limit=1)
+    memory.learning.work()
+    memory.learning.work(limit=1)
 
 
 @case("learn")
@@ -46,8 +47,8 @@ def learning_leaves_the_words_alone(memory: Whole) -> None:
     tell(chat, 12)
     before = everything(chat)
     chat.end()
-    memory.work()
-    memory.work()
+    memory.learning.work()
+    memory.learning.work()
     same(everything(chat).messages, before.messages, "Learning changes nothing of what was said.")
     same(chat.stats().messages, 12, "Learning adds no message.")
 
@@ -58,24 +59,24 @@ def a_chat_may_go_on_after_its_end(memory: Whole) -> None:
     chat = memory.chat("c")
     tell(chat, 6)
     chat.end()
-    memory.work()
+    memory.learning.work()
     tell(chat, 2, first=7)
     same(seqs(everything(chat).messages), list(range(1, 9)), "A chat that was ended can go on.")
     chat.end()
-    memory.work()
+    memory.learning.work()
 
 
-@case("learn", "constraints", "profile")
+@case("learn", "profile", "profile")
 def learning_leaves_constraints_and_soul_alone(memory: Whole) -> None:
     """Expect that these are for the user to say."""
-    memory.add_constraint("No nuts.", by="user")
-    memory.set_soul("A patient coach.", by="user")
+    memory.remember("No nuts.", "constraint", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
     chat = memory.chat("c")
     tell(chat, 12)
     chat.end()
-    memory.work()
-    same(texts(memory.constraints()), ["No nuts."], "Learning adds and removes no constraint.")
-    same(memory.soul(), "A patient coach.", "Learning does not change the soul.")
+    memory.learning.work()
+    same(texts(memory.records(kind="constraint")), ["No nuts."], "Learning adds and removes no constraint.")
+    same(text_of(memory.get("soul")), "A patient coach.", "Learning does not change the soul.")
 
 
 def _reflect(memory: Whole, model: Callable[[str], str]) -> None:
@@ -85,9 +86,9 @@ def _reflect(memory: Whole, model: Callable[[str], str]) -> None:
         SkipTest: the provider cannot.
 
     """
-    if getattr(memory, "reflect", None) is None:
-        raise SkipTest("it has no `reflect`")
-    reflecting = cast("Reflecting", memory)
+    if getattr(memory.learning, "reflect", None) is None:
+        raise SkipTest("it has no `learning.reflect`")
+    reflecting = cast("Reflecting", memory.learning)
     only_if_it_takes(reflecting.reflect, "llm")
     try:
         reflecting.reflect(llm=model)
@@ -141,11 +142,11 @@ def a_failed_reflection_is_tried_again(memory: Whole) -> None:
     )
 
 
-@case("learn", "constraints", "profile")
+@case("learn", "profile", "profile")
 def reflection_has_no_way_to_constraints(memory: Whole) -> None:
     """Expect constraints and soul to stay, whatever the model answers."""
-    memory.add_constraint("No nuts.", by="user")
-    memory.set_soul("A patient coach.", by="user")
+    memory.remember("No nuts.", "constraint", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
     tell(memory.chat("c"), 8)
     answers = (
         '{"constraint_remove": "No nuts.", "soul": "A cruel coach."}',
@@ -155,52 +156,60 @@ def reflection_has_no_way_to_constraints(memory: Whole) -> None:
     for first, answer in enumerate(answers):
         _reflect(memory, always(answer))
         tell(memory.chat("c"), 8, first=9 + 8 * first)
-    same(texts(memory.constraints()), ["No nuts."], "Reflection adds and removes no constraint.")
-    same(memory.soul(), "A patient coach.", "Reflection does not change the soul.")
+    same(texts(memory.records(kind="constraint")), ["No nuts."], "Reflection adds and removes no constraint.")
+    same(text_of(memory.get("soul")), "A patient coach.", "Reflection does not change the soul.")
 
 
 # pad
 
 
-@lasting("pad")
+@lasting("scratchpad")
 def pads_last(memory: Whole, again: Again) -> None:
     """Expect what was noted when the storage is opened again."""
-    memory.pad["week"] = "1"
-    same(dict(again().pad), {"week": "1"}, "A pad is there when the storage is opened again.")
+    memory.scratchpad["week"] = "1"
+    same(dict(again().scratchpad), {"week": "1"}, "A pad is there when the storage is opened again.")
 
 
-@case("pad")
+@case("scratchpad")
 def a_pad_is_a_dict(memory: Whole) -> None:
     """Expect names with values that are set, changed and deleted."""
-    pad = memory.pad
+    pad = memory.scratchpad
     same(dict(pad), {}, "A pad is empty at first.")
     pad["week"] = "1"
     pad["race"] = "Berlin"
     pad["week"] = "2"
-    same(dict(memory.pad), {"week": "2", "race": "Berlin"}, "A pad keeps names with their newest values.")
+    same(
+        dict(memory.scratchpad),
+        {"week": "2", "race": "Berlin"},
+        "A pad keeps names with their newest values.",
+    )
     same(("week" in pad, "day" in pad, len(pad)), (True, False, 2), "A pad says which names it has.")
     del pad["week"]
-    same(dict(memory.pad), {"race": "Berlin"}, "What is deleted from a pad is gone.")
+    same(dict(memory.scratchpad), {"race": "Berlin"}, "What is deleted from a pad is gone.")
 
 
-@case("pad")
+@case("scratchpad")
 def an_unknown_name_is_a_key_error(memory: Whole) -> None:
     """Expect what every dict does."""
-    refuses(lambda: memory.pad["week"], "A name that is not on a pad raises KeyError.")
-    refuses(lambda: memory.pad.pop("week"), "A name that is not on a pad raises KeyError.")
-    same(memory.pad.get("week", "none"), "none", "`get` gives a default for a name that is not on a pad.")
+    refuses(lambda: memory.scratchpad["week"], "A name that is not on a pad raises KeyError.")
+    refuses(lambda: memory.scratchpad.pop("week"), "A name that is not on a pad raises KeyError.")
+    same(
+        memory.scratchpad.get("week", "none"),
+        "none",
+        "`get` gives a default for a name that is not on a pad.",
+    )
 
 
-@case("pad")
+@case("scratchpad")
 def pads_keep_every_name_set_at_once(memory: Whole) -> None:
     """Expect nobody's value to be lost because others write as well."""
 
     def write(n: int) -> None:
-        memory.pad[f"name {n}"] = f"日本語 {n}"
+        memory.scratchpad[f"name {n}"] = f"日本語 {n}"
 
     at_once([partial(write, n) for n in range(6)])
     same(
-        dict(memory.pad),
+        dict(memory.scratchpad),
         {f"name {n}": f"日本語 {n}" for n in range(6)},
         "Names that are set at once are all kept.",
     )

@@ -14,6 +14,7 @@ from holdfast.testing.case import (
     seqs,
     shown,
     tell,
+    text_of,
     tokens_of,
     tool_use,
 )
@@ -101,10 +102,10 @@ def a_prompt_shows_what_is_recalled(memory: Whole) -> None:
     same([(hit.chat, hit.seq) for hit in prompt.hits], [("one", 1)], "`prompt.hits` is what was recalled.")
 
 
-@case("prompt", "constraints")
+@case("prompt", "profile")
 def a_prompt_shows_the_constraints(memory: Whole) -> None:
     """Expect what always holds to stand in each prompt, even in one that has no room for anything else."""
-    memory.add_constraint("No calls after nine.", by="user")
+    memory.remember("No calls after nine.", "constraint", by="user")
     chat = memory.chat("c")
     tell(chat, 4)
     expect(
@@ -116,8 +117,8 @@ def a_prompt_shows_the_constraints(memory: Whole) -> None:
 @case("prompt", "profile")
 def a_prompt_shows_profile_and_soul(memory: Whole) -> None:
     """Expect to see who the user is, and what the agent is."""
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_soul("A patient coach.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
     text = memory.chat("c").prompt().system
     expect("Lives in Lisbon." in text, "A prompt shows the profile.")
     expect("A patient coach." in text, "A prompt shows the soul.")
@@ -129,19 +130,23 @@ def a_prompt_shows_profile_and_soul(memory: Whole) -> None:
 @case("snapshots", "prompt", "profile", "versions")
 def the_first_prompt_freezes_what_is_known(memory: Whole) -> None:
     """Expect that what others learn later does not change the prompts of a chat that runs."""
-    memory.set_profile("Lives in Lisbon.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
     chat = _begun(memory, "c")
     same(memory.chat("c").snapshot(), None, "Before the first prompt of a chat, there is no snapshot.")
     expect("Lives in Lisbon." in shown(chat.prompt()), "The first prompt shows what is known now.")
     same(chat.snapshot(), 1, "The first prompt of a chat takes a snapshot of the newest version.")
-    memory.set_profile("Has two cats.", by="user")
+    memory.remember("Has two cats.", "profile", by="user")
     same(chat.snapshot(), 1, "A snapshot stays when something is written outside of the chat.")
     text = shown(memory.chat("c").prompt())
     expect(
         "Lives in Lisbon." in text and "two cats" not in text,
         "A prompt shows what was known at the snapshot.",
     )
-    same(memory.profile(), "Has two cats.", "A snapshot is of prompts only: everybody else reads the newest.")
+    same(
+        text_of(memory.get("profile")),
+        "Has two cats.",
+        "A snapshot is of prompts only: everybody else reads the newest.",
+    )
 
 
 def _begun(memory: Whole, id: str) -> WholeChat:
@@ -153,11 +158,11 @@ def _begun(memory: Whole, id: str) -> WholeChat:
 @case("snapshots", "prompt", "profile", "versions")
 def a_snapshot_moves_on_when_told(memory: Whole) -> None:
     """Expect `advance` to show what is known by then."""
-    memory.set_profile("Lives in Lisbon.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
     chat = _begun(memory, "c")
     chat.prompt()
-    memory.set_profile("Has two cats.", by="user")
-    same(chat.advance(), 2, "`advance` returns the newest version.")
+    memory.remember("Has two cats.", "profile", by="user")
+    same(chat.refresh(), 2, "`advance` returns the newest version.")
     same(chat.snapshot(), 2, "`advance` moves the snapshot to the newest version.")
     expect("Has two cats." in shown(chat.prompt()), "After `advance`, prompts show what is known now.")
 
@@ -165,9 +170,9 @@ def a_snapshot_moves_on_when_told(memory: Whole) -> None:
 @case("snapshots", "prompt", "profile", "versions")
 def a_new_chat_begins_with_the_newest(memory: Whole) -> None:
     """Expect that what one chat is frozen at is its own matter."""
-    memory.set_profile("Lives in Lisbon.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
     _begun(memory, "old").prompt()
-    memory.set_profile("Has two cats.", by="user")
+    memory.remember("Has two cats.", "profile", by="user")
     new = _begun(memory, "new")
     expect("Has two cats." in shown(new.prompt()), "The first prompt of a new chat shows the newest version.")
     same((memory.chat("old").snapshot(), new.snapshot()), (1, 2), "Each chat has its own snapshot.")
@@ -179,7 +184,7 @@ def the_first_snapshot_of_a_new_user_is_one(memory: Whole) -> None:
     chat = _begun(memory, "c")
     chat.prompt()
     same(chat.snapshot(), 0, "The snapshot of a chat that began when nothing was known is 0.")
-    memory.set_profile("Lives in Lisbon.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
     expect(
         "Lives in Lisbon." not in shown(chat.prompt()),
         "A snapshot of version 0 shows nothing of what comes later.",
@@ -191,7 +196,7 @@ def advancing_writes_no_version(memory: Whole) -> None:
     """Expect nothing to change where nothing is known."""
     chat = memory.chat("c")
     chat.append([said(1)])
-    same(chat.advance(), 0, "`advance` where nothing is known stays at version 0.")
+    same(chat.refresh(), 0, "`advance` where nothing is known stays at version 0.")
     same(memory.version(), 0, "`advance` counts no version.")
 
 
@@ -200,11 +205,11 @@ def a_chat_shows_what_was_learned_in_it(memory: Whole) -> None:
     """Expect what is written in its course to be in its next prompt, by an agent or the user."""
     chat = _begun(memory, "c")
     chat.prompt()
-    memory.set_profile("Lives in Lisbon.", by="agent", chat="c")
+    memory.remember("Lives in Lisbon.", "profile", by="agent", chat="c")
     expect(
         "Lives in Lisbon." in shown(chat.prompt()), "A chat shows the profile that was written in its course."
     )
-    memory.set_soul("A patient coach.", by="user", chat="c")
+    memory.remember("A patient coach.", "soul", by="user", chat="c")
     expect(
         "A patient coach." in shown(chat.prompt()), "A chat shows the soul that was written in its course."
     )
@@ -215,5 +220,5 @@ def reflection_does_not_move_a_snapshot(memory: Whole) -> None:
     """Expect what is learned from a running chat to wait for the next one."""
     chat = _begun(memory, "c")
     chat.prompt()
-    memory.set_profile("Lives in Lisbon.", by="reflect")
+    memory.remember("Lives in Lisbon.", "profile", by="reflect")
     expect("Lives in Lisbon." not in shown(chat.prompt()), "What reflection writes waits for the next chat.")

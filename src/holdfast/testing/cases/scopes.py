@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from holdfast.testing.case import Whole, case, contents, everything, expect, refuses, said, same, tell, texts
+from holdfast.testing.case import (
+    Whole,
+    case,
+    contents,
+    everything,
+    expect,
+    refuses,
+    said,
+    same,
+    tell,
+    text_of,
+    texts,
+)
 from holdfast.testing.cases.compacting import compacted
 from holdfast.types import ChatStats, Message
 
@@ -74,29 +86,40 @@ def records_of_another_user_are_closed(memory: Whole) -> None:
 def each_user_has_a_profile(memory: Whole) -> None:
     """Expect each agent to be another one to each user, too."""
     eve = memory.scoped(user="eve")
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_soul("A patient coach.", by="user")
-    same((eve.profile(), eve.soul()), ("", ""), "Profile and soul of one user are not those of another.")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
+    same(
+        (text_of(eve.get("profile")), text_of(eve.get("soul"))),
+        ("", ""),
+        "Profile and soul of one user are not those of another.",
+    )
 
 
 @case("scopes", "profile")
 def each_agent_has_a_soul(memory: Whole) -> None:
     """Expect that what one agent is, another is not."""
-    memory.scoped(agent="coach").set_soul("A patient coach.", by="user")
-    same(memory.scoped(agent="cook").soul(), "", "The soul of one agent is not that of another.")
-    same(memory.scoped(agent="coach").soul(), "A patient coach.", "An agent keeps its soul.")
+    memory.scoped(agent="coach").remember("A patient coach.", "soul", by="user")
+    same(
+        text_of(memory.scoped(agent="cook").get("soul")), "", "The soul of one agent is not that of another."
+    )
+    same(text_of(memory.scoped(agent="coach").get("soul")), "A patient coach.", "An agent keeps its soul.")
 
 
-@case("scopes", "constraints")
+@case("scopes", "profile")
 def each_user_has_constraints(memory: Whole) -> None:
     """Expect them to hold for the user who confirmed them, and an id to open nothing."""
     eve = memory.scoped(user="eve")
-    added = memory.add_constraint("No calls after nine.", by="user")
-    same(eve.constraints(), [], "The constraints of one user are not those of another.")
+    added = memory.remember("No calls after nine.", "constraint", by="user")
+    same(eve.records(kind="constraint"), [], "The constraints of one user are not those of another.")
     refuses(
-        lambda: eve.remove_constraint(added.id, by="user"), "A constraint of another user cannot be removed."
+        lambda: eve.retract(added.id, by="user"),
+        "A constraint of another user cannot be removed.",
     )
-    same(texts(memory.constraints()), ["No calls after nine."], "No other user removes a constraint.")
+    same(
+        texts(memory.records(kind="constraint")),
+        ["No calls after nine."],
+        "No other user removes a constraint.",
+    )
 
 
 @case("scopes", "changes", "records")
@@ -140,11 +163,11 @@ def a_review_shows_nothing_of_another_user(memory: Whole) -> None:
     same(memory.scoped(user="eve").chat("c").review(), "", "`review` shows nothing of another user.")
 
 
-@case("scopes", "pad")
+@case("scopes", "scratchpad")
 def each_user_has_a_pad(memory: Whole) -> None:
     """Expect the same name to have another value for another user."""
-    memory.pad["week"] = "1"
-    expect("week" not in memory.scoped(user="eve").pad, "The pad of one user is not that of another.")
+    memory.scratchpad["week"] = "1"
+    expect("week" not in memory.scoped(user="eve").scratchpad, "The pad of one user is not that of another.")
 
 
 @case("scopes", "compact", "explore")

@@ -29,7 +29,7 @@ from holdfast.types import CompactionResult, Summary
 class Summarising(Protocol):
     """A `compact` that takes a model."""
 
-    def __call__(self, mode: str, *, budget: int, llm: Callable[[str], str]) -> CompactionResult:
+    def __call__(self, *, budget: int, llm: Callable[[str], str]) -> CompactionResult:
         """Compact with a model."""
 
 
@@ -41,7 +41,7 @@ def with_model(chat: WholeChat, answer: Callable[[str], str], budget: int) -> Co
 
     """
     only_if_it_takes(chat.compact, "llm")
-    return cast("Summarising", chat.compact)("incremental", budget=budget, llm=answer)
+    return cast("Summarising", chat.compact)(budget=budget, llm=answer)
 
 
 @case("compact")
@@ -106,7 +106,7 @@ def of_two_compactions_one_gives_way(memory: Whole) -> None:
 
     def model(_: str) -> str:
         if not other:
-            other.append(memory.chat("c").compact("full", budget=budget))
+            other.append(memory.chat("c").compact(full=True, budget=budget))
         return "Cranes lifted boxes to piers."
 
     with_model(chat, model, budget)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from holdfast.contract import Capability, capabilities
-from holdfast.testing.case import Whole, case, expect, said, same, shown, tell, texts
+from holdfast.testing.case import Whole, case, expect, said, same, shown, tell, text_of, texts
 
 if TYPE_CHECKING:
     from holdfast.tools.tool import Tool
@@ -18,9 +18,9 @@ NEEDS: dict[str, Capability] = {
     "forget": "records",
     "history": "changes",
     "profile": "profile",
-    "constraints": "constraints",
+    "constraints": "profile",
     "notes": "records",
-    "scratchpad": "pad",
+    "scratchpad": "scratchpad",
     "search_sessions": "sessions",
 }
 OPENS: frozenset[Capability] = frozenset(
@@ -173,20 +173,20 @@ def a_profile_is_written_and_read(memory: Whole) -> None:
     same(
         there["profile"]({}).data["profile"], "Lives in Lisbon.", "An agent reads the profile that it wrote."
     )
-    same(memory.profile(), "Lives in Lisbon.", "What an agent writes everybody reads.")
+    same(text_of(memory.get("profile")), "Lives in Lisbon.", "What an agent writes everybody reads.")
 
 
-@case("tools", "constraints")
+@case("tools", "profile")
 def constraints_are_for_the_user_to_confirm(memory: Whole) -> None:
     """Expect that they are added, listed and removed only where the user agrees."""
     expect(
         not tools(memory)["constraints"]({"add": "No nuts."}).ok,
         "Nobody was asked, so no constraint is added.",
     )
-    same(memory.constraints(), [], "Without the user's word, no constraint is added.")
+    same(memory.records(kind="constraint"), [], "Without the user's word, no constraint is added.")
     there = tools(memory, confirm=agreed)["constraints"]
     expect(there({"add": "No nuts."}).ok, "A constraint that the user confirms is added.")
-    [added] = memory.constraints()
+    [added] = memory.records(kind="constraint")
     expect(
         added.id in there({}).text and "No nuts." in there({}).text, "Constraints are listed with their ids."
     )
@@ -198,15 +198,19 @@ def constraints_are_for_the_user_to_confirm(memory: Whole) -> None:
 @case("tools", "profile", "changes", "versions")
 def an_agent_can_go_back(memory: Whole) -> None:
     """Expect the history to show what was before, and to bring it back; a version that is not there is a failure."""
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_profile("Has two cats.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.remember("Has two cats.", "profile", by="user")
     history = tools(memory)["history"]
     expect("Lives in Lisbon." in history({"kind": "profile"}).text, "The history shows what was before.")
     expect(
         not history({"kind": "profile", "restore": 9}).ok, "A version that there is not cannot be restored."
     )
     expect(history({"kind": "profile", "restore": 1}).ok, "A version of the profile can be restored.")
-    same((memory.profile(), memory.version()), ("Lives in Lisbon.", 3), "What is restored is a new version.")
+    same(
+        (text_of(memory.get("profile")), memory.version()),
+        ("Lives in Lisbon.", 3),
+        "What is restored is a new version.",
+    )
 
 
 @case("tools", "profile", "snapshots", "prompt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
-from holdfast.testing.case import Whole, case, expect, refuses, same, texts
+from holdfast.testing.case import Whole, case, expect, refuses, same, text_of, texts
 from holdfast.testing.cases.knowing import PORT, SHOES
 
 # versions
@@ -15,13 +15,13 @@ from holdfast.testing.cases.knowing import PORT, SHOES
 def each_write_is_a_version(memory: Whole) -> None:
     """Expect one counter for all that is known, to which each write adds one."""
     same(memory.version(), 0, "The version is 0 until something is written.")
-    memory.set_profile("Lives in Lisbon.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
     same(memory.version(), 1, "Each write adds one to the version.")
-    memory.set_soul("A patient coach.", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
     same(memory.version(), 2, "Profile and soul share one version counter.")
-    memory.set_profile("Has two cats.", by="user")
+    memory.remember("Has two cats.", "profile", by="user")
     same(memory.version(), 3, "Each write adds one to the version.")
-    memory.profile()
+    text_of(memory.get("profile"))
     same(memory.version(), 3, "Reading adds nothing to the version.")
 
 
@@ -31,34 +31,38 @@ def each_version_can_be_looked_at(memory: Whole) -> None:
     _write_three(memory)
     same([memory.at(n).version() for n in range(4)], [0, 1, 2, 3], "`at(n).version()` is n.")
     same(
-        [memory.at(n).profile() for n in range(4)],
+        [text_of(memory.at(n).get("profile")) for n in range(4)],
         ["", "Lives in Lisbon.", "Lives in Lisbon.", "Has two cats."],
         "`at(n).profile()` is the profile of version n: before the first write it is empty.",
     )
     same(
-        [memory.at(n).soul() for n in range(4)],
+        [text_of(memory.at(n).get("soul")) for n in range(4)],
         ["", "", "A patient coach.", "A patient coach."],
         "`at(n).soul()` is the soul of version n.",
     )
     before = memory.at(1)
-    memory.set_profile("Moved to Porto.", by="user")
-    same(before.profile(), "Lives in Lisbon.", "What was known at a version does not change any more.")
+    memory.remember("Moved to Porto.", "profile", by="user")
+    same(
+        text_of(before.get("profile")),
+        "Lives in Lisbon.",
+        "What was known at a version does not change any more.",
+    )
 
 
 def _write_three(memory: Whole) -> None:
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_soul("A patient coach.", by="user")
-    memory.set_profile("Has two cats.", by="user")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.remember("A patient coach.", "soul", by="user")
+    memory.remember("Has two cats.", "profile", by="user")
 
 
-@case("versions", "constraints")
+@case("versions", "profile")
 def constraints_of_a_version_can_be_looked_at(memory: Whole) -> None:
     """Expect those to be among them that were removed since."""
-    first = memory.add_constraint("No calls after nine.", by="user")
-    memory.add_constraint("No nuts.", by="user")
-    memory.remove_constraint(first.id, by="user")
+    first = memory.remember("No calls after nine.", "constraint", by="user")
+    memory.remember("No nuts.", "constraint", by="user")
+    memory.retract(first.id, by="user")
     same(
-        [texts(memory.at(n).constraints()) for n in range(4)],
+        [texts(memory.at(n).records(kind="constraint")) for n in range(4)],
         [[], ["No calls after nine."], ["No calls after nine.", "No nuts."], ["No nuts."]],
         "`at(n).constraints()` are the constraints of version n.",
     )
@@ -88,7 +92,11 @@ def an_unknown_version_is_refused(memory: Whole) -> None:
             f"`rollback` refuses version {version} when there are 3.",
         )
     refuses(lambda: memory.rollback("unknown", 1), "`rollback` refuses what is no record and no kind.")
-    same((memory.version(), memory.profile()), (3, "Has two cats."), "What is refused writes nothing.")
+    same(
+        (memory.version(), text_of(memory.get("profile"))),
+        (3, "Has two cats."),
+        "What is refused writes nothing.",
+    )
 
 
 @case("versions", "profile")
@@ -97,15 +105,15 @@ def a_rollback_writes_a_new_version(memory: Whole) -> None:
     _write_three(memory)
     [record] = memory.rollback("profile", 1)
     same(
-        memory.profile(),
+        text_of(memory.get("profile")),
         "Lives in Lisbon.",
         "After a rollback, the profile says what it said in that version.",
     )
     same(record.text, "Lives in Lisbon.", "`rollback` returns what it wrote.")
     same(memory.version(), 4, "A rollback is a new version.")
-    same(memory.soul(), "A patient coach.", "A rollback of the profile leaves the soul alone.")
+    same(text_of(memory.get("soul")), "A patient coach.", "A rollback of the profile leaves the soul alone.")
     same(
-        [memory.at(n).profile() for n in range(5)],
+        [text_of(memory.at(n).get("profile")) for n in range(5)],
         ["", "Lives in Lisbon.", "Lives in Lisbon.", "Has two cats.", "Lives in Lisbon."],
         "A rollback rewrites no version that was there before.",
     )
@@ -116,7 +124,11 @@ def a_rollback_goes_back_to_nothing(memory: Whole) -> None:
     """Expect no profile after a rollback to version 0, in which there was none."""
     _write_three(memory)
     memory.rollback("profile", 0)
-    same(memory.profile(), memory.at(0).profile(), "After a rollback to version 0 there is no profile.")
+    same(
+        text_of(memory.get("profile")),
+        text_of(memory.at(0).get("profile")),
+        "After a rollback to version 0 there is no profile.",
+    )
 
 
 @case("versions", "profile", "changes")
@@ -152,8 +164,8 @@ def a_record_can_be_rolled_back(memory: Whole) -> None:
 def changes_are_listed_the_newest_first(memory: Whole) -> None:
     """Expect what stood there before and after, by whom, and when."""
     same(memory.changes(), [], "There are no changes until something is written.")
-    memory.set_profile("Lives in Lisbon.", by="user")
-    memory.set_profile("Has two cats.", by="agent")
+    memory.remember("Lives in Lisbon.", "profile", by="user")
+    memory.remember("Has two cats.", "profile", by="agent")
     same(
         [(one.before, one.after, one.by) for one in memory.changes()],
         [("Lives in Lisbon.", "Has two cats.", "agent"), (None, "Lives in Lisbon.", "user")],
@@ -192,11 +204,11 @@ def changes_are_listed_by_kind(memory: Whole) -> None:
     )
 
 
-@case("changes", "constraints")
+@case("changes", "profile")
 def a_removal_is_a_change(memory: Whole) -> None:
     """Expect the text that was removed to be told."""
-    first = memory.add_constraint("No nuts.", by="user")
-    memory.remove_constraint(first.id, by="user")
+    first = memory.remember("No nuts.", "constraint", by="user")
+    memory.retract(first.id, by="user")
     newest = memory.changes(limit=1)[0]
     same(
         (newest.id, newest.before, newest.after),

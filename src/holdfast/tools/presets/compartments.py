@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
-from holdfast.records.view import selection
+from holdfast.records.view import count_uses, selection
 from holdfast.store.record_rows import capped_length
 from holdfast.store.records import first_written
 from holdfast.tools import render
@@ -29,7 +29,7 @@ _ECHOED = 100  # tokens of the arguments of a call that its result repeats
 
 
 def compartment_tools(
-    memory: Provider, chat: Session, *, run: object = None, token_cap: int = CAP
+    memory: Provider, chat: Session, *, run: object = None, max_tokens: int = CAP
 ) -> list[Tool]:
     """Make `save_memory`, `get_memory` and `clear_memory`; an entry has to meet all conditions.
 
@@ -37,10 +37,10 @@ def compartment_tools(
         memory: the `Memory` that keeps the entries.
         chat: the chat they belong to.
         run: the `Run` of the compartment "run"; None for the one that the call is made within, if any.
-        token_cap: tokens of a result at most, about.
+        max_tokens: tokens of a result at most, about.
 
     """
-    entries = _Compartments(memory, chat, token_cap, run)
+    entries = _Compartments(memory, chat, max_tokens, run)
     return [
         tool_of(
             entries.save,
@@ -127,7 +127,7 @@ class _Compartments(Preset):
             cleared = [run.retract(one.id) for one in self._entries("run", category, tags)]
         else:
             where = {"target": compartment, "chat": self._chat.id, "category": category, "tags": tags}
-            cleared = self._memory.clear(kind="note", **where)
+            cleared = self._memory.retract_all(kind="note", **where)
         which = f" of category {category}" if category else ""
         which += f" with one of the tags {', '.join(tags)}" if tags else ""
         note = f"Cleared {len(cleared)} entries of {compartment} memory{shortened(which, _ECHOED)}."
@@ -149,7 +149,10 @@ class _Compartments(Preset):
             return [_entry(one, one.created) for one in found]
         scope = self._memory.scope
         created = first_written(internals.database, scope.space, [one.id for one in found])
-        return [_entry(one, created.get(one.id)) for one in internals.used(scope, found)]
+        return [
+            _entry(one, created.get(one.id))
+            for one in count_uses(internals.database, scope, internals.kinds, internals.now(), found)
+        ]
 
     def _current_run(self) -> Any:
         return self._named_run or current_run(self._chat)

@@ -27,7 +27,7 @@ search: episodes, by query; view: one episode, its id in query."""
 
 
 def fact_tool(
-    memory: Provider, chat: Session | None = None, *, llm: LLM | None = None, token_cap: int = CAP
+    memory: Provider, chat: Session | None = None, *, llm: LLM | None = None, max_tokens: int = CAP
 ) -> Tool:
     """Make one tool `memory` with add, replace, remove, consolidate, read, search and view.
 
@@ -38,10 +38,10 @@ def fact_tool(
         memory: the `Memory` that keeps the facts.
         chat: the chat in which the agent acts.
         llm: the model that consolidates; without one there is no consolidation.
-        token_cap: tokens of a result at most, about.
+        max_tokens: tokens of a result at most, about.
 
     """
-    facts = _Facts(memory, chat, token_cap, llm)
+    facts = _Facts(memory, chat, max_tokens, llm)
     return tool_of(facts.act, "memory", _DESCRIPTION, destructive=True, fail=_failed)
 
 
@@ -134,7 +134,7 @@ class _Facts(Preset):
         before = self._texts(target)
         if len(before) < 2:
             return self._entries(target, "There is nothing to consolidate.")
-        done = self._memory.consolidate(llm=self._llm, target=_list_of(target))
+        done = self._memory.learning.consolidate(llm=self._llm, target=_list_of(target))
         after = self._texts(target)
         message = "No entry was changed."
         if after != before:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session
 from holdfast.errors import InvalidInput
@@ -12,6 +13,7 @@ from holdfast.tools.action_base import MOST
 from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
 from holdfast.tools.write_actions import check_own, matching
+from holdfast.types import Hit, Record, Writer
 
 SOURCE = "explicit"  # of what an agent chose to remember
 _PER_KIND = 5
@@ -22,7 +24,7 @@ Key = Annotated[str, "name of the value"]
 
 
 def observation_tools(
-    memory: Provider, chat: Session | None = None, *, lasting: bool = True, token_cap: int = CAP
+    memory: Provider, chat: Session | None = None, *, lasting: bool = True, max_tokens: int = CAP
 ) -> list[Tool]:
     """Make `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
 
@@ -30,7 +32,7 @@ def observation_tools(
         memory: the `Memory` that keeps the observations.
         chat: the chat in which the agent acts.
         lasting: True for the scratchpad of the user, False for that of the chat.
-        token_cap: tokens of a result at most, about.
+        max_tokens: tokens of a result at most, about.
 
     Raises:
         InvalidInput: the scratchpad of a chat is wanted, and there is no chat.
@@ -38,8 +40,8 @@ def observation_tools(
     """
     if not lasting and chat is None:
         raise InvalidInput("There is no session whose scratchpad it could be.", "Pass a chat.")
-    observations = _Observations(memory, chat, token_cap)
-    scratchpad = _Scratchpad(memory, chat, token_cap, lasting=lasting)
+    observations = _Observations(memory, chat, max_tokens)
+    scratchpad = _Scratchpad(memory, chat, max_tokens, lasting=lasting)
     return [
         tool_of(
             observations.remember,
@@ -57,6 +59,43 @@ def observation_tools(
     ]
 
 
+def remember_fil(
+    memory: Any,
+    findings: Sequence[str] = (),
+    insights: Sequence[str] = (),
+    lessons: Sequence[str] = (),
+    source: str = "",
+    *,
+    by: Writer | None = None,
+    chat: str | None = None,
+    merge: bool = False,
+) -> list[Record]:
+    """Store findings, insights and lessons, in this order and all or none, and return their records.
+
+    Raises:
+        InvalidInput: one cannot be accepted; none was stored.
+
+    """
+    records: list[dict[str, object]] = []
+    for kind, texts in zip(FIL, (findings, insights, lessons), strict=True):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise InvalidInput(f"The {kind}s must be a list of texts.", "Pass a list of strings.")
+        records += [{"text": text, "kind": kind} for text in texts]
+    written: list[Record] = memory.remember(records, source=source, by=by, chat=chat, merge=merge)
+    return written
+
+
+def recall_fil(memory: Any, query: str, limit_per_kind: int = 5) -> dict[str, list[Hit]]:
+    """Return findings, insights and lessons by kind, each best first; every kind is a key.
+
+    Raises:
+        InvalidInput: the query is blank, or the limit is negative.
+
+    """
+    hits = memory.recall(query, kinds=FIL, per_kind=limit_per_kind)
+    return {kind: [hit for hit in hits if hit.kind == kind] for kind in FIL}
+
+
 class _Observations(Preset):
     """What was found out, concluded and learned."""
 
@@ -70,7 +109,8 @@ class _Observations(Preset):
         if not any(texts):
             todo = "Pass `findings`, `insights` or `lessons` with some text."
             raise InvalidInput("There is nothing to remember.", todo)
-        written = self._memory.remember_fil(*texts, source=SOURCE, chat=self._chat_id)
+        found, concluded, learned = texts
+        written = remember_fil(self._memory, found, concluded, learned, source=SOURCE, chat=self._chat_id)
         stored = sum(record.trust != "quarantined" for record in written)
         notes = [f"{stored} observation{'' if stored == 1 else 's'} stored for later sessions."]
         notes += [f"{record.id}: {note}" for record in written if (note := render.write_note(record))]
@@ -81,7 +121,7 @@ class _Observations(Preset):
         query: Annotated[str, "2-4 distinctive words"],
         limit: Annotated[int, "of each category"] = _PER_KIND,
     ) -> ToolResult:
-        found = self._memory.recall_fil(query, min(limit, MOST) if limit > 0 else _PER_KIND)
+        found = recall_fil(self._memory, query, min(limit, MOST) if limit > 0 else _PER_KIND)
         items = [render.of_hit(hit) for hits in found.values() for hit in hits]
         if not items:
             return nothing("No relevant memories found")
@@ -97,7 +137,7 @@ class _Scratchpad(Preset):
 
     def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
         super().__init__(memory, chat, cap)
-        self._pad = self._memory.pad if lasting or chat is None else self._chat.pad
+        self._pad = self._memory.scratchpad if lasting or chat is None else self._chat.scratchpad
         self._lasting = _KEPT if lasting else _PASSING
 
     def tools(self) -> list[Tool]:

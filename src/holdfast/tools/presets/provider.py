@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 from holdfast.contract import Capability, Provider, Session, capabilities
 from holdfast.errors import Denied, InvalidInput
 from holdfast.tools import render
-from holdfast.tools.action_base import MOST, REFUSALS, Confirm, ask, call, check_confirm, quoted, unknown_id
+from holdfast.tools.action_base import (
+    MOST,
+    REFUSALS,
+    Confirm,
+    ask,
+    call,
+    check_confirm,
+    quoted,
+    unknown_id,
+    write_text,
+)
 from holdfast.tools.json_schema import parameters
 from holdfast.tools.permissions import Action, allowed_names
 from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened
 from holdfast.tools.results import ChangeItem, MemoryItem, as_json
 from holdfast.tools.tool import Tool, ToolResult, result, single_tool
-from holdfast.types import Record
 
 _SHOWN = "The next prompt shows it."
 Content = Annotated[str, "the whole new text"]
@@ -41,9 +50,9 @@ _RULES: Mapping[str, _Rule] = {
     "profile_update": _Rule(("profile",), "write that anew", writes=True),
     "profile_history": _Rule(("changes",), "what changed"),
     "profile_rollback": _Rule(("versions",), "go back to an earlier version", writes=True),
-    "constraint_list": _Rule(("constraints",), "what always holds"),
-    "constraint_add": _Rule(("constraints",), "only after explicit user confirmation", writes=True),
-    "constraint_remove": _Rule(("constraints",), "only after explicit user confirmation", writes=True),
+    "constraint_list": _Rule(("profile",), "what always holds"),
+    "constraint_add": _Rule(("profile",), "only after explicit user confirmation", writes=True),
+    "constraint_remove": _Rule(("profile",), "only after explicit user confirmation", writes=True),
 }
 ACTIONS: tuple[str, ...] = tuple(_RULES)
 """The names of all actions, in their order."""
@@ -57,7 +66,7 @@ def provider_tool(
     read_only_profile: bool = False,
     read_only_soul: bool = False,
     confirm: Confirm | None = None,
-    token_cap: int = CAP,
+    max_tokens: int = CAP,
 ) -> Tool:
     """Make one tool `memory` whose actions are those that the provider can do; at the least `status`.
 
@@ -68,7 +77,7 @@ def provider_tool(
         read_only_profile: the profile is neither updated nor rolled back.
         read_only_soul: the soul is not updated, and only the profile and constraints are rolled back.
         confirm: asks the user about a change of a constraint, and returns whether they agreed.
-        token_cap: tokens of a result at most, about.
+        max_tokens: tokens of a result at most, about.
 
     Raises:
         InvalidInput: there is no action of a name in `allow`, or `confirm` has to be awaited.
@@ -82,7 +91,7 @@ def provider_tool(
     every = {one.name: replace(one, required=False) for action in actions for one in action.parameters}
     listed = "\n".join(f"{action.name}: {action.description}" for action in actions)
     return single_tool(
-        _ProviderActions(provider, chat, token_cap, check_confirm(confirm), soul_locked=read_only_soul),
+        _ProviderActions(provider, chat, max_tokens, check_confirm(confirm), soul_locked=read_only_soul),
         actions,
         f"The memory of this conversation and its user. Actions:\n{listed}",
         every.values(),
@@ -140,9 +149,9 @@ class _ProviderActions(Preset):
         }
         return noted(data, "")
 
-    def expand(self, summary_id: str, token_cap: int = 4_000) -> ToolResult:
+    def expand(self, summary_id: str, max_tokens: int = 4_000) -> ToolResult:
         try:
-            found = self._chat.expand(summary_id, min(token_cap if token_cap > 0 else 4_000, self._cap))
+            found = self._chat.expand(summary_id, min(max_tokens if max_tokens > 0 else 4_000, self._cap))
         except REFUSALS as error:
             raise unknown_id(summary_id) from error
         items = [render.of_message(one, found.summary.chat) for one in found.messages]
@@ -150,19 +159,19 @@ class _ProviderActions(Preset):
         return self._listing(items, "Nothing is behind it.", more=found.truncated)
 
     def soul_get(self) -> ToolResult:
-        return self._text("soul", self._of_user.soul(), "No agent soul defined.")
+        return self._text("soul", render.text_of(self._of_user.get("soul")), "No agent soul defined.")
 
     def soul_update(self, content: Content) -> dict[str, object]:
-        return self._update(self._of_user.set_soul, content)
+        return self._update("soul", content)
 
     def profile_get(self) -> ToolResult:
-        return self._text("profile", self._of_user.profile(), "No profile notes found.")
+        return self._text("profile", render.text_of(self._of_user.get("profile")), "No profile notes found.")
 
     def profile_update(self, content: Content) -> dict[str, object]:
-        return self._update(self._of_user.set_profile, content)
+        return self._update("profile", content)
 
-    def _update(self, write: Callable[..., Record], content: str) -> dict[str, object]:
-        record = call(write, content, by="agent", chat=self._chat.id)
+    def _update(self, kind: str, content: str) -> dict[str, object]:
+        record = write_text(self._of_user, kind, content, by="agent", chat=self._chat.id)
         return {"version": record.version, "note": render.write_note(record) or _SHOWN}
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
@@ -184,25 +193,25 @@ class _ProviderActions(Preset):
         except InvalidInput as error:
             raise InvalidInput(error.what, "Use a version that `profile_history` lists.") from error
         if "snapshots" in capabilities(self._memory) and self._chat.snapshot() is not None:
-            self._chat.advance()
+            self._chat.refresh()
         return {"restored": len(done), "note": _SHOWN}
 
     def constraint_list(self) -> ToolResult:
-        items = [render.of_record(one) for one in self._of_user.constraints()]
+        items = [render.of_record(one) for one in self._of_user.records(kind="constraint")]
         return self._listing(items, "No constraints set.")
 
     def constraint_add(self, constraint_text: str) -> ToolResult:
-        add = self._of_user.add_constraint
+        remember = self._of_user.remember
         ask(self._confirm, f"Add the constraint {quoted(constraint_text)}?")
-        call(add, constraint_text, by="user", chat=self._chat.id)
+        call(remember, constraint_text, "constraint", by="user", chat=self._chat.id)
         return self.constraint_list()
 
     def constraint_remove(self, constraint_id: str) -> ToolResult:
-        known = {one.id: one.text for one in self._of_user.constraints()}
+        known = {one.id: one.text for one in self._of_user.records(kind="constraint")}
         if constraint_id not in known:
             raise InvalidInput("There is no constraint with this id.", "Use an id of `constraint_list`.")
         ask(self._confirm, f"Remove the constraint {quoted(known[constraint_id])}?")
-        call(self._memory.remove_constraint, constraint_id, by="user", chat=self._chat.id)
+        call(self._memory.retract, constraint_id, by="user", chat=self._chat.id)
         return self.constraint_list()
 
     def _text(self, name: str, text: str, otherwise: str) -> ToolResult:

@@ -1,0 +1,388 @@
+"""Windows and prompts of one chat: what they are made of, read as of one moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+
+from holdfast.errors import BudgetExceeded, InvalidInput, shown
+from holdfast.messages.media import has_media
+from holdfast.messages.message_tokens import message_tokens
+from holdfast.prompt.build import PromptStyle, build, conversation
+from holdfast.prompt.knowledge_block import KnowledgeBlock, fitting_records, knowledge_text, target_name
+from holdfast.prompt.oversize import Placeholders
+from holdfast.prompt.recall_block import hit_limit
+from holdfast.prompt.selector import choose_window, expected_messages, selector
+from holdfast.prompt.window import SUMMARISED, Policy, at_budget, check_policy, own_budget, with_tail, within
+from holdfast.safety.guard import Secrets, is_masked, masked_hit
+from holdfast.store import log, prompt_receipts, records, sessions, snapshots, summaries
+from holdfast.store.message_rows import from_micros, to_micros
+from holdfast.store.records import AsOf, RecordFilter, RecordOutline
+from holdfast.store.snapshots import Snapshot
+from holdfast.text.references import write_reference
+from holdfast.types import (
+    ChatStats,
+    Hit,
+    Message,
+    Prompt,
+    Receipt,
+    Record,
+    Scope,
+    Summary,
+    Window,
+    check_count,
+    check_flag,
+)
+
+if TYPE_CHECKING:
+    from holdfast.kinds import Kind
+    from holdfast.prompt.prompt_cache import PromptCache
+    from holdfast.search.search import Search, SearchReader
+    from holdfast.store.database import Database
+    from holdfast.text.tokens import CountTokens
+
+Images = Literal["keep", "placeholder"]
+IMAGES: tuple[Images, ...] = get_args(Images)
+Format = Literal["openai", "anthropic"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+class PromptOptions(TypedDict, total=False):
+    """How a prompt is assembled; see `Chat.prompt`."""
+
+    system: str
+    limit: int | None
+    policy: Policy | None
+    images: Images
+    secrets: Secrets
+    format: Format
+    strict: bool
+    expand: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The same, checked."""
+
+    system: str = ""
+    limit: int | None = None
+    policy: Policy | None = None
+    images: Images = "keep"
+    secrets: Secrets = "mask"
+    format: Format = "openai"
+    strict: bool = False
+    expand: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.system, str):
+            raise InvalidInput(f"`system` must be text, not {type(self.system).__name__}.", "Pass a string.")
+        if self.limit is not None:
+            check_count(self.limit, "limit")
+        if self.images not in IMAGES:
+            raise InvalidInput(f"`images` is {shown(self.images)}.", f"Use one of {', '.join(IMAGES)}.")
+        if self.format not in FORMATS:
+            raise InvalidInput(f"`format` is {shown(self.format)}.", f"Use one of {', '.join(FORMATS)}.")
+        is_masked(self.secrets)
+        check_flag(self.strict, "strict")
+        check_flag(self.expand, "expand")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReader:
+    """Make the windows and prompts of one chat. `policy` is that of the memory."""
+
+    database: Database
+    scope: Scope
+    chat: str
+    kinds: Mapping[str, Kind]
+    clock: Callable[[], datetime]
+    count_tokens: CountTokens
+    policy: Policy
+    search: Callable[[], Search]
+    cache: PromptCache
+
+    def window(self, budget: int | None, tail: int | None, policy: Policy | None) -> Window:
+        """Return what a model will see of the chat: summaries of the older part, then the newest messages.
+
+        Costs what the window costs, however long the chat is. A large tool result in a turn that is over is shown as a
+        placeholder, which says how it begins and where it is; `window.shortened` names each.
+
+        Args:
+            budget: tokens at most; exceeded only by what the policy guarantees, and the window says so. None for that of
+                the policy, 8,000 by default.
+            tail: the newest messages that are there whatever they cost; None leaves that to the policy.
+            policy: how to choose, with its own budget; see `holdfast.prompt.window`. None for that of
+                `Memory(policy=…)` at this budget: by default `Lossless`, which shows the summaries and all messages
+                after them while that fits, and never less than the newest message.
+
+        Raises:
+            InvalidInput: a negative budget or tail, or a tail beside a policy, which has its own.
+
+        """
+        if tail is not None and policy is not None:
+            raise InvalidInput("Both a tail and a policy are given.", "Say in the policy what is kept.")
+        if budget is not None:
+            check_count(budget, "budget")
+        policy = with_tail(self.policy_for(policy, budget), tail)
+        with self.database.one_read():
+            stats = self._stats()
+            newest_first = self._newest_first(expected_messages(policy, stats))
+            shorten = Placeholders(self.chat, self.count_tokens)
+            return choose_window(policy, newest_first, stats, self._frontier(policy, stats), shorten)
+
+    def policy_for(self, policy: Policy | None, budget: int | None) -> Policy:
+        """Return the policy that was passed, or else that of the memory at this budget."""
+        return at_budget(self.policy, budget) if policy is None else check_policy(policy)
+
+    def prompt(
+        self,
+        budget: int | None,
+        query: str | None,
+        options: PromptOptions,
+        run_notes: Callable[[], str],
+    ) -> Prompt:
+        """Assemble a prompt: system text, what is known, the window, and what recall finds for the query, in one budget.
+
+        The first prompt of a chat freezes what is known: constraints, soul, profile and facts are from then on the same
+        to the byte, and what others learn meanwhile waits until the chat itself remembers something or `refresh` is
+        called. Then come the notes of the run, if this is called within one, and the window. What was recalled is a
+        message before the newest user message, framed as data, with dates and speakers; what the window shows already
+        is not repeated. So the beginning is the same from turn to turn, for the caches of providers;
+        `tokens["unchanged"]` counts how much that is. All of it is as of one moment. See `docs/budgets.md`.
+
+        Args:
+            budget: tokens at most for all of it; what is known is shown whole, whatever it takes. None for that of the
+                policy, and where it has none for 8,000.
+            query: what to recall; usually the user's newest message. None recalls nothing.
+            options:
+                system: your own instructions, which stand first.
+                limit: at most so many recalled messages and records; None for as many as fit.
+                policy: how to choose the window, within what is left of the budget; None for that of
+                `Memory(policy=…)`.
+                images: "keep" sends images, files and sound as they came in, in the form that the `format` takes;
+                "placeholder" shows a line such as `[image: cat.png]` for each, for models that read text only.
+                secrets: "mask" masks credentials in what was recalled, in summaries and in placeholders; "show" shows
+                those of the first two. The messages of this chat are always shown as they were said.
+                format: the form of `messages`: "openai", of its chat completions, or "anthropic", of its Messages API.
+                strict: raise where what is always shown takes more than the budget, in place of noting it in
+                `tokens["over"]`.
+                expand: whether the model has the tool `expand` (see `Memory.tools`): summaries and placeholders then
+                name it.
+
+        Raises:
+            BudgetExceeded: with `strict`, where that is so.
+            InvalidInput: a negative budget or limit, a query or a system that is not text, or an unknown option.
+
+        """
+        chosen = _Options(**options)
+        given = None if budget is None else check_count(budget, "budget")
+        policy = self.policy_for(chosen.policy, given)
+        budget = own_budget(policy) if given is None else given
+        if query is not None and not isinstance(query, str):
+            raise InvalidInput(f"A query must be text, not {type(query).__name__}.", "Pass a string.")
+        policy = within(policy, budget)
+        # Writes, models and what takes long come before the one read in which all is read that the prompt speaks of.
+        snapshots.freeze(self.database, self.scope, self.chat, self._now())
+        with self._one_read(query) as read:
+            stats = self._stats()
+            snapshot, frozen = self._frozen()
+            always = "\n\n".join(part for part in (frozen.text, run_notes()) if part)
+            hits = self._recalled(
+                read, query, snapshot, frozen.records, self._room(budget, always, chosen), chosen
+            )
+            prompt = self._built(policy, budget, hits, stats, always, chosen)
+        if chosen.strict and prompt.tokens["over"]:
+            raise BudgetExceeded(
+                f"The prompt takes {prompt.tokens['total']:,} tokens at least; the budget is {budget:,}.",
+                "Raise the budget, shorten `system`, or choose a policy that keeps less.",
+            )
+        receipt = Receipt(
+            0,
+            from_micros(self._now()),
+            snapshot.version,
+            snapshot.shared,
+            budget,
+            type(policy).__name__,
+            asdict(policy),
+            prompt_receipts.digest(chosen.system),
+            prompt_receipts.digest(query or ""),
+            tuple(one.id for one in prompt.window.summaries),
+            tuple(_reference(hit) for hit in prompt.hits),
+        )
+        self._note(receipt, snapshot, exists=bool(stats.messages))
+        return replace(prompt, omitted=frozen.omitted)
+
+    def _room(self, budget: int, always: str, options: _Options) -> int:
+        """Return how many tokens are left for the window and what is recalled."""
+        system = options.system
+        return budget - (self.count_tokens(f"{system}{always}") if system or always else 0)
+
+    def _built(
+        self,
+        policy: Policy,
+        budget: int,
+        hits: list[Hit],
+        stats: ChatStats,
+        always: str,
+        options: _Options,
+    ) -> Prompt:
+        """Build the prompt of what was read for it, and of the messages, which are read as far as they fit."""
+        images = options.images == "keep"
+        expected = expected_messages(within(policy, conversation(budget)) if hits else policy, stats)
+        newest_first = self._newest_first(expected, images=images)
+        shorten = Placeholders(self.chat, self.count_tokens, images, options.expand)
+        return build(
+            selector(policy, newest_first, stats, self._frontier(policy, stats), shorten),
+            hits,
+            chat=self.chat,
+            budget=budget,
+            count=self.count_tokens,
+            system=options.system,
+            known=always,
+            style=PromptStyle(
+                images, options.format == "anthropic", is_masked(options.secrets), options.expand
+            ),
+            unchanged=lambda fingerprint: self.cache.unchanged((self.scope, self.chat), fingerprint),
+        )
+
+    def _note(self, receipt: Receipt, snapshot: Snapshot, *, exists: bool) -> None:
+        """Note what a prompt was made of, where whoever stores its answer finds it."""
+        space, cache = self.scope.space, self.cache
+        if not cache.worker:
+            return
+        cache.show(space, self.chat, receipt.hits)
+        if exists:
+            prompt_receipts.note(self.database, space, self.chat, cache.worker, receipt, snapshot.epoch)
+        cache.hold(space, self.chat, None if exists else receipt)
+
+    def _newest_first(self, expected: int, *, images: bool = True) -> Iterator[Message]:
+        """Yield the messages newest first, with the tokens that they take as they are shown.
+
+        A message with images counts without them where they are not sent, and with them where it was stored before they
+        were counted.
+        """
+        for message in log.backward(self.database, self.scope.space, self.chat, expected):
+            if has_media(message.raw):
+                yield replace(message, tokens=message_tokens(message, self.count_tokens, images=images))
+            else:
+                yield message
+
+    def _frontier(self, policy: Policy, stats: ChatStats) -> list[Summary]:
+        """Read the summaries that stand for the older part, if there are any and the policy has a use for them."""
+        if not stats.summarised or not isinstance(policy, SUMMARISED):
+            return []
+        return summaries.frontier(self.database, self.scope.space, self.chat)
+
+    def _one_read(self, query: str | None) -> AbstractContextManager[SearchReader | None]:
+        """Open the one read that a prompt is made in; with nothing to recall, of the database only.
+
+        A query such as a lone emoji has nothing to search for, and that is no error here.
+        """
+        if query is not None:
+            # numpy is loaded by the first recall.
+            from holdfast.search.filters import Filters
+            from holdfast.search.query import has_words
+
+            if has_words(query):
+                return self.search().one_read(self.scope, Filters())
+        return self.database.one_read()
+
+    def _frozen(self) -> tuple[Snapshot, KnowledgeBlock]:
+        """Write what every prompt of the chat shows, as of its snapshot.
+
+        A chat that does not exist has no snapshot: it is shown what is known now.
+        """
+        taken = snapshots.read(self.database, self.scope, self.chat)
+        snapshot = taken or snapshots.now(self.database, self.scope, self._now())
+        make = partial(known_at, self.database, self.scope, self.kinds, snapshot)
+        return snapshot, self.cache.frozen((self.scope, snapshot), make) if taken else make()
+
+    def _recalled(
+        self,
+        read: SearchReader | None,
+        query: str | None,
+        snapshot: Snapshot,
+        shown_already: frozenset[str],
+        room: int,
+        options: _Options,
+    ) -> list[Hit]:
+        """Recall for a prompt what is not shown anyway, records as of the snapshot.
+
+        The query itself is not recalled, once it has been appended. Summaries are not wanted: the turns behind them are
+        found themselves.
+        """
+        if read is None or query is None:
+            return []
+        from holdfast.search.filters import check
+        from holdfast.search.query import parse
+
+        scope = self.scope
+        moments = {scope.shared.space: AsOf(snapshot.shared), scope.space: AsOf(snapshot.version)}
+        wanted = check(
+            sources=("message", "record"),
+            limit=hit_limit(options.limit, room),
+            valid_at=from_micros(snapshot.at),
+            as_of=moments,
+        )
+        shown_whole = {kind.name for kind in self.kinds.values() if kind.heading and not kind.prompt_budget}
+        asked = (self.chat, query.strip())
+        hits = read.find(parse(query), wanted)
+        read.release()
+        left = [
+            hit
+            for hit in hits
+            if hit.kind not in shown_whole
+            and hit.id not in shown_already
+            and (hit.chat, hit.text.strip()) != asked
+        ]
+        return list(map(masked_hit, left)) if is_masked(options.secrets) else left
+
+    def _stats(self) -> ChatStats:
+        return sessions.stats(self.database, self.scope.space, self.chat)
+
+    def _now(self) -> int:
+        return to_micros(self.clock())
+
+
+def _reference(hit: Hit) -> str:
+    """Return the name of what was recalled, as in `Message.shown`."""
+    return hit.id if hit.source == "record" else write_reference(hit.chat, hit.seq)
+
+
+def known_at(
+    database: Database, scope: Scope, kinds: Mapping[str, Kind], snapshot: Snapshot
+) -> KnowledgeBlock:
+    """Write what every prompt of a chat shows, as of its snapshot: of kinds with a budget, what fits it."""
+    agents = tuple(dict.fromkeys((scope.agent, "")))
+    headed = [kind for kind in kinds.values() if kind.heading]
+    whole = RecordFilter(kinds=tuple(kind.name for kind in headed if not kind.prompt_budget), agents=agents)
+    at = from_micros(snapshot.at)
+    parts: list[list[Record]] = []
+    shown_ids: set[str] = set()
+    omitted = Counter[str]()
+    for space, version in ((scope.space, snapshot.version), (scope.shared.space, snapshot.shared)):
+        has_any = version and (not parts or space != scope.space)
+        found = records.read(database, space, version, whole) if has_any else []
+        for kind in headed if has_any else ():
+            if kind.prompt_budget:
+                there = records.outlines(database, space, version, kind.name, agents)
+                there = [one for one in there if _is_true(one, snapshot.at)]
+                chosen = fitting_records(kind, there)
+                by_version = records.by_versions(database, space, [one.version for one in chosen])
+                found += [by_version[one.version] for one in chosen if one.version in by_version]
+                shown_ids |= {one.id for one in chosen}
+                omitted += Counter(target_name(kind, one.target) for one in there)
+                omitted -= Counter(target_name(kind, one.target) for one in chosen)
+        parts.append([record for record in found if record.valid(at)])
+    left = dict(omitted)
+    text = knowledge_text(parts[0], parts[1], kinds, scope.agent, left)
+    return KnowledgeBlock(text, frozenset(shown_ids), left)
+
+
+def _is_true(one: RecordOutline, at: int) -> bool:
+    return (one.since is None or one.since <= at) and (one.until is None or at < one.until)

@@ -1,0 +1,96 @@
+"""What a process keeps in memory of the prompts that it made: what they show, and what their answers will be noted with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.prompt.cache_prefix import unchanged
+from holdfast.store.prompt_receipts import LastPrompt
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from holdfast.prompt.cache_prefix import Fingerprint
+    from holdfast.prompt.knowledge_block import KnowledgeBlock
+    from holdfast.store.snapshots import Snapshot
+    from holdfast.types import Receipt, Scope
+
+FROZEN = 256  # chats of which the known part of the prompt is kept: a few megabytes
+PROMPTED = 256  # chats of which it is kept what their last prompt was made of: a few megabytes
+
+K = TypeVar("K", bound="Hashable")
+V = TypeVar("V")
+
+
+class PromptCache:
+    """Keep what the newest prompts of chats were made of; of each sort the entries of the newest 256 chats.
+
+    `worker` names this process among those whose prompts wait for an answer; it is "" for one that only looks.
+    """
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        self._lock = threading.Lock()
+        self._frozen: dict[tuple[Scope, Snapshot], KnowledgeBlock] = {}
+        self._fingerprints: dict[tuple[Scope, str], Fingerprint] = {}
+        self._shown: dict[tuple[str, str], tuple[str, ...]] = {}
+        # Of chats that do not exist yet.
+        self._unstored: dict[tuple[str, str], Receipt] = {}
+
+    def frozen(self, key: tuple[Scope, Snapshot], make: Callable[[], KnowledgeBlock]) -> KnowledgeBlock:
+        """Return what the prompts of a chat show of what is known; made once for a snapshot, of which there are few."""
+        with self._lock:
+            known = self._frozen.get(key)
+        if known is None:
+            known = make()
+            with self._lock:
+                _put(self._frozen, key, known, FROZEN)
+        return known
+
+    def unchanged(self, key: tuple[Scope, str], prompt: Fingerprint) -> int:
+        """Count the tokens that the prompt of a chat begins with as its last one did, and keep it for the next."""
+        with self._lock:
+            before = self._fingerprints.pop(key, ())
+            _put(self._fingerprints, key, prompt, PROMPTED)
+        return unchanged(before, prompt)
+
+    def show(self, space: str, chat: str, names: tuple[str, ...]) -> None:
+        """Keep what was recalled for the last prompt of a chat: what is said next was said with it in view."""
+        with self._lock:
+            self._shown.pop((space, chat), None)
+            if names:
+                _put(self._shown, (space, chat), names, PROMPTED)
+
+    def shown(self, space: str, chat: str) -> tuple[str, ...]:
+        """Return what was recalled for the last prompt of a chat."""
+        return self._shown.get((space, chat), ())
+
+    def hold(self, space: str, chat: str, receipt: Receipt | None) -> None:
+        """Keep the receipt of a prompt of a chat that does not exist until there is an answer to store it with."""
+        with self._lock:
+            self._unstored.pop((space, chat), None)
+            if receipt is not None:
+                _put(self._unstored, (space, chat), receipt, PROMPTED)
+
+    def asked(self, space: str, chat: str) -> LastPrompt:
+        """Return what only this process knows of the prompts of a chat."""
+        return LastPrompt(self.worker, self.shown(space, chat), self._unstored.get((space, chat)))
+
+    def forget(self, space: str, chat: str | None = None) -> None:
+        """Drop what is kept of a chat, or of a whole space."""
+        with self._lock:
+            for scope, id in list(self._fingerprints):
+                if scope.space == space and chat in (None, id):
+                    del self._fingerprints[scope, id]
+            for kept in (self._shown, self._unstored):
+                for key in [one for one in kept if one[0] == space and chat in (None, one[1])]:
+                    del kept[key]
+
+
+def _put(entries: dict[K, V], key: K, value: V, most: int) -> None:
+    """Put an entry, in place of the oldest one where there are too many."""
+    if len(entries) >= most:
+        entries.pop(next(iter(entries)))
+    entries[key] = value

@@ -1,0 +1,107 @@
+"""What the methods on records take by name: fields of records, filters, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypedDict
+
+from holdfast.safety.guard import Secrets
+from holdfast.types import Role, Source, Time, Writer
+
+
+class RecordFilters(TypedDict, total=False):
+    """Conditions on records, all of which must hold; of `tags`, one is enough.
+
+    `text` is looked for in the text and the category, in any case of letters. `target` is what a fact is about ("user",
+    "env"), or the compartment of a note ("session", "plan"). `valid_at` leaves out what is not true in the world then.
+    """
+
+    kind: str | None
+    category: str | None
+    tags: Iterable[str] | None
+    text: str | None
+    target: str | None
+    chat: str | None
+    source: str | None
+    valid_at: Time | None
+
+
+class RecallFilters(TypedDict, total=False):
+    """What recall searches. None, the default of each, leaves nothing out.
+
+    `sources` are some of "message", "summary" and "record". `chat` is one chat, with what was learned in it. `roles` are of
+    messages only, `kinds` and `tags` of records only. `since` (inclusive) and `until` (exclusive) bound when it was said
+    or written. `valid_at` takes records that are true in the world then, in place of now. Times are datetimes, or ISO
+    8601 text.
+    """
+
+    sources: Iterable[Source] | None
+    chat: str | None
+    roles: Sequence[Role] | None
+    kinds: Iterable[str] | None
+    tags: Iterable[str] | None
+    since: Time | None
+    until: Time | None
+    valid_at: Time | None
+
+
+class RecallOptions(RecallFilters, total=False):
+    """How `Memory.recall` answers, beside what it searches.
+
+    `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1. `secrets` is "mask"
+    or "show", of credentials in hits.
+    """
+
+    per_kind: int | None
+    min_score: float
+    secrets: Secrets
+
+
+class RecordFields(TypedDict, total=False):
+    """What may be said of a record beside its text and its kind.
+
+    `target`: what a fact is about, "user" (the default) or "env"; the compartment of a note, "session" or "plan".
+    `category`: one word for what it belongs to. `tags`: words to find it by. `meta`: JSON values. `priority`: 1 to 10; of
+    notes, the higher are shown first; left out, that of the record whose place it takes, or 5. `source`: where it comes
+    from, such as "GOAL:plan the trip". `since` and `until` (exclusive): when it is true in the world. `chat`: the chat it
+    was learned in, by default that of `acting_as`. `messages`: the `seq` of the message it was learned in, or of the
+    first and the last one.
+    """
+
+    target: str | None
+    category: str
+    tags: Iterable[str]
+    meta: Mapping[str, object] | None
+    priority: int | None
+    source: str
+    since: Time | None
+    until: Time | None
+    chat: str | None
+    messages: int | tuple[int, int] | None
+
+
+class RememberOptions(RecordFields, total=False):
+    """How `Memory.remember` stores a record, beside its fields; see there."""
+
+    by: Writer | None
+    merge: bool | None
+    expected_version: int | None
+
+
+class ReplaceOptions(RecordFields, total=False):
+    """How `Memory.replace` changes a record, beside its fields; see there."""
+
+    kind: str | None
+    by: Writer | None
+    expected_version: int | None
+
+
+class NewRecord(RecordFields, total=False):
+    """One item of a list that `Memory.remember` stores: its text, and whatever else is particular to it."""
+
+    text: str
+    kind: str
+
+
+NewRecords = list[str] | list[NewRecord] | list[str | NewRecord] | tuple[str | NewRecord, ...]
+"""Several records to store: texts, or dicts with fields of their own."""
