@@ -10,13 +10,13 @@ from typing import Any, cast
 from unittest.mock import MagicMock
 
 import pytest
+from agents import Agent, RunConfig, Runner, Session, SessionSettings, SQLiteSession
 from agents.memory import OpenAIResponsesCompactionSession
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from agents import Agent, RunConfig, Runner, Session, SessionSettings, SQLiteSession
 from holdfast import Conflict, InvalidInput, Memory, Message
 from holdfast.integrations import openai_agents
 from holdfast.integrations.openai_agents import HoldfastSession

@@ -271,16 +271,20 @@ class View:
             return is_meant and (until is None or change.at <= until)
 
         with db.one_read():
-            written = []
-            if kind is None or kind not in _OTHER_CHANGES:
-                at = self._moment().version
-                written = record_changes.read(
-                    db, space, at, kind=kind, identity=identity, agents=agents, limit=most
-                )
+            written = self._written(kind, identity, most)
             read = () if identity and not identity.startswith(("sum_", "era_")) else tuple(_OTHER_CHANGES)
             others = [filter(is_shown, _OTHER_CHANGES[one](db, space)) for one in read if kind in (None, one)]
             by_time = merge(written, *others, key=lambda change: change.at, reverse=True)
             return list(islice(by_time, MAX_COUNT if most is None else min(most, MAX_COUNT)))
+
+    def _written(self, kind: str | None, identity: str | None, limit: int | None) -> list[Change]:
+        """Return the changes of records; they are not read where only receipts are meant."""
+        if kind in tuple(_OTHER_CHANGES):
+            return []
+        at, agents = self._moment().version, self._agents()
+        return record_changes.read(
+            self._database, self.scope.space, at, kind=kind, identity=identity, agents=agents, limit=limit
+        )
 
     def __repr__(self) -> str:
         return f"View({self.scope}, version={self._moment().version})"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     PromptReference,
@@ -16,7 +17,6 @@ from mcp_types import (
 from holdfast import Memory, Message, ToolCall
 from holdfast.integrations.mcp.server import make_server
 from holdfast.testing import MinimalProvider
-from mcp import MCPError
 from mcp_peers import ERAS, Person, client, wait
 
 RESOURCES = {"memory://status", "memory://profile", "memory://constraints", "memory://facts"}

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
+from mcp import Client
 from mcp_types import ResourceTemplateReference
 
 from holdfast import Memory
-from mcp import Client
 from mcp_peers import ERAS, Person, Served, client, data, http_client, over_stdio, wait
 
 pytestmark = pytest.mark.slow  # processes of their own
