@@ -15,12 +15,11 @@ from threading import Thread
 from typing import Any, Self, TypeVar
 
 import httpx2
+from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
-
-from mcp import Client, StdioServerParameters
 
 ERAS = ("legacy", "auto")  # with a handshake, and without: what `auto` comes to with this server
 PATIENCE = 60  # seconds until a test that hangs says so

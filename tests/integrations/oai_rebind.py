@@ -7,10 +7,10 @@ import sqlite3
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
-
 import agents
+import pytest
 from agents import SessionSettings
+
 from holdfast import Memory
 from holdfast.integrations.openai_agents import HoldfastSession
 

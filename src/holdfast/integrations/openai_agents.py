@@ -28,9 +28,9 @@ except ImportError as error:
     raise MissingExtra.of("openai-agents") from error
 
 if TYPE_CHECKING:
+    from agents import TResponseInputItem
     from agents.tool_context import ToolContext
 
-    from agents import TResponseInputItem
     from holdfast.chat import Chat
     from holdfast.memory import Memory
     from holdfast.tools.tool import Tool

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import StdioServerParameters
 from typer.testing import CliRunner, Result
 
 from holdfast.cli import app
 from holdfast.errors import Conflict
 from holdfast.integrations.mcp.install import CLIENTS, NAME, entry, installed, snippet
-from mcp import StdioServerParameters
 from mcp_peers import client, data, wait
 
 CODE, CURSOR, VSCODE = (CLIENTS[name] for name in ("claude-code", "cursor", "vscode"))
