@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.dedup.statement import ContentItem, Statement
-from holdfast.dedup.value_tokens import same_value
+from holdfast.text.value_tokens import same_value
 
 Pair = tuple[ContentItem, ContentItem]
 _VALUES = frozenset({"number", "version", "time", "date", "weekday"})

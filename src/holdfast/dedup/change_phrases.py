@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 
-from holdfast.dedup import lexicon
-from holdfast.dedup.lexicon import stem, stems
+from holdfast.dedup.lexicon import stems
+from holdfast.text.fillers import stem
+from holdfast.text.tables import headed_lists
 
 _Phrase = tuple[str, ...]
 _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
@@ -51,7 +52,7 @@ class Cues:
 def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, frozenset[str]]]:
     phrases: dict[str, list[tuple[_Phrase, str, str]]] = defaultdict(list)
     flags: dict[str, frozenset[str]] = {}
-    for (name, *marks), body in lexicon.table("changes.txt"):
+    for (name, *marks), body in headed_lists("holdfast.dedup", "changes.txt"):
         if name in _LISTS:
             continue
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
@@ -132,7 +133,12 @@ def _phrases(kind: str) -> frozenset[_Phrase]:
 
 
 def _listed(kind: str) -> list[str]:
-    return [part for head, body in lexicon.table("changes.txt") if head == [kind] for part in body]
+    return [
+        part
+        for head, body in headed_lists("holdfast.dedup", "changes.txt")
+        if head == [kind]
+        for part in body
+    ]
 
 
 def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:

@@ -11,11 +11,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup import lexicon
 from holdfast.dedup.change_phrases import Cues, find_cues
-from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
-from holdfast.dedup.value_tokens import UNSPACED
+from holdfast.dedup.statement import ContentItem, Statement
+from holdfast.dedup.statement_parser import parse_statement
 from holdfast.text import vectors
+from holdfast.text.fillers import foreign, stem
+from holdfast.text.value_tokens import UNSPACED
 
 # Scripts without spaces are read character by character.
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+|\d+(?:[.,:]\d+)*")
@@ -65,7 +66,7 @@ class ParsedText:
 
     def stems_of(self, span: slice) -> tuple[str, ...]:
         """Return the stems of some of the words."""
-        return tuple(map(lexicon.stem, self.words[span]))
+        return tuple(map(stem, self.words[span]))
 
     def says_literally(self, other: ParsedText) -> bool:
         """Return whether two texts have the same words, whatever their case and punctuation."""
@@ -83,10 +84,10 @@ def parse_text(text: str) -> ParsedText:
     statement = parse_statement(text)
     found = _WORD.findall(text)
     words = tuple(word.lower() for word in found)
-    empty = FUNCTION | lexicon.foreign(words)
+    empty = FUNCTION | foreign(words)
     places = [place for place, word in enumerate(words) if word not in empty]
     content = tuple(words[place] for place in places)
-    stems = tuple(map(lexicon.stem, content))
+    stems = tuple(map(stem, content))
     table = vectors.table()
     rows = [None if word[0].isdigit() else vectors.row(word) for word in content]
     meant = np.zeros((len(content), table.vectors.shape[1]), np.float32)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Characters of a text that is parsed; a longer one is compared for equality only.
+LONGEST = 2_000
 _NONE: frozenset[str] = frozenset()
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from holdfast.dedup.number_words import rewrite
-from holdfast.dedup.units import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
 from holdfast.text import analyze
 from holdfast.text.clean import normalized
+from holdfast.text.number_words import rewrite
+from holdfast.text.units import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
 
 # Scripts without spaces are read character by character.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\u0e00-\u0e7f"
