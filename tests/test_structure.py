@@ -320,7 +320,6 @@ LEFT = set(
 chat.py
 cli/chats.py
 cli/transfer.py export
-compaction/compactor.py compact
 compaction/explorer.py _matching
 compaction/explorer.py search
 integrations/mcp/http.py serve
@@ -331,9 +330,6 @@ learning/service.py work
 llm/meter.py end
 memory.py
 prompt/assembly.py prompt
-records/view.py recall
-records/view.py records
-records/writing.py remember
 testing/cases/core.py""".splitlines()
 )
 

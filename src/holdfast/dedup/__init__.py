@@ -1,7 +1,7 @@
-"""How a new text relates to known ones (`relate`), and whether a joined text keeps their values (`loses`, `adds`).
+"""How a new text relates to known ones: `relate`. Whether a joined text keeps their values: `loses`, `adds`.
 
-Texts are parsed and compared, and boosted trees fitted to labelled pairs decide: no model, no network. Other rooms
-import nothing but what stands here.
+Texts are parsed and compared, and boosted trees fitted to labelled pairs decide: no model, no network. Other
+rooms import nothing but what stands here.
 """
 
 from __future__ import annotations

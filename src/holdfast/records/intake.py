@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from holdfast.dedup import Relation, relate
 from holdfast.errors import Conflict
@@ -23,6 +23,7 @@ from holdfast.records.draft import (
     prepare,
     quarantine_reason,
 )
+from holdfast.records.view import agents_of
 from holdfast.store import learned_texts, record_changes, record_rows, records, runs, snapshots
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
@@ -38,6 +39,10 @@ COMPARED = 4  # records that a new text is compared with, those that share most 
 NEAREST = 16
 # Of two concurrent writers one always succeeds, so only ever more of them reach this optimistic-retry limit.
 _MAX_ATTEMPTS = 1_000
+
+# The fields of a record that another text leaves as they are, and those that it may set.
+_KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces")
+_FILLED = ("category", "tags", "meta", "priority", "source")
 
 Compared = TypeVar("Compared")
 Written = TypeVar("Written")
@@ -79,8 +84,8 @@ class Intake:
 
     @property
     def agents(self) -> tuple[str, ...] | None:
-        """The agents whose records may be changed: its own and ""; None for all if the scope has no agent."""
-        return (self.scope.agent, "") if self.scope.agent else None
+        """The agents whose records may be changed; see `agents_of`."""
+        return agents_of(self.scope)
 
     @retry_transaction
     def remember(
@@ -322,23 +327,9 @@ class Intake:
 
 def overwritten(before: Record, draft: Record) -> Record:
     """Return a record with the text of a draft; what the draft leaves open stays as it was."""
-    return replace(
-        draft,
-        id=before.id,
-        kind=before.kind,
-        version=before.version,
-        target=before.target,
-        agent=before.agent,
-        run=before.run,
-        uses=before.uses,
-        used=before.used,
-        category=draft.category or before.category,
-        tags=draft.tags or before.tags,
-        meta=draft.meta or before.meta,
-        priority=draft.priority or before.priority,
-        source=draft.source or before.source,
-        replaces=before.replaces,
-    )
+    kept: dict[str, Any] = {name: getattr(before, name) for name in _KEPT}
+    filled = {name: getattr(draft, name) or getattr(before, name) for name in _FILLED}
+    return replace(draft, **kept, **filled)
 
 
 def _confirmed(before: Record, draft: Record, at: datetime) -> Record:

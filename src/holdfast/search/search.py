@@ -131,7 +131,7 @@ class Search:
         return True
 
     def rebuild(self, space: str) -> int:
-        """Make the indexes of a space anew and return the number of its messages; see `memory.verify(repair=True)`."""
+        """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
         segments.clear(self._database, space)
         indexes = [self._index(space, source) for source in SEARCHED]
         with ExitStack() as locks:
