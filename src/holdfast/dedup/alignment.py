@@ -9,7 +9,8 @@ from holdfast.text.value_tokens import same_value
 
 Pair = tuple[ContentItem, ContentItem]
 _VALUES = frozenset({"number", "version", "time", "date", "weekday"})
-_SHORTENED = 4  # letters of a word that may stand for a longer one: chem, conf
+# Letters of a word that may stand for a longer one: chem, conf.
+_SHORTENED = 4
 _TIMES = frozenset({"time", "date", "weekday"})
 
 

@@ -17,7 +17,8 @@ _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
 # The lists of the table that are not wordings of change.
 _LISTS = ("facet", "frame", "attr", "many", "contrary")
-_GAP = 3  # words that `_` may stand for
+# Words that `_` may stand for.
+_GAP = 3
 _DENIALS = frozenset(
     "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped "
     "cease ceased".split()

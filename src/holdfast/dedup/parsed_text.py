@@ -33,8 +33,10 @@ _DAYS = {
     "=weekend": frozenset({"weekday:5", "weekday:6"}),
     "=weekdays": frozenset({f"weekday:{day}" for day in range(5)}),
 }
-FAMILY = 5  # letters that two words of one family share: commuter, commute
-_NUMBER = 1.2  # the weight of a number: more than that of any word
+# Letters that two words of one family share: commuter, commute.
+FAMILY = 5
+# The weight of a number: more than that of any word.
+_NUMBER = 1.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,21 +45,34 @@ class ParsedText:
 
     statement: Statement
     cues: Cues
-    words: tuple[str, ...]  # all, in lower case, numbers as well
-    capital: tuple[bool, ...]  # of each word, unless it begins the text
-    places: tuple[int, ...]  # of the words of content among all
+    # All, in lower case, numbers as well.
+    words: tuple[str, ...]
+    # Of each word, unless it begins the text.
+    capital: tuple[bool, ...]
+    # Of the words of content among all.
+    places: tuple[int, ...]
     content: tuple[str, ...]
-    stems: tuple[str, ...]  # of the words of content
+    # Of the words of content.
+    stems: tuple[str, ...]
     weights: NDArray[np.float32]
-    vectors: NDArray[np.float32]  # (words of content, dimensions); 0 for a number and an unknown word
-    direction: NDArray[np.float32]  # the unit vector of all words of content together; 0 for none
-    known: frozenset[str]  # the words
-    roots: frozenset[str]  # the stems of the words of content
-    unknown: tuple[int, ...]  # words of content that have no vector
-    by_root: dict[str, list[int]]  # the words of content, by their stem
-    by_start: dict[str, list[int]]  # those with enough letters, by their first letters
-    exact: tuple[frozenset[str], ...]  # all keys of each number and time
-    below: tuple[str, ...]  # the numbers below zero
+    # (words of content, dimensions); 0 for a number and an unknown word.
+    vectors: NDArray[np.float32]
+    # The unit vector of all words of content together; 0 for none.
+    direction: NDArray[np.float32]
+    # The words.
+    known: frozenset[str]
+    # The stems of the words of content.
+    roots: frozenset[str]
+    # Words of content that have no vector.
+    unknown: tuple[int, ...]
+    # The words of content, by their stem.
+    by_root: dict[str, list[int]]
+    # Those with enough letters, by their first letters.
+    by_start: dict[str, list[int]]
+    # All keys of each number and time.
+    exact: tuple[frozenset[str], ...]
+    # The numbers below zero.
+    below: tuple[str, ...]
 
     def exact_alone(self, other: ParsedText) -> int:
         """Count the numbers and times that another text does not have."""

@@ -78,7 +78,8 @@ class _Reader:
     _negate: bool = False
     _gone: bool = False
     _conditional: bool = False
-    _verb: int = -1  # where the first verb stands
+    # Where the first verb stands.
+    _verb: int = -1
     _clause: int = 0
     _empty: frozenset[str] = _NONE
     _stems: list[str] = field(default_factory=list)
@@ -123,14 +124,16 @@ class _Reader:
 
     def _lookup(self, place: int) -> tuple[Meaning | None, int]:
         token = self.tokens[place]
-        counted = token.kind == "number" and token.text.isalpha()  # first language
+        # A number word may begin a name: first language.
+        counted = token.kind == "number" and token.text.isalpha()
         if token.kind not in ("word", "cjk", "id") and not counted:
             return None, 1
         opening = lexicon.openings().get(self._stems[place])
         if opening is None:
             return None, 1
         alone, followed = opening
-        found, end = (1, 1, alone), place + 1  # how long the wording is, how many tokens it takes
+        # How long the wording is, how many tokens it takes.
+        found, end = (1, 1, alone), place + 1
         while followed and end < len(self.tokens):
             for phrase, entry in followed.get(self._stems[end], ()):
                 length = self._fits(phrase, place) if len(phrase) > found[0] else 0
@@ -182,7 +185,8 @@ class _Reader:
         if self._negate and "light" not in flags:
             self._negate = False
         elif self._negate and self._next(place + length - 1) in ("", ".") and self._items:
-            self._deny_last()  # X is not set
+            # As in: X is not set.
+            self._deny_last()
         if "verb" in flags:
             self._gone = False
         text = "".join(part.text for part in parts) if token.kind == "cjk" else token.text
@@ -219,7 +223,8 @@ class _Reader:
                 self._verb = place
             keys = frozenset({stem(key)})
             if self._negate and not keys.isdisjoint(weak_words()):
-                return  # stop adding X: it is X that is denied
+                # As in: stop adding X. It is X that is denied.
+                return
         else:
             kind, keys = token.kind, frozenset({key})
         self._add(place, kind, token.text, Meaning(keys), unit=token.unit, negated=self._negate)

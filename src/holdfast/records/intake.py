@@ -34,7 +34,8 @@ from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
 if TYPE_CHECKING:
     from holdfast.store.database import Database
 
-COMPARED = 4  # records that a new text is compared with, those that share most with it
+# Records that a new text is compared with, those that share most with it.
+COMPARED = 4
 # The same for a kind whose texts are always compared: 16 recognise as many repetitions as all records would.
 NEAREST = 16
 # Of two concurrent writers one always succeeds, so only ever more of them reach this optimistic-retry limit.
@@ -209,7 +210,8 @@ class Intake:
         record, _, relation, other = candidate
         if relation is None:
             return candidate
-        if other is not None:  # as an earlier text of this call has left it
+        # An earlier text of this call may have changed it.
+        if other is not None:
             other = next((one for one in reversed(written) if one.id == other.id), other)
             candidate = candidate._replace(other=other)
         same = [one for one in written if (one.kind, one.target) == (record.kind, record.target)]
@@ -241,7 +243,7 @@ class Intake:
             is_agents = rules.one_per == "agent"
             check_expected(self.shown_one(changes, record.kind) if is_agents else before, expected)
         if record.trust == "quarantined":
-            return self.set_aside(changes, record, before)
+            return self.quarantine(changes, record, before)
         if before is not None:
             return self._put_single(changes, record, before)
         if relation is None or other is None:
@@ -257,7 +259,7 @@ class Intake:
         changes.add_job("judge", added, other)
         return added
 
-    def set_aside(self, changes: Writing, record: Record, before: Record | None) -> Record:
+    def quarantine(self, changes: Writing, record: Record, before: Record | None) -> Record:
         """Put a text into quarantine; once released, it replaces that of `before`."""
         if before is not None:
             record = replace(record, replaces=before.id, priority=record.priority or before.priority)

@@ -220,7 +220,8 @@ class View:
             InvalidInput: an unknown kind, or a negative limit.
 
         """
-        if kind is not None and kind not in tuple(_OTHER_CHANGES):  # what cannot be hashed is no kind either
+        # In a tuple, as a value that cannot be hashed is refused as an unknown kind.
+        if kind is not None and kind not in tuple(_OTHER_CHANGES):
             policy(self._kinds, kind)
         identity = None if id is None else check_name(id, "The id of a record")
         most = None if limit is None else check_count(limit, "limit")

@@ -1,4 +1,4 @@
-"""Writes of records: store, change, take back, and go back to what was."""
+"""Writes of records: remember, replace, retract, undo, roll back."""
 
 from __future__ import annotations
 
@@ -159,12 +159,12 @@ class RecordWriter:
         chat: str | None,
         expected_version: int | None,
     ) -> Record:
-        """Take one record back: it is in no list, no recall and no prompt any more, but in the history.
+        """Retract one record: no list, recall or prompt shows it any more, but the history does.
 
         Args:
             what: its id, a part of its text, or "profile" or "soul", as in `replace`.
             kind: look only among records of this kind.
-            by: who takes it back; see `Memory`.
+            by: who retracts it; see `Memory`.
             why: the reason, for the history; credentials are cut out of it.
             chat: the chat in which this happens.
             expected_version: the version that you saw.
@@ -205,7 +205,7 @@ class RecordWriter:
 
         """
         if kind is None and category is None and tags is None:
-            raise InvalidInput("It is not said what to retract.", "Pass kind=, category= or tags=.")
+            raise InvalidInput("No condition says what to retract.", "Pass kind=, category= or tags=.")
         stored, passes = selection(
             self.scope, self.kinds, kind=kind, category=category, tags=tags, target=target, chat=chat
         )
@@ -240,9 +240,9 @@ class RecordWriter:
         return self._announced(revision.rollback(self.users_intake(by), what, version))
 
     def undo(self, *, by: Writer | None) -> list[Record]:
-        """Take back what the newest call changed that was not taken back yet, whoever made it.
+        """Undo the newest call that is not undone yet, whoever made it.
 
-        A second `undo` takes back the call before. Each writes new versions, so nothing is lost. Without
+        A second `undo` undoes the call before. Each writes new versions, so nothing is lost. Without
         `by`, and outside of an `acting_as` that names a writer, what an agent may not change is left as it
         is.
 
@@ -265,7 +265,7 @@ class RecordWriter:
         return self._intake(by).remember([draft])[0]
 
     def change_note(self, what: str, text: str | None, *, run: str, by: Writer | None) -> Record:
-        """Change a note of a run, or take it back if there is no new text."""
+        """Replace the text of a note of a run, or retract it if there is no new text."""
         # Loaded by the first revision.
         from holdfast.records import revision
 

@@ -60,7 +60,8 @@ class ValueToken(NamedTuple):
     key: str
     kind: str
     unit: str = ""
-    start: bool = False  # of a sentence
+    # Whether it begins a sentence.
+    start: bool = False
 
 
 def tokenize(text: str) -> list[ValueToken]:
@@ -116,7 +117,8 @@ def _read_word(token: str) -> list[ValueToken]:
             return [*_read_word(token[: len(head)]), ValueToken("'s", "'s", "word")]
         if tail in ("m", "re", "ve", "ll", "d"):
             return [ValueToken(token[: len(head)], head, "word")]
-        if len(head) <= 2:  # l'ordinateur, d'accord, n'aime
+        # As in: l'ordinateur, d'accord, n'aime.
+        if len(head) <= 2:
             article = "ne" if head == "n" else head
             return [ValueToken(head, article, "word"), ValueToken(token[len(head) + 1 :], tail, "word")]
     if key in WEEKDAYS and len(key) > 3:
