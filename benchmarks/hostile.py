@@ -100,7 +100,6 @@ def parts() -> dict[str, Callable[[str], object]]:
     """Name what reads texts of any length."""
     # Only what is measured is loaded.
     from holdfast.compaction.extract import extract
-    from holdfast.dedup.value_tokens import tokenize
     from holdfast.io.files import File
     from holdfast.io.jsonl import read
     from holdfast.messages.passages import passages
@@ -108,6 +107,7 @@ def parts() -> dict[str, Callable[[str], object]]:
     from holdfast.text import analyze
     from holdfast.text.one_line import gist
     from holdfast.text.tokens import estimate_tokens
+    from holdfast.text.value_tokens import tokenize
 
     def summary(text: str) -> object:
         return extract(passages([Message("user", f"a{text}", flags=("instruction",))]), 500)

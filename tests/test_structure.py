@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import holdfast
-from holdfast import HoldfastError, MissingExtra, errors
+from holdfast import HoldfastError, MissingExtra, dedup, errors
 from programs import run
 
 ROOT = Path(holdfast.__file__).parent
@@ -103,6 +103,12 @@ def test_imports_point_one_way(file: Path) -> None:
 def test_the_guard_is_the_door_of_the_room_of_safety(file: Path) -> None:
     found = {target for target in targets(file) if target.startswith("holdfast.safety")}
     assert {one for one in found if not f"{one}.".startswith("holdfast.safety.guard.")} == set()
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if not str(file.id).startswith("dedup/")])
+def test_the_room_of_dedup_is_entered_by_its_door(file: Path) -> None:
+    found = {target for target in targets(file) if target.startswith("holdfast.dedup")}
+    assert found <= {f"holdfast.dedup.{name}" for name in dedup.__all__}
 
 
 def test_every_part_of_the_package_is_in_a_room() -> None:
@@ -314,7 +320,6 @@ LEFT = set(
 chat.py
 cli/chats.py
 cli/transfer.py export
-compaction/compactor.py compact
 compaction/explorer.py _matching
 compaction/explorer.py search
 integrations/mcp/http.py serve
@@ -325,9 +330,6 @@ learning/service.py work
 llm/meter.py end
 memory.py
 prompt/assembly.py prompt
-records/view.py recall
-records/view.py records
-records/writing.py remember
 testing/cases/core.py""".splitlines()
 )
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
+from holdfast.records import options
 from holdfast.records.view import View
 from holdfast.run import Run
 
@@ -34,15 +36,24 @@ def parameters() -> Iterator[tuple[type, str, str]]:
             if name.startswith("_") or name == "close":
                 continue
             for one in inspect.signature(method).parameters.values():
-                if one.name != "self" and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+                if one.kind is one.VAR_KEYWORD:
+                    # `**filters: Unpack[RecordFilters]` takes these by name. The chat of a chat is its own.
+                    taken = getattr(options, str(one.annotation)[len("Unpack[") : -1], None)
+                    fields = get_type_hints(taken).keys() if taken else set()
+                    yield from (
+                        (handle, name, field)
+                        for field in sorted(fields - ({"chat"} if handle is Chat else set()))
+                    )
+                elif one.name != "self" and one.kind is not one.VAR_POSITIONAL:
                     yield handle, name, one.name
 
 
 def call(method: Callable[..., object], parameter: str, value: object, other: object) -> Callable[[], object]:
     """Fill in what a method needs besides the value."""
     positional: list[object] = []
-    named: dict[str, object] = {}
-    for one in inspect.signature(method).parameters.values():
+    taken = inspect.signature(method).parameters
+    named: dict[str, object] = {} if parameter in taken else {parameter: value}
+    for one in taken.values():
         if one.name == parameter:
             given = value
         elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from holdfast.chat import Chat
 from holdfast.compaction.compactor import ChatCompactor, resolved, summary_question
-from holdfast.errors import Closed, ModelFailed
+from holdfast.errors import Closed
 from holdfast.learning.service import Learner
 from holdfast.memory import Memory
 from holdfast.records.quarantine import Quarantine
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from holdfast.compaction.compactor import Progress
-    from holdfast.compaction.driver import Steps
+    from holdfast.compaction.driver import OnThread, TimeLimit
     from holdfast.events import Event
     from holdfast.llm.llm_request import LLMRequest
     from holdfast.llm.meter import Meter
@@ -85,29 +85,6 @@ async def _on(executor: Callable[[], Executor], work: Callable[[], R]) -> R:
     return await result
 
 
-_AskAsync = Callable[[str], Awaitable[str]]
-
-
-class _OnThread(Protocol):
-    def __call__(self, work: Callable[[], R], /) -> Awaitable[R]: ...
-
-
-async def _drive(steps: Steps, ask: _AskAsync, on_thread: _OnThread) -> CompactionResult:
-    """Run a compaction, awaiting the model for all prompts of a batch at once; see `compaction/driver.py`."""
-    # As in Chat.compact.
-    from holdfast.compaction.driver import advance
-
-    done = await on_thread(partial(advance, steps.__next__))
-    while not isinstance(done, CompactionResult):
-        try:
-            answers = await _all_answers([ask(prompt) for prompt in done])
-        except ModelFailed as error:
-            done = await on_thread(partial(advance, steps.throw, error))
-        else:
-            done = await on_thread(partial(advance, steps.send, answers))
-    return done
-
-
 async def _all_answers(asked: Sequence[Awaitable[str]]) -> list[str]:
     """Await all answers, or raise the first error and let the others go."""
     tasks = [asyncio.ensure_future(one) for one in asked]
@@ -121,7 +98,7 @@ async def _all_answers(asked: Sequence[Awaitable[str]]) -> list[str]:
 
 
 async def _metered(
-    meter: Meter, model: Model, question: LLMRequest, patience: float, chat: str, on_thread: _OnThread
+    meter: Meter, model: Model, question: LLMRequest, patience: float, chat: str, on_thread: OnThread
 ) -> str:
     """Ask a model and await its answer; `Meter.ask` is its twin."""
     # Only for those who have a model.
@@ -265,27 +242,28 @@ class AsyncChat(_Async[Chat]):
                 self.__wrapped__.compact, full=full, budget=budget, progress=progress, policy=policy
             )
             return await on_thread(plain)
-        # As in Chat.compact.
-        from holdfast.compaction.driver import TimeLimit
-
         compactor = self._compactor()
-        policy = compactor.policy_for(policy, budget)
-        at_once, limit = AT_ONCE if model.is_async else 1, TimeLimit(policy.compaction)
-        steps = compactor.steps(
-            full=full, model=model, progress=progress, policy=policy, limit=limit, at_once=at_once
+
+        async def ask(prompts: list[str], limit: TimeLimit) -> list[str]:
+            meter = compactor.meter()
+
+            async def one(prompt: str) -> str:
+                return await _metered(
+                    meter, model, summary_question(prompt), limit.wait(), self.id, on_thread
+                )
+
+            return await _all_answers([one(prompt) for prompt in prompts])
+
+        return await compactor.run(
+            model,
+            ask,
+            on_thread,
+            full=full,
+            budget=budget,
+            progress=progress,
+            policy=policy,
+            at_once=AT_ONCE if model.is_async else 1,
         )
-
-        async def ask(prompt: str) -> str:
-            meter, question = compactor.meter(), summary_question(prompt)
-            return await _metered(meter, model, question, limit.wait(), self.id, on_thread)
-
-        try:
-            done = await _drive(steps, ask, on_thread)
-        except ModelFailed as error:
-            await on_thread(partial(compactor.announce, error))
-            raise
-        await on_thread(partial(compactor.announce, done))
-        return done
 
     compact.__doc__ = Chat.compact.__doc__
     extract = _asking(Chat.extract)

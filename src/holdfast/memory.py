@@ -360,10 +360,11 @@ class Memory:
     ) -> Erasure:
         """Remove words for ever, from every table, index and file, and return a receipt without them; see `docs/erasing.md`."""
         # Only for those who erase.
-        from holdfast.records.erasing import erase, target_of
+        from holdfast.records.erasing import erase
+        from holdfast.store.erasure import erasure_target
 
         scope = self.scope
-        what = target_of(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
+        what = erasure_target(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
         if user is not None:
             scope = Scope(scope.tenant, user)
             self._check_scope(scope)

@@ -222,7 +222,7 @@ def test_replace_and_retract(cli: Cli) -> None:
     text = cli.text("replace", "TEA", "Tea", "at", "six", "--expected-version", "1")
     assert text == f"Replaced: finding {one}: Tea at five → Tea at six\n"
     assert cli.json("records")["records"][0]["category"] == "drinks"
-    assert "It has version 2 by now, not 1." in cli.complaint(
+    assert "The record has version 2, not 1." in cli.complaint(
         "replace", one, "Tea at seven", "--expected-version", "1"
     )
     assert cli.text("retract", one).startswith(f"Retracted: finding {one}: Tea at six\n")
@@ -248,7 +248,7 @@ def test_a_whole_text_is_shown_and_replaced(cli: Cli, kind: str) -> None:
     assert "Nothing to change" in send(cli.text(*show, "--text-only"), "remember", "-", *write)
     assert cli.json(*show)["record"]["version"] == 3
     assert cli.json("remember", "Ada, a runner.\nIn Munich.", *write)["written"] is False
-    assert "It has version 3 by now, not 2." in cli.complaint(
+    assert "The record has version 3, not 2." in cli.complaint(
         "remember", "x", *write, "--expected-version", "2"
     )
     assert cli.json(*show, "--agent", "coach") == cli.json(*show), "as prompts show it"

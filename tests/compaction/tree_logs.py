@@ -130,7 +130,7 @@ def session_of(chat: Chat) -> CompactionInput:
 def steps_of(chat: Chat, mode: str, policy: Policy) -> Steps:
     """Begin a compaction that is driven by hand: answers are sent for the prompts that it yields."""
     model = resolve(lambda _: pytest.fail("answers are sent"))
-    return Compactor(session_of(chat), policy.budget, policy.compaction, model).run(mode)  # type: ignore[arg-type]  # a mode
+    return Compactor(session_of(chat), policy.budget, policy.compaction, model).run(full=mode == "full")
 
 
 def frontier_of(tree: Sequence[Summary]) -> list[Summary]:

@@ -1,15 +1,16 @@
-"""What runs a compaction: it yields batches of prompts, receives the answers, and returns its account.
+"""The driver of a compaction: it sends the answers of a model for the prompts that the compaction yields.
 
-A compaction is a generator, so one implementation serves a model that is called and one that is awaited, and
-nothing holds a lock or a transaction while a model thinks. `drive` runs it for a model that is called; the
-driver in `aio.py` awaits the answers of a batch at once, and makes each step on a thread.
+A compaction is a generator, so nothing holds a lock or a transaction while a model answers. `drive` is a
+coroutine for both kinds of calls: `Chat.compact` runs it to its end at once, as nothing in it waits, and the
+awaited one in `aio.py` awaits all answers of a batch together and makes each step on a thread.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 from holdfast.errors import ModelFailed
 from holdfast.prompt.window import Compaction
@@ -24,6 +25,13 @@ Requests = Generator[str, str, R]
 """What needs a model: it yields prompts, receives the answers, and returns what it made of them."""
 
 
+class OnThread(Protocol):
+    """Awaits some work, done on a thread where the caller must not be blocked."""
+
+    def __call__(self, work: Callable[[], R], /) -> Awaitable[R]:
+        """Return the result of the work."""
+
+
 class TimeLimit:
     """The time that a compaction may take, which begins now."""
 
@@ -32,12 +40,12 @@ class TimeLimit:
 
     @property
     def taken(self) -> float:
-        """The seconds since its begin."""
+        """The seconds since it began."""
         return time.monotonic() - self._began
 
     @property
     def reached(self) -> str:
-        """That the limit is reached, in words; "" if it is not."""
+        """The sentence that the limit is reached; "" if it is not."""
         left = self._how.seconds - self.taken
         return f"The time limit of {self._how.seconds:g} seconds is reached." if left <= _NO_TIME else ""
 
@@ -73,26 +81,43 @@ def together(all_requests: Sequence[Requests[R]]) -> Generator[list[str], list[s
         answers = dict(zip(prompts, (yield list(prompts.values())), strict=True))
 
 
-def drive(steps: Steps, ask: Callable[[str], str]) -> CompactionResult:
-    """Run a compaction with a model that is called, one prompt after the other."""
-    done = advance(steps.__next__)
+async def drive(
+    steps: Steps, ask: Callable[[list[str]], Awaitable[list[str]]], on_thread: OnThread
+) -> CompactionResult:
+    """Run a compaction to its end, with answers from `ask`, and each step made by `on_thread`."""
+    done = await on_thread(partial(advance, steps.__next__))
     while not isinstance(done, CompactionResult):
         try:
-            answers = [ask(prompt) for prompt in done]
+            answers = await ask(done)
         except ModelFailed as error:
-            done = advance(steps.throw, error)
+            done = await on_thread(partial(advance, steps.throw, error))
         else:
-            done = advance(steps.send, answers)
+            done = await on_thread(partial(advance, steps.send, answers))
     return done
 
 
+async def here(work: Callable[[], R]) -> R:
+    """Do some work on the thread of the caller: the `on_thread` of a compaction that is not awaited."""
+    return work()
+
+
+def finished(work: Coroutine[object, object, R]) -> R:
+    """Return the result of a coroutine that never has to wait, without an event loop."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    raise RuntimeError("The coroutine waits for something.")
+
+
 def advance(step: Callable[..., list[str]], *sent: object) -> list[str] | CompactionResult:
-    """Make a step of a compaction, and return the prompts that it yields or, at its end, its account.
+    """Make a step of a compaction, and return the prompts that it yields or, at its end, its result.
 
     A StopIteration could not leave the thread on which the step was made.
     """
     try:
         return step(*sent)
     except StopIteration as end:
-        account: CompactionResult = end.value
-        return account
+        result: CompactionResult = end.value
+        return result

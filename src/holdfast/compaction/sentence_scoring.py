@@ -61,44 +61,14 @@ _HINTED = [
     for hints in range(1 << 7)
 ]
 _PATH = re.compile(r"[\w.-]*/|\.[a-z]{1,4}$")
-_LEANING = (
-    "It ",
-    "It's ",
-    "That ",
-    "That's ",
-    "This ",
-    "These ",
-    "Those ",
-    "They ",
-    "They're ",
-    "He ",
-    "She ",
-    "Which ",
+# How sentences begin that lean on the one before, that announce what comes, and that greet.
+_LEANING = tuple(
+    f"{word} " for word in "It It's That That's This These Those They They're He She Which".split()
 )
-_ANNOUNCING = (
-    "Let me ",
-    "let me ",
-    "Now let",
-    "Now I",
-    "First, let",
-    "First, I",
-    "Let's ",
-    "I'll start ",
-    "I'll now ",
+_ANNOUNCING = tuple(
+    "Let me |let me |Now let|Now I|First, let|First, I|Let's |I'll start |I'll now ".split("|")
 )
-_GREETING = (
-    "Hey",
-    "Hi ",
-    "Hi,",
-    "Hello",
-    "Thank",
-    "Congrat",
-    "Bye",
-    "Take care",
-    "Good luck",
-    "Glad ",
-    "Sorry to hear",
-)
+_GREETING = tuple("Hey|Hi |Hi,|Hello|Thank|Congrat|Bye|Take care|Good luck|Glad |Sorry to hear".split("|"))
 
 COMMON_WEIGHT = 0.1
 _NAME_WEIGHT = 1.5

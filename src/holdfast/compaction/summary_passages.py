@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from holdfast.messages.passages import EXPAND, LONGEST_NAME, Passage
 
 UNDATED = "Undated"
-BARE = "- "  # begins a line without a speaker
+# Begins a line without a speaker.
+BARE = "- "
 MONTHS = "January February March April May June July August September October November December".split()
 
 _DAY_LINE = re.compile(rf"(\d{{1,2}}) ({'|'.join(MONTHS)}) (\d{{1,4}})")

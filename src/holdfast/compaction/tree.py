@@ -10,14 +10,14 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from holdfast.compaction import plan
 from holdfast.compaction.driver import Requests, Steps, TimeLimit, together
 from holdfast.compaction.plan import Group
 from holdfast.compaction.summarize import Bounds, SummarySource, WrittenSummary, share_out, write
 from holdfast.compaction.summary_passages import from_summary
-from holdfast.errors import InvalidInput, ModelFailed, shown
+from holdfast.errors import ModelFailed
 from holdfast.messages.passages import passages
 from holdfast.prompt.summary_block import summary_text
 from holdfast.prompt.window import Compaction, share_of
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from holdfast.types import Level
 
 R = TypeVar("R")
-Mode = Literal["incremental", "full"]
-MODES: tuple[Mode, ...] = ("incremental", "full")
 _CONFLICT = "The chat was changed concurrently, so what was written for it was not stored."
 
 Report = Callable[[CompactionResult], None]
@@ -105,24 +103,19 @@ class Compactor:
             self._read()
             return not self._is_done() and bool(self._leaves(1) or self._groups())
 
-    def run(self, mode: Mode) -> Steps:
-        """Compact the chat: yield batches of prompts, receive the answers, and return the account.
+    def run(self, *, full: bool) -> Steps:
+        """Compact the chat: yield batches of prompts, receive the answers, and return the result.
 
         What a model has not answered when the time limit is reached is not stored, and the account names the
         thread it is left to.
 
         Raises:
-            InvalidInput: an unknown mode.
             ModelFailed: the model raised an error; nothing of that batch was stored.
         """
-        if mode not in MODES:
-            raise InvalidInput(
-                f"Unknown mode of compaction {shown(mode)}.", f"Use one of {', '.join(MODES)}."
-            )
         self._read()
         self._before = self._state.tokens
         try:
-            return self._account(self._idle(mode) or (yield from self._passes(mode)))
+            return self._account(self._idle(full=full) or (yield from self._passes(full=full)))
         except ModelFailed as error:
             if error.reason == "timeout" and (why := self._limit.reached):
                 return self._account(why if error.what == why else f"{why} {error.what}")
@@ -165,21 +158,21 @@ class Compactor:
         """Return whether the target is reached."""
         return self._state.tokens < self._target and not (self._how.single and len(self._frontier) > 1)
 
-    def _idle(self, mode: Mode) -> str:
+    def _idle(self, *, full: bool) -> str:
         """Return why there is nothing to do; "" if there is."""
         tokens, most = self._state.tokens, share_of(self._budget, self._how.threshold)
         if not self._state.length:
             return "The chat has no messages."
-        if mode == "incremental" and tokens <= most:
+        if not full and tokens <= most:
             threshold = f"the threshold is {most:,} of {self._budget:,}"
             return f"No compaction is needed: {tokens:,} tokens, and {threshold}."
         if self._is_done():
             return f"It is below the target already: {tokens:,} tokens, and the target is {self._target:,}."
         return ""
 
-    def _passes(self, mode: Mode) -> Batches[str]:
+    def _passes(self, *, full: bool) -> Batches[str]:
         """Go over the chat once, or as often as it takes; return what stopped it."""
-        for _ in range(1 if mode == "incremental" else self._how.passes):
+        for _ in range(self._how.passes if full else 1):
             made = len(self._made)
             why = (yield from self._leaf_pass()) or (yield from self._condensing_pass())
             if why:
@@ -192,9 +185,9 @@ class Compactor:
                     "the newest turns, summaries without neighbours of their depth, and messages too short "
                     "for one."
                 )
-        if mode == "incremental":
-            return "An incremental compaction makes one pass over the chat."
-        return f"It made {self._how.passes} passes over the chat."
+        if full:
+            return f"It made {self._how.passes} passes over the chat."
+        return "An incremental compaction makes one pass over the chat."
 
     def _limit_reached(self) -> str:
         """Return which limit lets nothing more be written; "" if none."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from holdfast.dedup.alignment import Alignment, Pair
-from holdfast.dedup.lexicon import weak_words
 from holdfast.dedup.statement import ContentItem
+from holdfast.text.fillers import weak_words
 
 _ORDERED = ("number", "version", "id")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from holdfast.dedup.statement import ContentItem, Statement
-from holdfast.dedup.value_tokens import same_value
+from holdfast.text.value_tokens import same_value
 
 Pair = tuple[ContentItem, ContentItem]
 _VALUES = frozenset({"number", "version", "time", "date", "weekday"})
-_SHORTENED = 4  # letters of a word that may stand for a longer one: chem, conf
+# Letters of a word that may stand for a longer one: chem, conf.
+_SHORTENED = 4
 _TIMES = frozenset({"time", "date", "weekday"})
 
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 
-from holdfast.dedup import lexicon
-from holdfast.dedup.lexicon import stem, stems
+from holdfast.dedup.lexicon import stems
+from holdfast.text.fillers import stem
+from holdfast.text.tables import headed_lists
 
 _Phrase = tuple[str, ...]
 _NEGATIVE = ("un", "in", "im", "ir", "dis", "non", "non-")
 _FLAGS = frozenset({"self", "sym", "value", "cue"})
 # The lists of the table that are not wordings of change.
 _LISTS = ("facet", "frame", "attr", "many", "contrary")
-_GAP = 3  # words that `_` may stand for
+# Words that `_` may stand for.
+_GAP = 3
 _DENIALS = frozenset(
     "not no never without nicht kein keine ne pas nunca non niet geen nao sin before until stop stopped "
     "cease ceased".split()
@@ -51,7 +53,7 @@ class Cues:
 def _table() -> tuple[dict[str, list[tuple[_Phrase, str, str]]], dict[str, frozenset[str]]]:
     phrases: dict[str, list[tuple[_Phrase, str, str]]] = defaultdict(list)
     flags: dict[str, frozenset[str]] = {}
-    for (name, *marks), body in lexicon.table("changes.txt"):
+    for (name, *marks), body in headed_lists("holdfast.dedup", "changes.txt"):
         if name in _LISTS:
             continue
         kind, side = name.rstrip("<>"), name[-1] if name[-1] in "<>" else ""
@@ -132,7 +134,12 @@ def _phrases(kind: str) -> frozenset[_Phrase]:
 
 
 def _listed(kind: str) -> list[str]:
-    return [part for head, body in lexicon.table("changes.txt") if head == [kind] for part in body]
+    return [
+        part
+        for head, body in headed_lists("holdfast.dedup", "changes.txt")
+        if head == [kind]
+        for part in body
+    ]
 
 
 def count_opposites(some: AbstractSet[str], others: AbstractSet[str]) -> int:

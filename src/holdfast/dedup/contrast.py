@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
-from holdfast.dedup import lexicon
 from holdfast.dedup.parsed_text import FUNCTION, ParsedText
+from holdfast.text.fillers import stem
+from holdfast.text.tables import table_lines
 
 _DENIALS = frozenset(
     "not no never none nobody nothing neither nor without cannot t nicht nie niemals kein keine keinen "
@@ -61,7 +61,7 @@ def _names(text: ParsedText) -> frozenset[str]:
 def _is_bare(old: ParsedText, new: ParsedText) -> bool:
     """Return whether two texts have the same words, except those of a denial."""
     one, other = (
-        {stem for word, stem in zip(text.content, text.stems, strict=True) if word not in _DENIALS | _BESIDE}
+        {root for word, root in zip(text.content, text.stems, strict=True) if word not in _DENIALS | _BESIDE}
         for text in (old, new)
     )
     return one == other
@@ -88,7 +88,7 @@ def _words(text: ParsedText, alone: frozenset[str]) -> Iterator[_Word]:
 
 
 def _content(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(lexicon.stem(word) for word in words if word not in FUNCTION)
+    return tuple(stem(word) for word in words if word not in FUNCTION)
 
 
 def _alike(a: _Word, b: _Word) -> bool:
@@ -107,9 +107,8 @@ def _exchanged(a: _Word, b: _Word) -> bool:
 @cache
 def _table() -> dict[str, list[tuple[int, int]]]:
     table: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    text = (resources.files("holdfast.dedup") / "opposites.txt").read_text("utf-8")
-    for group, line in enumerate(text.splitlines()):
-        for side, words in enumerate(() if line.startswith("#") else line.split("|")):
+    for group, line in enumerate(table_lines("holdfast.dedup", "opposites.txt")):
+        for side, words in enumerate(line.split("|")):
             for word in words.split():
                 table[word].append((group, side))
     return dict(table)

@@ -23,11 +23,14 @@ _VALUES = TIMED | {"number", "version"}
 _WORDS = frozenset("again longer never new no not now since t to too was".split())
 _SHARED_WORDS = frozenset("and for has in is likes on the".split())
 _DENYING = frozenset("not no never none without isn doesn don cannot nobody t".split())
-_KIN = 0.85  # closeness of two words of one family: commuter, commute
+# Closeness of two words of one family: commuter, commute.
+_KIN = 0.85
 _NEAR, _LIKE, _SAME = 0.5, 0.7, 0.999
-_SLOT = 3  # words at most in the one place where two texts differ
+# Words at most in the one place where two texts differ.
+_SLOT = 3
 _LINKING = frozenset("is are am be the a an now current to at on in of".split())
-_KEY = 3  # words at most of a key
+# Words at most of a key.
+_KEY = 3
 _BE = frozenset("is are am".split())
 _SOME = frozenset("a an some one another any many most several".split())
 # Features under which another value in the same frame is another thing: a friend lives in Rome, in Milan.
@@ -42,7 +45,8 @@ _UNFRAMED = (
     "new plan",
     "old event",
 )
-_GAP = -0.5  # the place of something missing
+# The place of something missing.
+_GAP = -0.5
 
 
 def features(old: ParsedText, new: ParsedText) -> Features:

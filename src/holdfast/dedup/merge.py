@@ -22,9 +22,12 @@ CLASSES = ("duplicate", "new", "update")
 # Likelihoods above which a relation is accepted. On authors whose pairs were not fitted, 0.9 % of pairs are
 # then wrongly duplicates, and 0.7 % wrongly updates: fewer, as they take a text out of use.
 _DUPLICATE, _UPDATE = 0.773, 0.765
-_DOUBT = 0.4  # likelihood of "not new" above which it is unsure
-_COMPARED = 4  # known texts at most whose features are computed
-_TIE = 0.93  # share of the highest likelihood of an update; a second one above it leaves a doubt
+# Likelihood of "not new" above which it is unsure.
+_DOUBT = 0.4
+# Known texts at most whose features are computed.
+_COMPARED = 4
+# Share of the highest likelihood of an update; a second one above it leaves a doubt.
+_TIE = 0.93
 
 
 _NEW = Relation("new", None, "nothing like it is stored")

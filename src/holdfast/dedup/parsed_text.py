@@ -11,11 +11,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.dedup import lexicon
 from holdfast.dedup.change_phrases import Cues, find_cues
-from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
-from holdfast.dedup.value_tokens import UNSPACED
+from holdfast.dedup.statement import ContentItem, Statement
+from holdfast.dedup.statement_parser import parse_statement
 from holdfast.text import vectors
+from holdfast.text.fillers import foreign, stem
+from holdfast.text.value_tokens import UNSPACED
 
 # Scripts without spaces are read character by character.
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+|\d+(?:[.,:]\d+)*")
@@ -32,8 +33,10 @@ _DAYS = {
     "=weekend": frozenset({"weekday:5", "weekday:6"}),
     "=weekdays": frozenset({f"weekday:{day}" for day in range(5)}),
 }
-FAMILY = 5  # letters that two words of one family share: commuter, commute
-_NUMBER = 1.2  # the weight of a number: more than that of any word
+# Letters that two words of one family share: commuter, commute.
+FAMILY = 5
+# The weight of a number: more than that of any word.
+_NUMBER = 1.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,21 +45,34 @@ class ParsedText:
 
     statement: Statement
     cues: Cues
-    words: tuple[str, ...]  # all, in lower case, numbers as well
-    capital: tuple[bool, ...]  # of each word, unless it begins the text
-    places: tuple[int, ...]  # of the words of content among all
+    # All, in lower case, numbers as well.
+    words: tuple[str, ...]
+    # Of each word, unless it begins the text.
+    capital: tuple[bool, ...]
+    # Of the words of content among all.
+    places: tuple[int, ...]
     content: tuple[str, ...]
-    stems: tuple[str, ...]  # of the words of content
+    # Of the words of content.
+    stems: tuple[str, ...]
     weights: NDArray[np.float32]
-    vectors: NDArray[np.float32]  # (words of content, dimensions); 0 for a number and an unknown word
-    direction: NDArray[np.float32]  # the unit vector of all words of content together; 0 for none
-    known: frozenset[str]  # the words
-    roots: frozenset[str]  # the stems of the words of content
-    unknown: tuple[int, ...]  # words of content that have no vector
-    by_root: dict[str, list[int]]  # the words of content, by their stem
-    by_start: dict[str, list[int]]  # those with enough letters, by their first letters
-    exact: tuple[frozenset[str], ...]  # all keys of each number and time
-    below: tuple[str, ...]  # the numbers below zero
+    # (words of content, dimensions); 0 for a number and an unknown word.
+    vectors: NDArray[np.float32]
+    # The unit vector of all words of content together; 0 for none.
+    direction: NDArray[np.float32]
+    # The words.
+    known: frozenset[str]
+    # The stems of the words of content.
+    roots: frozenset[str]
+    # Words of content that have no vector.
+    unknown: tuple[int, ...]
+    # The words of content, by their stem.
+    by_root: dict[str, list[int]]
+    # Those with enough letters, by their first letters.
+    by_start: dict[str, list[int]]
+    # All keys of each number and time.
+    exact: tuple[frozenset[str], ...]
+    # The numbers below zero.
+    below: tuple[str, ...]
 
     def exact_alone(self, other: ParsedText) -> int:
         """Count the numbers and times that another text does not have."""
@@ -65,7 +81,7 @@ class ParsedText:
 
     def stems_of(self, span: slice) -> tuple[str, ...]:
         """Return the stems of some of the words."""
-        return tuple(map(lexicon.stem, self.words[span]))
+        return tuple(map(stem, self.words[span]))
 
     def says_literally(self, other: ParsedText) -> bool:
         """Return whether two texts have the same words, whatever their case and punctuation."""
@@ -83,10 +99,10 @@ def parse_text(text: str) -> ParsedText:
     statement = parse_statement(text)
     found = _WORD.findall(text)
     words = tuple(word.lower() for word in found)
-    empty = FUNCTION | lexicon.foreign(words)
+    empty = FUNCTION | foreign(words)
     places = [place for place, word in enumerate(words) if word not in empty]
     content = tuple(words[place] for place in places)
-    stems = tuple(map(lexicon.stem, content))
+    stems = tuple(map(stem, content))
     table = vectors.table()
     rows = [None if word[0].isdigit() else vectors.row(word) for word in content]
     meant = np.zeros((len(content), table.vectors.shape[1]), np.float32)

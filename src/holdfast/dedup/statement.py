@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Characters of a text that is parsed; a longer one is compared for equality only.
+LONGEST = 2_000
 _NONE: frozenset[str] = frozenset()
 
 
@@ -12,7 +14,8 @@ class ContentItem:
     """One piece of content."""
 
     keys: frozenset[str]
-    kind: str  # word, name, concept, id, cjk, number, version, time, date, weekday
+    # One of word, name, concept, id, cjk, number, version, time, date, weekday.
+    kind: str
     text: str
     unit: str = ""
     flags: frozenset[str] = _NONE
@@ -23,7 +26,8 @@ class ContentItem:
     conditional: bool = False
     subject: bool = False
     clause: int = 0
-    before: str = ""  # the word before it
+    # The word before it.
+    before: str = ""
     after: str = ""
 
     def __hash__(self) -> int:
@@ -41,10 +45,13 @@ class Statement:
 
     plain: tuple[str, ...]
     items: tuple[ContentItem, ...] = ()
-    traits: frozenset[str] = _NONE  # change, plan, past, indefinite, keyed, event (it happened once)
-    long: bool = False  # too long to be parsed
+    # Some of change, plan, past, indefinite, keyed, event (it happened once).
+    traits: frozenset[str] = _NONE
+    # Whether it is too long to be parsed.
+    long: bool = False
     keys: frozenset[str] = _NONE
-    words: tuple[str, ...] = ()  # the keys of all tokens, as the places of the items count them
+    # The keys of all tokens, as the places of the items count them.
+    words: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         return hash(self.plain)

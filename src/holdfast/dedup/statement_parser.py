@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from holdfast.dedup import lexicon, value_tokens
+from holdfast.dedup import lexicon
 from holdfast.dedup.lexicon import Meaning
-from holdfast.dedup.statement import ContentItem, Statement
+from holdfast.dedup.statement import LONGEST, ContentItem, Statement
 from holdfast.text import analyze
+from holdfast.text.fillers import fillers, foreign, stem, weak_words
+from holdfast.text.value_tokens import ValueToken, tokenize
 
-__all__ = ["ContentItem", "Statement", "parse_statement"]
-
-# Characters and tokens of a text; longer ones are compared for equality only.
-LONGEST, _MAX_TOKENS = 2_000, 300
+# Tokens of a text; one with more is compared for equality only.
+_MAX_TOKENS = 300
 _BE = frozenset(
     "is are was were be been am has have had will can does do should must may ist sind war hat es est "
     "sont son è é são heeft".split()
@@ -39,7 +39,7 @@ def parse_statement(text: str) -> Statement:
     """Return the statement of a text."""
     if len(text) > LONGEST:
         return Statement(tuple(analyze.fold(text).split()), long=True)
-    tokens = value_tokens.tokenize(text)
+    tokens = tokenize(text)
     plain = tuple(token.key for token in tokens if token.kind != "mark" or token.key in "$€£%°≥≤<>&")
     if len(tokens) > _MAX_TOKENS:
         return Statement(tuple(analyze.fold(text).split()), long=True)
@@ -72,28 +72,25 @@ def _merged(items: list[ContentItem]) -> list[ContentItem]:
 
 @dataclass(slots=True)
 class _Reader:
-    tokens: list[value_tokens.ValueToken]
+    tokens: list[ValueToken]
     traits: set[str] = field(default_factory=set)
     _items: list[ContentItem] = field(default_factory=list)
     _negate: bool = False
     _gone: bool = False
     _conditional: bool = False
-    _verb: int = -1  # where the first verb stands
+    # Where the first verb stands.
+    _verb: int = -1
     _clause: int = 0
     _empty: frozenset[str] = _NONE
     _stems: list[str] = field(default_factory=list)
 
     def run(self) -> list[ContentItem]:
-        fillers = lexicon.fillers()
+        kinds = fillers()
         keys = [token.key for token in self.tokens]
-        self._empty = fillers["empty"] | fillers["cjk"] | lexicon.foreign(keys)
-        self._stems = list(map(lexicon.stem, keys))
+        self._empty = kinds["empty"] | kinds["cjk"] | foreign(keys)
+        self._stems = list(map(stem, keys))
         pairs = set(pairwise(keys))
-        if (
-            not (fillers["now"] - {"no"}).isdisjoint(keys)
-            or pairs & _NO_LONGER
-            or {"ne", "plus"} <= set(keys)
-        ):
+        if not (kinds["now"] - {"no"}).isdisjoint(keys) or pairs & _NO_LONGER or {"ne", "plus"} <= set(keys):
             self.traits.add("change")
         if any(_is_past(word, before) for before, word in pairs):
             self.traits.add("event")
@@ -106,13 +103,13 @@ class _Reader:
             elif token.kind == "mark":
                 self._mark(token, place)
             elif entry is not None and not ("light" in entry.flags and self._is_quoted(place)):
-                if length == 1 and token.key in fillers["stop"]:
+                if length == 1 and token.key in kinds["stop"]:
                     self._negate = True
                     self.traits.add("change")
                 else:
                     self._concept(entry, token, place, length)
             else:
-                self._plain_word(token, place, fillers)
+                self._plain_word(token, place)
             place += length
         keyed = "keyed" in self.traits
         return [
@@ -127,14 +124,16 @@ class _Reader:
 
     def _lookup(self, place: int) -> tuple[Meaning | None, int]:
         token = self.tokens[place]
-        counted = token.kind == "number" and token.text.isalpha()  # first language
+        # A number word may begin a name: first language.
+        counted = token.kind == "number" and token.text.isalpha()
         if token.kind not in ("word", "cjk", "id") and not counted:
             return None, 1
         opening = lexicon.openings().get(self._stems[place])
         if opening is None:
             return None, 1
         alone, followed = opening
-        found, end = (1, 1, alone), place + 1  # how long the wording is, how many tokens it takes
+        # How long the wording is, how many tokens it takes.
+        found, end = (1, 1, alone), place + 1
         while followed and end < len(self.tokens):
             for phrase, entry in followed.get(self._stems[end], ()):
                 length = self._fits(phrase, place) if len(phrase) > found[0] else 0
@@ -160,7 +159,7 @@ class _Reader:
             end += 1
         return end - place
 
-    def _mark(self, token: value_tokens.ValueToken, place: int) -> None:
+    def _mark(self, token: ValueToken, place: int) -> None:
         if token.key in ":=→" and self._verb < 0 and self._items:
             self._verb = place
             if token.key != "→" and len(self._items) <= 4:
@@ -173,7 +172,7 @@ class _Reader:
         if token.key == "→":
             self.traits.add("change")
 
-    def _concept(self, entry: Meaning, token: value_tokens.ValueToken, place: int, length: int) -> None:
+    def _concept(self, entry: Meaning, token: ValueToken, place: int, length: int) -> None:
         flags, parts = entry.flags, self.tokens[place : place + length]
         self.traits |= flags & {"change", "plan"}
         if self._verb < 0 and (self._items or place):
@@ -186,7 +185,8 @@ class _Reader:
         if self._negate and "light" not in flags:
             self._negate = False
         elif self._negate and self._next(place + length - 1) in ("", ".") and self._items:
-            self._deny_last()  # X is not set
+            # As in: X is not set.
+            self._deny_last()
         if "verb" in flags:
             self._gone = False
         text = "".join(part.text for part in parts) if token.kind == "cjk" else token.text
@@ -213,25 +213,24 @@ class _Reader:
             )
         )
 
-    def _plain_word(
-        self, token: value_tokens.ValueToken, place: int, fillers: dict[str, frozenset[str]]
-    ) -> None:
+    def _plain_word(self, token: ValueToken, place: int) -> None:
         key = token.key
         if token.kind in ("word", "cjk"):
-            if self._function_word(key, place, fillers):
+            if self._function_word(key, place):
                 return
             kind = token.kind if token.kind == "cjk" else _word_kind(token)
             if kind == "word" and self._looks_like_verb(token, place):
                 self._verb = place
-            keys = frozenset({lexicon.stem(key)})
-            if self._negate and not keys.isdisjoint(lexicon.weak_words()):
-                return  # stop adding X: it is X that is denied
+            keys = frozenset({stem(key)})
+            if self._negate and not keys.isdisjoint(weak_words()):
+                # As in: stop adding X. It is X that is denied.
+                return
         else:
             kind, keys = token.kind, frozenset({key})
         self._add(place, kind, token.text, Meaning(keys), unit=token.unit, negated=self._negate)
         self._negate = False
 
-    def _function_word(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
+    def _function_word(self, key: str, place: int) -> bool:
         if key in _BE and self._verb < 0 and self._items:
             self._verb = place
         before = self.tokens[place - 1].key if place else ""
@@ -243,30 +242,30 @@ class _Reader:
             self._start_gone(key, before)
         elif key in _COMING:
             self._gone = False
-        if key in fillers["condition"]:
+        if key in fillers()["condition"]:
             self._conditional = key != "because" and (place > 0 or key not in ("after", "since"))
             if key == "after" and not place:
                 self.traits.add("change")
             self._clause += key == "because"
             return True
-        if self._deny(key, place, fillers):
+        if self._deny(key, place):
             return True
         for trait in ("plan", "past"):
-            if key in fillers[trait]:
+            if key in fillers()[trait]:
                 self.traits.add(trait)
                 return True
-        return key in fillers["now"] or key in self._empty
+        return key in fillers()["now"] or key in self._empty
 
-    def _deny(self, key: str, place: int, fillers: dict[str, frozenset[str]]) -> bool:
+    def _deny(self, key: str, place: int) -> bool:
         """Handle a word that denies: not X, without X, free of X, stop X. Return whether it is one."""
         if key == "without" and self._undo_denial():
             return True
         if key == "free" and self._next(place) in ("of", "from"):
             self._negate = not self._negate
             return True
-        if key in fillers["not"] or key in fillers["stop"]:
+        if key in fillers()["not"] or key in fillers()["stop"]:
             self._negate = True
-            if key in fillers["stop"]:
+            if key in fillers()["stop"]:
                 self.traits.add("change")
             return True
         return False
@@ -300,7 +299,7 @@ class _Reader:
         else:
             self._gone |= key in ("instead", "rather", "replacing", "statt", "anstatt", "unlike")
 
-    def _looks_like_verb(self, token: value_tokens.ValueToken, place: int) -> bool:
+    def _looks_like_verb(self, token: ValueToken, place: int) -> bool:
         before = self.tokens[place - 1]
         return (
             self._verb < 0
@@ -312,7 +311,7 @@ class _Reader:
         )
 
 
-def _word_kind(token: value_tokens.ValueToken) -> str:
+def _word_kind(token: ValueToken) -> str:
     """Return whether a word is a name; "first" if it may be none, since it begins a sentence."""
     if not token.text[:1].isupper():
         return "word"
@@ -323,4 +322,4 @@ def _is_past(word: str, before: str) -> bool:
     """Return whether a word is a verb in the past without `is` or `has` before it: it happened once."""
     if word in ("was", "were"):
         return True
-    return word.endswith("ed") and before not in _BEFORE_PARTICIPLES and lexicon.stem(word) != word
+    return word.endswith("ed") and before not in _BEFORE_PARTICIPLES and stem(word) != word

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.dedup.statement_parser import ContentItem, Statement, parse_statement
+from holdfast.dedup.statement import ContentItem, Statement
+from holdfast.dedup.statement_parser import parse_statement
 
 _VALUES = frozenset({"name", "first", "id", "cjk", "number", "version", "time", "date", "weekday"})
 
 
 def loses(text: str, texts: Sequence[str]) -> bool:
-    """Return whether a text lacks a name, number, date or identifier of others, or denies what they do not.
-
-    True for a text that is too long to be parsed.
-    """
+    """Return whether a text lacks a value of others; see `holdfast.dedup.loses`."""
     said, others = parse_statement(text), [parse_statement(other) for other in texts]
     if said.long or any(other.long for other in others):
         return True
@@ -21,10 +19,7 @@ def loses(text: str, texts: Sequence[str]) -> bool:
 
 
 def adds(text: str, texts: Sequence[str]) -> bool:
-    """Return whether a text has a value that no other one has.
-
-    The word that begins a sentence does not count, as it may be no name.
-    """
+    """Return whether a text has a value that no other one has; see `holdfast.dedup.adds`."""
     others = [parse_statement(other) for other in texts]
     values = (value for value in _values(parse_statement(text)) if value.kind != "first")
     return any(not _is_stated(value, others) for value in values)

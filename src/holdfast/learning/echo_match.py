@@ -217,19 +217,19 @@ def _empty_terms() -> frozenset[int]:
 @lru_cache(maxsize=4096)
 def _parse(sentence: str) -> _Parsed:
     # The text analysis is loaded by the first comparison.
-    from holdfast.dedup import lexicon, value_tokens
     from holdfast.text.analyze import STOP_WORDS
+    from holdfast.text.fillers import fillers, stem
+    from holdfast.text.value_tokens import tokenize
 
     empty = STOP_WORDS | _SAYING
-    fillers = lexicon.fillers()
-    negations = fillers["not"] | fillers["stop"]
+    negations = fillers()["not"] | fillers()["stop"]
     words, exact, negated = [], [], False
-    for token in value_tokens.tokenize(sentence):
+    for token in tokenize(sentence):
         plain = token.kind in ("word", "mark")
         negated = negated or token.key in negations
         if token.kind == "mark" or (plain and (token.key in empty or token.key == "'s")):
             continue
-        key = lexicon.stem(token.key) if plain else token.key
+        key = stem(token.key) if plain else token.key
         words.append(key)
         if not plain or token.text[:1].isupper():
             exact.append(key)

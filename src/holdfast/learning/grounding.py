@@ -202,12 +202,12 @@ def _statement(text: str) -> _Statement:
 @lru_cache(maxsize=64)
 def _claim(text: str) -> _Claim:
     # The text analysis is loaded by the first comparison.
-    from holdfast.dedup import value_tokens
     from holdfast.text.analyze import STOP_WORDS, analyze, tokens
+    from holdfast.text.value_tokens import tokenize
 
     words, exact, times = [], [], []
     begins = True
-    for token in value_tokens.tokenize(text):
+    for token in tokenize(text):
         is_name = token.text[:1].isupper()
         begins = begins and (is_name or token.kind == "mark")
         terms = frozenset(term for one in tokens(token.text) for term in analyze(one).terms)

@@ -14,8 +14,7 @@ from functools import partial
 from html import escape
 from typing import NamedTuple
 
-from holdfast.dedup.statement_parser import LONGEST
-from holdfast.dedup.value_preservation import loses
+from holdfast.dedup import LONGEST, loses
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
 from holdfast.learning.record_join import MERGED, UPDATED, Join, accepted, is_unsafe, reworded, write
 from holdfast.learning.record_proposals import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from holdfast.dedup.value_preservation import adds, loses
+from holdfast.dedup import adds, loses
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark
 from holdfast.learning.record_proposals import LOST, UNSAFE, ProposalRefused

@@ -1,4 +1,4 @@
-"""Messages in the format of Anthropic: one as blocks, and all of them as turns that its API accepts.
+"""Messages written in the format of Anthropic, which `formats.py` reads: as turns that its API accepts.
 
 The rules are those of https://platform.claude.com/docs/en/api/messages: the user begins, roles alternate, no
 text is blank, the results of all calls of a turn begin the next one, and no two calls of a request have the

@@ -1,1 +1,1 @@
-"""What is known: written under versions, read, undone."""
+"""Records: drafts, writes with versions, reads, undo, quarantine."""

@@ -14,14 +14,17 @@ from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
 from holdfast.types import Range, Record, Time, Trust, Writer, as_time, check_name, check_range, is_whole
 
-TRUSTED: tuple[Writer, ...] = ("user", "system")  # whose texts need no quarantine
+# The writers whose texts need no quarantine.
+TRUSTED: tuple[Writer, ...] = ("user", "system")
 # The flag of a draft that came from outside the conversation, or that rests on none of its messages.
 UNTRUSTED = "untrusted"
 # Metadata of our own about how a record was learned; "speaker: assistant" beside a quote could be obeyed.
 _OWN_META = ("learned", "model", "speaker")
-_INVISIBLE = ("Cf", "Zs", "Zl", "Zp")  # Unicode categories: joiners, direction marks, spaces
+# Unicode categories: joiners, direction marks, spaces.
+_INVISIBLE = ("Cf", "Zs", "Zl", "Zp")
 _MAX_TAGS = 100
-_MAX_LABEL = 200  # bytes of a category or a tag
+# Bytes of a category or a tag.
+_MAX_LABEL = 200
 _WRITER_NAMES = {"user": "the user", "agent": "the agent", "tool": "a tool", "import": "an import"}
 
 
@@ -243,9 +246,9 @@ def check_expected(before: Record | None, expected: int | None) -> None:
     current = 0 if before is None or before.retracted else before.version
     if expected is not None and current != expected:
         raise Conflict(
-            f"It has version {current} by now, not {shown(expected)}."
+            f"The record has version {current}, not {shown(expected)}."
             if current
-            else f"It does not exist, and version {shown(expected)} was expected.",
+            else f"The record does not exist, and version {shown(expected)} was expected.",
             "Read it again, and decide what to write on top of it.",
         )
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable
 from holdfast.records.draft import allow
 from holdfast.store import erasure
-from holdfast.types import check_flag
 
 if TYPE_CHECKING:
     from holdfast.events import Events
@@ -17,23 +16,13 @@ if TYPE_CHECKING:
     from holdfast.types import Erasure
 
 
-def target_of(
-    *,
-    chat: str | None,
-    messages: int | tuple[int, int] | None,
-    record: str | None,
-    user: str | None,
-    rewrite: bool,
-) -> ErasureTarget:
-    """Return what is to be erased, checked; see `Memory.erase`."""
-    check_flag(rewrite, "rewrite")
-    return erasure.erasure_target(chat=chat, messages=messages, record=record, user=user, rewrite=rewrite)
-
-
 def erase(
     intake: Intake, what: ErasureTarget, *, rewrite: bool, events: Events, forget: Callable[[], None]
 ) -> Erasure:
-    """Erase, drop by `forget` what the process holds of it, tell observers, and return the receipt; see `Memory.erase`."""
+    """Erase, notify observers, and return the receipt; see `Memory.erase`.
+
+    `forget` drops what this process holds of what is erased.
+    """
     # Only for those who erase.
     from holdfast.events import Event
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from holdfast.dedup import Relation, relate
 from holdfast.errors import Conflict
@@ -23,6 +23,7 @@ from holdfast.records.draft import (
     prepare,
     quarantine_reason,
 )
+from holdfast.records.view import agents_of
 from holdfast.store import learned_texts, record_changes, record_rows, records, runs, snapshots
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros
@@ -33,11 +34,16 @@ from holdfast.types import MAX_COUNT, Record, Scope, Wording, Writer
 if TYPE_CHECKING:
     from holdfast.store.database import Database
 
-COMPARED = 4  # records that a new text is compared with, those that share most with it
+# Records that a new text is compared with, those that share most with it.
+COMPARED = 4
 # The same for a kind whose texts are always compared: 16 recognise as many repetitions as all records would.
 NEAREST = 16
 # Of two concurrent writers one always succeeds, so only ever more of them reach this optimistic-retry limit.
 _MAX_ATTEMPTS = 1_000
+
+# The fields of a record that another text leaves as they are, and those that it may set.
+_KEPT = ("id", "kind", "version", "target", "agent", "run", "uses", "used", "replaces")
+_FILLED = ("category", "tags", "meta", "priority", "source")
 
 Compared = TypeVar("Compared")
 Written = TypeVar("Written")
@@ -79,8 +85,8 @@ class Intake:
 
     @property
     def agents(self) -> tuple[str, ...] | None:
-        """The agents whose records may be changed: its own and ""; None for all if the scope has no agent."""
-        return (self.scope.agent, "") if self.scope.agent else None
+        """The agents whose records may be changed; see `agents_of`."""
+        return agents_of(self.scope)
 
     @retry_transaction
     def remember(
@@ -204,7 +210,8 @@ class Intake:
         record, _, relation, other = candidate
         if relation is None:
             return candidate
-        if other is not None:  # as an earlier text of this call has left it
+        # An earlier text of this call may have changed it.
+        if other is not None:
             other = next((one for one in reversed(written) if one.id == other.id), other)
             candidate = candidate._replace(other=other)
         same = [one for one in written if (one.kind, one.target) == (record.kind, record.target)]
@@ -236,7 +243,7 @@ class Intake:
             is_agents = rules.one_per == "agent"
             check_expected(self.shown_one(changes, record.kind) if is_agents else before, expected)
         if record.trust == "quarantined":
-            return self.set_aside(changes, record, before)
+            return self.quarantine(changes, record, before)
         if before is not None:
             return self._put_single(changes, record, before)
         if relation is None or other is None:
@@ -252,7 +259,7 @@ class Intake:
         changes.add_job("judge", added, other)
         return added
 
-    def set_aside(self, changes: Writing, record: Record, before: Record | None) -> Record:
+    def quarantine(self, changes: Writing, record: Record, before: Record | None) -> Record:
         """Put a text into quarantine; once released, it replaces that of `before`."""
         if before is not None:
             record = replace(record, replaces=before.id, priority=record.priority or before.priority)
@@ -322,23 +329,9 @@ class Intake:
 
 def overwritten(before: Record, draft: Record) -> Record:
     """Return a record with the text of a draft; what the draft leaves open stays as it was."""
-    return replace(
-        draft,
-        id=before.id,
-        kind=before.kind,
-        version=before.version,
-        target=before.target,
-        agent=before.agent,
-        run=before.run,
-        uses=before.uses,
-        used=before.used,
-        category=draft.category or before.category,
-        tags=draft.tags or before.tags,
-        meta=draft.meta or before.meta,
-        priority=draft.priority or before.priority,
-        source=draft.source or before.source,
-        replaces=before.replaces,
-    )
+    kept: dict[str, Any] = {name: getattr(before, name) for name in _KEPT}
+    filled = {name: getattr(draft, name) or getattr(before, name) for name in _FILLED}
+    return replace(draft, **kept, **filled)
 
 
 def _confirmed(before: Record, draft: Record, at: datetime) -> Record:

@@ -12,8 +12,9 @@ from holdfast.types import Role, Source, Time, Writer
 class RecordFilters(TypedDict, total=False):
     """Conditions on records, all of which must hold; of `tags`, one is enough.
 
-    `text` is looked for in the text and the category, in any case of letters. `target` is what a fact is about ("user",
-    "env"), or the compartment of a note ("session", "plan"). `valid_at` leaves out what is not true in the world then.
+    `text` is looked for in the text and the category, in any case of letters. `target` is what a fact is
+    about ("user", "env"), or the compartment of a note ("session", "plan"). `valid_at` leaves out what is not
+    true in the world then.
     """
 
     kind: str | None
@@ -29,10 +30,10 @@ class RecordFilters(TypedDict, total=False):
 class RecallFilters(TypedDict, total=False):
     """What recall searches. None, the default of each, leaves nothing out.
 
-    `sources` are some of "message", "summary" and "record". `chat` is one chat, with what was learned in it. `roles` are of
-    messages only, `kinds` and `tags` of records only. `since` (inclusive) and `until` (exclusive) bound when it was said
-    or written. `valid_at` takes records that are true in the world then, in place of now. Times are datetimes, or ISO
-    8601 text.
+    `sources` are some of "message", "summary" and "record". `chat` is one chat, with what was learned in it.
+    `roles` are of messages only, `kinds` and `tags` of records only. `since` (inclusive) and `until`
+    (exclusive) bound when it was said or written. `valid_at` takes records that are true in the world then,
+    in place of now. Times are datetimes, or ISO 8601 text.
     """
 
     sources: Iterable[Source] | None
@@ -48,8 +49,8 @@ class RecallFilters(TypedDict, total=False):
 class RecallOptions(RecallFilters, total=False):
     """How `Memory.recall` answers, beside what it searches.
 
-    `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1. `secrets` is "mask"
-    or "show", of credentials in hits.
+    `per_kind` is in place of `limit`: at most so many records of each kind. `min_score` is from 0 to 1.
+    `secrets` is "mask" or "show", of credentials in hits.
     """
 
     per_kind: int | None
@@ -60,12 +61,12 @@ class RecallOptions(RecallFilters, total=False):
 class RecordFields(TypedDict, total=False):
     """What may be said of a record beside its text and its kind.
 
-    `target`: what a fact is about, "user" (the default) or "env"; the compartment of a note, "session" or "plan".
-    `category`: one word for what it belongs to. `tags`: words to find it by. `meta`: JSON values. `priority`: 1 to 10; of
-    notes, the higher are shown first; left out, that of the record whose place it takes, or 5. `source`: where it comes
-    from, such as "GOAL:plan the trip". `since` and `until` (exclusive): when it is true in the world. `chat`: the chat it
-    was learned in, by default that of `acting_as`. `messages`: the `seq` of the message it was learned in, or of the
-    first and the last one.
+    `target`: what a fact is about, "user" (the default) or "env"; the compartment of a note, "session" or
+    "plan". `category`: one word for what it belongs to. `tags`: words to find it by. `meta`: JSON values.
+    `priority`: 1 to 10; of notes, the higher are shown first; left out, that of the record whose place it
+    takes, or 5. `source`: where it comes from, such as "GOAL:plan the trip". `since` and `until` (exclusive):
+    when it is true in the world. `chat`: the chat it was learned in, by default that of `acting_as`.
+    `messages`: the `seq` of the message it was learned in, or of the first and the last one.
     """
 
     target: str | None

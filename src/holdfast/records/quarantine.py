@@ -40,7 +40,7 @@ class Quarantine:
         return iter(records.read(self._database, self._scope.space, NOW.version, wanted))
 
     def release(self, id: str, *, by: Writer | None = None) -> Record:
-        """Let a record out of quarantine; where it was to replace another text, it does so now.
+        """Release a record from quarantine. If it was to replace another text, it does so now.
 
         Raises:
             Denied: somebody else than the user wants it.

@@ -31,7 +31,8 @@ from holdfast.text.clean import clean
 from holdfast.text.shorten import shorten_line
 from holdfast.types import MAX_COUNT, Record, Writer
 
-_MAX_LISTED = 10  # records shown when a text names several
+# Records shown when a text names several.
+_MAX_LISTED = 10
 
 
 @retry_transaction
@@ -50,7 +51,7 @@ def replace_text(
             runs.check_run(changes.tx, intake.space, before.run)
         ready = replace(scanned, kind=before.kind, target=before.target, agent=before.agent, run=before.run)
         if ready.trust == "quarantined":
-            return intake.set_aside(changes, replace(ready, chat=ready.chat or before.chat), before)
+            return intake.quarantine(changes, replace(ready, chat=ready.chat or before.chat), before)
         if not ready.chat or rules.one_per == "chat" or before.kind == "note":
             now = from_micros(intake.now)
             ready = replace(ready, chat=before.chat, messages=before.messages, at=now)

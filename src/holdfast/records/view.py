@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from heapq import merge
@@ -21,9 +21,7 @@ from holdfast.types import (
     Change,
     Hit,
     Record,
-    Role,
     Scope,
-    Source,
     Time,
     as_time,
     check_count,
@@ -33,7 +31,10 @@ from holdfast.types import (
 )
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from holdfast.kinds import Kind
+    from holdfast.records.options import RecallFilters, RecordFilters
     from holdfast.search import filters
     from holdfast.search.search import Search
     from holdfast.store.database import Database
@@ -81,9 +82,6 @@ class View:
     def _moment(self) -> AsOf:
         return self._at.moments.get(self.scope.space, NOW)
 
-    def _agents(self) -> tuple[str, ...] | None:
-        return agents_of(self.scope)
-
     def version(self) -> int:
         """Return the number of the newest change of this space that the view shows; 0 before the first."""
         newest = records.version(self._database, self.scope.space)
@@ -92,8 +90,9 @@ class View:
     def get(self, what: str) -> Record | None:
         """Return a record by its id, or the one text of a kind, such as "profile"; None if there is none.
 
-        The profile and the soul are those that prompts show: this agent's own, else the one of no agent, else the one
-        that the tenant shares. Asking for a note counts as a use of it. A record in quarantine is found by its id.
+        The profile and the soul are those that prompts show: this agent's own, else the one of no agent, else
+        the one that the tenant shares. Asking for a note counts as a use of it. A record in quarantine is
+        found by its id.
 
         Raises:
             InvalidInput: it is not text.
@@ -107,7 +106,7 @@ class View:
                 raise InvalidInput(f"There may be many of the kind {what!r}.", "Use `records(kind=…)`.")
             return self._one_text(what)
         wanted = RecordFilter(
-            ids=(what,), agents=self._agents(), trust=("trusted", "released", "quarantined")
+            ids=(what,), agents=agents_of(self.scope), trust=("trusted", "released", "quarantined")
         )
         found = records.read(self._database, scope.space, at, wanted)
         if found and self._at.time is None:
@@ -115,78 +114,47 @@ class View:
         return found[0] if found else None
 
     def records(
-        self,
-        *,
-        kind: str | None = None,
-        category: str | None = None,
-        tags: Iterable[str] | None = None,
-        text: str | None = None,
-        target: str | None = None,
-        chat: str | None = None,
-        source: str | None = None,
-        valid_at: Time | None = None,
-        limit: int | None = None,
-        offset: int = 0,
+        self, *, limit: int | None = None, offset: int = 0, **filters: Unpack[RecordFilters]
     ) -> list[Record]:
         """List records in the order in which they were first written. All filters must hold.
 
-        What is in quarantine is not among them, nor what a run noted for itself. Linear in the records of the kind.
+        What is in quarantine is not among them, nor the notes of runs. Linear in the records of the kind.
 
         Args:
-            kind: only of this kind.
             limit: at most so many, after the first `offset`.
-            category, tags, text, target, chat, source, valid_at: see `RecordFilters`.
+            offset: how many of the first are left out.
+            filters: see `RecordFilters`.
 
         Raises:
             InvalidInput: an unknown kind, or a filter of the wrong type.
 
         """
-        if kind is not None:
-            policy(self._kinds, kind)
-        passes = selection(category=category, tags=tags, text=text, source=source, valid_at=valid_at)
-        wanted = RecordFilter(
-            kinds=None if kind is None else (kind,),
-            agents=self._agents(),
-            target=None if target is None else check_name(target, "target", empty=True),
-            chat=None if chat is None else check_name(chat, "The id of a chat"),
-        )
+        stored, passes = selection(self.scope, self._kinds, **filters)
         first = check_count(offset, "offset")
-        last = None if limit is None else first + check_count(limit, "limit")
+        end = MAX_COUNT if limit is None else min(first + check_count(limit, "limit"), MAX_COUNT)
         with self._database.one_read():
-            every = records.iterate(self._database, self.scope.space, self._moment().version, wanted)
-            end = MAX_COUNT if last is None else min(last, MAX_COUNT)
-            return list(islice(filter(passes, every), min(first, MAX_COUNT), end))
+            every = records.iterate(self._database, self.scope.space, self._moment().version, stored)
+            return list(islice(filter(passes, every), first, end))
 
     def recall(
         self,
         query: str,
         *,
-        sources: Iterable[Source] | None = None,
-        chat: str | None = None,
-        roles: Sequence[Role] | None = None,
-        kinds: Iterable[str] | None = None,
-        tags: Iterable[str] | None = None,
-        since: Time | None = None,
-        until: Time | None = None,
-        valid_at: Time | None = None,
         limit: int = 10,
         per_kind: int | None = None,
         min_score: float = 0.0,
         secrets: Secrets = "mask",
+        **wanted: Unpack[RecallFilters],
     ) -> list[Hit]:
         """Find the messages, summaries and records that answer a question, best first, without a model.
 
-        Everything that was acknowledged before the call is found, whichever process stored it; of records those that
-        are current and true in the world now. What the tenant shares (the space of the empty user) is searched as
-        well. All characters of the query are plain text. Takes a few milliseconds per 100,000 messages.
+        Everything that was stored before the call is found, by whichever process, and what the tenant shares
+        (the space of the empty user); of records those that are current and true in the world now.
 
         Args:
-            query: a question or some words, in any language.
+            query: a question or some words, in any language; all characters of it are plain text.
             limit: at most so many hits.
-            per_kind: in place of `limit`: at most so many records of each kind, of `kinds` if they are given.
-            min_score: only hits with at least this score, 0 to 1.
-            secrets: "mask" masks credentials in hits; "show" leaves hits as they were said.
-            sources, chat, roles, kinds, tags, since, until, valid_at: see `RecallFilters`.
+            per_kind, min_score, secrets, wanted: see `RecallOptions`.
 
         Raises:
             InvalidInput: the query is blank, or a filter is of the wrong kind.
@@ -197,20 +165,12 @@ class View:
         from holdfast.search import filters
 
         if per_kind is not None:
-            sources, limit = ("record",), check_count(per_kind, "per_kind")
-        checked = filters.check(
-            sources=sources,
-            chat=chat,
-            roles=roles,
-            kinds=None if kinds is None else self._known_kinds(kinds),
-            tags=tags,
-            since=since,
-            until=until,
-            valid_at=self._at.time or self._clock() if valid_at is None else valid_at,
-            limit=limit,
-            min_score=min_score,
-            as_of=self._at.moments,
-        )
+            wanted["sources"], limit = ("record",), check_count(per_kind, "per_kind")
+        if (kinds := wanted.get("kinds")) is not None:
+            wanted["kinds"] = self._known_kinds(kinds)
+        if wanted.get("valid_at") is None:
+            wanted["valid_at"] = self._at.time or self._clock()
+        checked = filters.check(limit=limit, min_score=min_score, as_of=self._at.moments, **wanted)
         if per_kind is None:
             hits = self._search().recall(self.scope, query, checked)
         else:
@@ -248,8 +208,8 @@ class View:
     ) -> list[Change]:
         """List what changed, the newest first: by whom, when, and the text before and after.
 
-        Compactions and erasures are among them, as of their times; they are no versions, and `undo` passes them over.
-        The receipt of an erasure is its `erasure`.
+        Compactions and erasures are among them, as of their times; they are no versions, and `undo` passes
+        them over. The receipt of an erasure is its `erasure`.
 
         Args:
             kind: only records of this kind; "summary" for compactions, "erasure" for erasures.
@@ -260,11 +220,12 @@ class View:
             InvalidInput: an unknown kind, or a negative limit.
 
         """
-        if kind is not None and kind not in tuple(_OTHER_CHANGES):  # what cannot be hashed is no kind either
+        # In a tuple, as a value that cannot be hashed is refused as an unknown kind.
+        if kind is not None and kind not in tuple(_OTHER_CHANGES):
             policy(self._kinds, kind)
         identity = None if id is None else check_name(id, "The id of a record")
         most = None if limit is None else check_count(limit, "limit")
-        db, space, agents, until = self._database, self.scope.space, self._agents(), self._at.time
+        db, space, agents, until = self._database, self.scope.space, agents_of(self.scope), self._at.time
 
         def is_shown(change: Change) -> bool:
             is_meant = identity in (None, change.id) and (agents is None or change.agent in agents)
@@ -281,7 +242,7 @@ class View:
         """Return the changes of records; they are not read where only receipts are meant."""
         if kind in tuple(_OTHER_CHANGES):
             return []
-        at, agents = self._moment().version, self._agents()
+        at, agents = self._moment().version, agents_of(self.scope)
         return record_changes.read(
             self._database, self.scope.space, at, kind=kind, identity=identity, agents=agents, limit=limit
         )
@@ -291,7 +252,7 @@ class View:
 
 
 def agents_of(scope: Scope) -> tuple[str, ...] | None:
-    """Return whose records a scope covers: the agent's own and those of no agent; None, for all, if it has no agent."""
+    """Return the agents whose records a scope covers: its own and ""; None for all if it has none."""
     return (scope.agent, "") if scope.agent else None
 
 
@@ -332,33 +293,48 @@ def point_in_time(database: Database, scope: Scope, point: int | Time) -> PointI
 
 
 def selection(
+    scope: Scope,
+    kinds: Mapping[str, Kind],
     *,
+    kind: str | None = None,
     category: str | None = None,
     tags: Iterable[str] | None = None,
     text: str | None = None,
+    target: str | None = None,
+    chat: str | None = None,
     source: str | None = None,
     valid_at: Time | None = None,
-) -> Callable[[Record], bool]:
-    """Return the test that a record passes if it meets all conditions; of tags, one is enough.
+) -> tuple[RecordFilter, Callable[[Record], bool]]:
+    """Return the filters that the store applies, and a test of a record by all others; see `RecordFilters`.
 
     Raises:
-        InvalidInput: a condition is of the wrong type.
+        InvalidInput: an unknown kind, or a filter of the wrong type.
 
     """
-    for value, what in ((category, "category"), (text, "text"), (source, "source")):
-        if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"`{what}` must be text, not {type(value).__name__}.", "Pass a string.")
+    stored = RecordFilter(
+        kinds=None if kind is None else (policy(kinds, kind).name,),
+        agents=agents_of(scope),
+        target=None if target is None else check_name(target, "target", empty=True),
+        chat=None if chat is None else check_name(chat, "The id of a chat"),
+    )
+    _check_texts(category=category, text=text, source=source)
     any_of = None if tags is None else set(check_tags(tags))
     part = None if text is None else clean(text).strip().casefold()
     time = as_time(valid_at, "valid_at")
 
     def passes(record: Record) -> bool:
         return (
-            (category is None or record.category == category)
+            category in (None, record.category)
             and (any_of is None or not any_of.isdisjoint(record.tags))
             and (part is None or part in record.text.casefold() or part in record.category.casefold())
-            and (source is None or record.source == source)
+            and source in (None, record.source)
             and (time is None or record.valid(time))
         )
 
-    return passes
+    return stored, passes
+
+
+def _check_texts(**values: object) -> None:
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")

@@ -1,18 +1,17 @@
-"""Writes of records: store, change, take back, and go back to what was."""
+"""Writes of records: remember, replace, retract, undo, roll back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.errors import InvalidInput, shown
-from holdfast.records.draft import RecordDraft, policy
+from holdfast.records.draft import RecordDraft
 from holdfast.records.options import NewRecord, NewRecords, RecordFields
-from holdfast.records.view import agents_of, selection
+from holdfast.records.view import selection
 from holdfast.safety.guard import check_name_is_open, mask, mask_name
 from holdfast.store import sessions
-from holdfast.store.records import RecordFilter
 from holdfast.types import (
     Record,
     Scope,
@@ -34,22 +33,15 @@ if TYPE_CHECKING:
     from holdfast.store.record_changes import Writing
 
 
+@dataclass(frozen=True, slots=True)
 class RecordWriter:
-    """Write the records of a scope. `intake` makes what stores them: for a writer, in a chat."""
+    """Write the records of a scope. `make_intake` makes what stores them: for a writer, in a chat."""
 
-    def __init__(
-        self,
-        database: Database,
-        scope: Scope,
-        kinds: Mapping[str, Kind],
-        intake: Callable[[Scope, Writer, str], Intake],
-        events: Events,
-    ) -> None:
-        self._database = database
-        self._scope = scope
-        self._kinds = kinds
-        self._make_intake = intake
-        self._events = events
+    database: Database
+    scope: Scope
+    kinds: Mapping[str, Kind]
+    make_intake: Callable[[Scope, Writer, str], Intake]
+    events: Events
 
     def remember(
         self,
@@ -63,22 +55,20 @@ class RecordWriter:
     ) -> Record | list[Record]:
         """Store one thing that is known, or a list of them, all or none, and return what became of each.
 
-        When the call returns it is durable and recallable. `record.action` is "add"; "duplicate" if a record said so
-        already and now has more evidence, and these words beside its own; "update" if it took the place of what a record
-        said; "replace" of the one text of its kind, such as the profile; or "quarantine" if it looks like an order to
-        the model, or hides something, and neither the user nor the application wrote it. Credentials are cut out.
+        `record.action` is "add"; "duplicate" if a record said so already and now has more evidence; "update" of
+        a record; "replace" of the one text of its kind, such as the profile; or "quarantine" of what looks like
+        an order to the model, unless the user or the application wrote it. Credentials are cut out.
 
         Args:
-            text: what is known; of a profile or soul the whole new text. Items of a list are texts, or dicts with `text`,
-                `kind` and fields of their own.
-            kind: a row of `holdfast.kinds`: constraint, soul, profile, fact, note, finding, insight, lesson, episode.
+            text: what is known. Items of a list are texts, or dicts with `text`, `kind` and fields.
+            kind: a row of `holdfast.kinds`, such as fact, note, constraint, profile or lesson.
             by: who writes; see `Memory`.
-            merge: whether to compare it with what is there; as its kind says by default, which is so for facts.
-            expected_version: the version that you saw of the one text of this kind; 0 for none.
+            merge: whether to compare it with what is there; None as its kind says, which is so for facts.
+            expected_version: the version that you read of the one text of this kind; 0 for none.
             fields: see `RecordFields`.
 
         Raises:
-            InvalidInput: something cannot be accepted, or the kind has a cap, and it is reached; nothing was stored.
+            InvalidInput: something cannot be accepted, or the cap of the kind is reached; nothing was stored.
             Denied: this kind may not be written by this writer, as a constraint by anyone but the user.
             Conflict: the text has another version than `expected_version`.
 
@@ -91,7 +81,6 @@ class RecordWriter:
             writer_of(by, "agent")
             drafts = [self._draft_of(item, kind, fields) for item in text]
             return self._write(drafts, by, merge=merge, expected=expected_version) if drafts else []
-        # What else is no text is refused by the draft.
         draft = self.draft(text, kind, **fields)
         return self._write([draft], by, merge=merge, expected=expected_version)[0]
 
@@ -118,7 +107,7 @@ class RecordWriter:
 
         intake = self._intake(by, chat=drafts[0].chat)
         written = intake.remember(drafts, merge=merge, expected=expected, also=note_version)
-        self._events.tell_of(self._scope, [record for record in written if record.version > before])
+        self.events.tell_of(self.scope, [record for record in written if record.version > before])
         return written
 
     def replace(
@@ -134,8 +123,9 @@ class RecordWriter:
         """Replace the text of one record. It keeps its place in lists, and its former text in its history.
 
         Args:
-            what: the id of the record, or a part of its text in any case of letters, which must be in this one only;
-                where several have it, the one whose whole text it is. "profile" and "soul" mean the one that `get` gives.
+            what: the id of the record, or a part of its text in any case of letters, which must be in this
+                one only; where several have it, the one whose whole text it is. "profile" and "soul" mean the
+                one that `get` gives.
             text: the new text, in place of the whole old one.
             kind: look only among records of this kind.
             by: who writes; see `Memory`.
@@ -143,7 +133,8 @@ class RecordWriter:
             fields: as in `remember`; left out, all stay as they were.
 
         Raises:
-            InvalidInput: no record is meant, or several are, which the message shows; or the text cannot be accepted.
+            InvalidInput: no record is meant, or several are, which the message shows; or the text cannot be
+                accepted.
             Denied: this writer may not change it.
             Conflict: it has another version than `expected_version`.
 
@@ -168,12 +159,12 @@ class RecordWriter:
         chat: str | None,
         expected_version: int | None,
     ) -> Record:
-        """Take one record back: it is in no list, no recall and no prompt any more, but in the history.
+        """Retract one record: no list, recall or prompt shows it any more, but the history does.
 
         Args:
             what: its id, a part of its text, or "profile" or "soul", as in `replace`.
             kind: look only among records of this kind.
-            by: who takes it back; see `Memory`.
+            by: who retracts it; see `Memory`.
             why: the reason, for the history; credentials are cut out of it.
             chat: the chat in which this happens.
             expected_version: the version that you saw.
@@ -214,27 +205,21 @@ class RecordWriter:
 
         """
         if kind is None and category is None and tags is None:
-            raise InvalidInput("It is not said what to retract.", "Pass kind=, category= or tags=.")
-        if kind is not None:
-            policy(self._kinds, kind)
-        passes = selection(category=category, tags=tags)
-        wanted = RecordFilter(
-            kinds=None if kind is None else (kind,),
-            agents=agents_of(self._scope),
-            target=None if target is None else check_name(target, "target", empty=True),
-            chat=None if chat is None else check_name(chat, "The id of a chat"),
+            raise InvalidInput("No condition says what to retract.", "Pass kind=, category= or tags=.")
+        stored, passes = selection(
+            self.scope, self.kinds, kind=kind, category=category, tags=tags, target=target, chat=chat
         )
         # Loaded by the first revision.
         from holdfast.records import revision
 
         intake = self._intake(by, chat=self.chat_or_current(None))
-        return self._announced(revision.retract_all(intake, wanted, passes))
+        return self._announced(revision.retract_all(intake, stored, passes))
 
     def rollback(self, what: str, version: int, *, by: Writer | None) -> list[Record]:
         """Write again, as new versions, what a record or all records of a kind were at a version.
 
-        Of the profile and the soul that is the one that `at(version).get` gives; where there was none, what is there is
-        taken back. What the tenant shares is left as it is.
+        Of the profile and the soul that is the one that `at(version).get` gives; where there was none, what
+        is there is taken back. What the tenant shares is left as it is.
 
         Args:
             what: the id of a record, or a kind.
@@ -255,14 +240,16 @@ class RecordWriter:
         return self._announced(revision.rollback(self.users_intake(by), what, version))
 
     def undo(self, *, by: Writer | None) -> list[Record]:
-        """Take back what the newest call changed that was not taken back yet, whoever made it.
+        """Undo the newest call that is not undone yet, whoever made it.
 
-        A second `undo` takes back the call before. Each writes new versions, so nothing is lost. Without `by`, and
-        outside of an `acting_as` that names a writer, what an agent may not change is left as it is.
+        A second `undo` undoes the call before. Each writes new versions, so nothing is lost. Without
+        `by`, and outside of an `acting_as` that names a writer, what an agent may not change is left as it
+        is.
 
         Raises:
             InvalidInput: there is nothing to undo.
-            Denied: this writer may not change it, or nobody said that it is the user who wants a constraint back.
+            Denied: this writer may not change it, or nobody said that it is the user who wants a constraint
+                back.
 
         """
         # Loaded by the first that goes back.
@@ -278,7 +265,7 @@ class RecordWriter:
         return self._intake(by).remember([draft])[0]
 
     def change_note(self, what: str, text: str | None, *, run: str, by: Writer | None) -> Record:
-        """Change a note of a run, or take it back if there is no new text."""
+        """Replace the text of a note of a run, or retract it if there is no new text."""
         # Loaded by the first revision.
         from holdfast.records import revision
 
@@ -291,27 +278,27 @@ class RecordWriter:
         """Return a draft in this scope, and in the chat of `acting_as` by default."""
         source = check_name(fields.get("source", ""), "The source", empty=True)
         chat = self.chat_or_current(fields.get("chat"))
-        own = {"source": source, "chat": chat, "agent": self._scope.agent, "run": run}
+        own = {"source": source, "chat": chat, "agent": self.scope.agent, "run": run}
         return replace(RecordDraft(text, kind), **cast("dict[str, Any]", {**fields, **own}))
 
     def _announced(self, written: list[Record]) -> list[Record]:
         """Notify observers of records that were written, and return them."""
-        self._events.tell_of(self._scope, written)
+        self.events.tell_of(self.scope, written)
         return written
 
     def chat_or_current(self, chat: str | None) -> str:
         """Return the id of a chat, checked; of the current one, or "", if there is none."""
         name = current().chat if chat is None else check_name(chat, "The id of a chat")
-        return check_chat_id(self._database, self._scope, name)
+        return check_chat_id(self.database, self.scope, name)
 
     def users_intake(self, by: Writer | None) -> Intake:
         """Return what writes for the user, unless another writer is named."""
         return self._intake(by, "user", self.chat_or_current(None))
 
     def _intake(self, by: Writer | None, default: Writer = "agent", chat: str = "") -> Intake:
-        """Return what writes, in a chat if one is named: what reflection learned from it waits for the next chat."""
+        """Return what writes. The prompts of the chat that is named show at once what is not learned."""
         writer = writer_of(by, default)
-        return self._make_intake(self._scope, writer, chat if writer in ("user", "agent", "tool") else "")
+        return self.make_intake(self.scope, writer, chat if writer in ("user", "agent", "tool") else "")
 
 
 def writer_of(by: Writer | None, default: Writer) -> Writer:

@@ -1,1 +1,1 @@
-"""From a question to hits: the index, the scoring, and three sources that are searched."""
+"""From a query to hits: the index, the scoring, and the three sources that are searched."""

@@ -27,7 +27,7 @@ _DENSE = 24
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What a query is about besides words: speakers, a time, and dates as (from, before, fit)."""
+    """What a query asks for besides words: speakers, a time, and dates as (from, before, fit)."""
 
     actors: frozenset[int] = frozenset()
     asks_time: bool = False

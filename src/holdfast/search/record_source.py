@@ -42,12 +42,9 @@ def best(
 ) -> tuple[rank.Scores, list[tuple[int, Record]]]:
     """Return the scores of the visible records, and the best records that pass with their places."""
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
-    places = scores.ranked(_masks(view, scores.docs, filters), filters.min_score)
+    masks, page = _masks(view, scores.docs, filters), min(filters.limit, _PAGE)
     read = partial(records.by_versions, view.database, view.space)
-    page = min(filters.limit, _PAGE)
-    return scores, read_best(
-        scores, places[: filters.candidates], filters.limit, page, read, partial(_passes, filters)
-    )
+    return scores, read_best(scores, masks, filters, page, read, partial(_passes, filters))
 
 
 def _visible(columns: RecordColumns, agent: str, as_of: AsOf) -> Mask:

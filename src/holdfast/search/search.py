@@ -131,7 +131,7 @@ class Search:
         return True
 
     def rebuild(self, space: str) -> int:
-        """Make the indexes of a space anew and return the number of its messages; see `memory.verify(repair=True)`."""
+        """Make the indexes of a space anew, for `Memory.verify`, and return the number of its messages."""
         segments.clear(self._database, space)
         indexes = [self._index(space, source) for source in SEARCHED]
         with ExitStack() as locks:
@@ -152,14 +152,12 @@ class Search:
         return index
 
     def _refresh(self, space: str, index: Index[Any], state: segments.IndexState) -> None:
-        before = index.covered
+        """Bring an index up to date, and drop the least recently used ones when all take too much memory."""
+        before, key = index.covered, (space, index.source.name)
         index.refresh(state)
-        if index.covered != before or (space, index.source.name) not in self._sizes:
-            self._account(space, index)
-
-    def _account(self, space: str, index: Index[Any]) -> None:
-        """Note the size of an index, and drop the least recently used ones when all take too much."""
-        key, size = (space, index.source.name), index.nbytes
+        if index.covered == before and key in self._sizes:
+            return
+        size = index.nbytes
         with self._lock:
             if key not in self._indexes:
                 return
@@ -201,9 +199,8 @@ class SearchReader:
         (index,) = self._indexes[space]
         view = index.view(query.terms, self._agent, filters.as_of_in(space))
         (matched,) = match(query, [view.searched])
-        return (
-            [record for _, record in record_source.best(view, query, matched, filters)[1]] if matched else []
-        )
+        found = record_source.best(view, query, matched, filters)[1] if matched else []
+        return [record for _, record in found]
 
     def release(self) -> None:
         """Release the indexes after the last recall, so that others need not wait for the end of the read."""

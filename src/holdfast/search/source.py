@@ -75,16 +75,18 @@ def time_masks(columns: Columns, docs: Numbers, filters: Filters) -> Iterator[Ma
 
 def read_best(
     scores: Scores,
-    places: Numbers,
-    limit: int,
+    masks: Iterable[Mask],
+    filters: Filters,
     page: int,
     read: Callable[[list[int]], dict[int, _Row]],
     passes: Callable[[_Row], bool],
 ) -> list[tuple[int, _Row]]:
-    """Return up to `limit` rows that pass, each with its place in the scores, read page by page."""
+    """Return the best rows that pass, best first, each with its place in the scores; rows are read by pages."""
     found: list[tuple[int, _Row]] = []
+    limit = filters.limit
     if not limit:
         return found
+    places = scores.ranked(masks, filters.min_score)[: filters.candidates]
     for start in range(0, len(places), page):
         some = places[start : start + page]
         docs = [int(doc) for doc in scores.docs[some]]

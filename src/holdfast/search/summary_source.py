@@ -36,9 +36,9 @@ def find(
     scores = rank.score_alone(terms, view.columns, view.visible, asks_time=query.asks_time)
     # A summary says much else, and the message says it first hand.
     scores = replace(scores, ceiling=scores.ceiling / weights.WEIGHTS.summary)
-    places = scores.ranked(_masks(view, scores.docs, filters), filters.min_score)
+    masks = _masks(view, scores.docs, filters)
     read = partial(summaries.by_numbers, view.database, view.space)
-    found = read_best(scores, places, filters.limit, _PAGE, read, partial(_passes, filters))
+    found = read_best(scores, masks, filters, _PAGE, read, partial(_passes, filters))
     reasons = scores.explain([place for place, _ in found])
     return [summary_hit(*reason, summary) for (_, summary), reason in zip(found, reasons, strict=True)]
 

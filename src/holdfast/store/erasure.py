@@ -14,7 +14,7 @@ from holdfast.store.database import retry_transaction
 from holdfast.store.erasure_receipts import DATABASE, ErasureAccount
 from holdfast.store.record_erasure import RecordEraser
 from holdfast.text.shorten import shorten_line
-from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_name, check_range
+from holdfast.types import MAX_COUNT, Erasure, Range, Writer, check_flag, check_name, check_range
 
 if TYPE_CHECKING:
     from holdfast.store.database import Database, PurgeResult, Value
@@ -95,7 +95,7 @@ def erasure_target(
         InvalidInput: not exactly one thing is named.
 
     """
-    if rewrite and all(one is None for one in (chat, messages, record, user)):
+    if check_flag(rewrite, "rewrite") and all(one is None for one in (chat, messages, record, user)):
         return ErasureTarget(files=True)
     if sum(one is not None for one in (chat, record, user)) != 1:
         raise InvalidInput(

@@ -136,7 +136,8 @@ class _Compartments(Preset):
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
         """Read the entries that meet all conditions, those of high priority and the often used first."""
         if compartment == "run":
-            found = filter(selection(category=category, tags=tags), self._run().notes())
+            _, passes = selection(self._memory.scope, {}, category=category, tags=tags)
+            found = filter(passes, self._run().notes())
         else:
             where = {"target": compartment, "chat": self._chat.id, "category": category, "tags": tags}
             found = self._memory.records(kind="note", **where)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from holdfast.dedup.number_words import rewrite
-from holdfast.dedup.units import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
 from holdfast.text import analyze
 from holdfast.text.clean import normalized
+from holdfast.text.number_words import rewrite
+from holdfast.text.units import AMOUNTS, MONTHS, NUMBER_WORDS, ORDINALS, UNITS, WEEKDAYS
 
 # Scripts without spaces are read character by character.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\u0e00-\u0e7f"
@@ -60,7 +60,8 @@ class ValueToken(NamedTuple):
     key: str
     kind: str
     unit: str = ""
-    start: bool = False  # of a sentence
+    # Whether it begins a sentence.
+    start: bool = False
 
 
 def tokenize(text: str) -> list[ValueToken]:
@@ -116,7 +117,8 @@ def _read_word(token: str) -> list[ValueToken]:
             return [*_read_word(token[: len(head)]), ValueToken("'s", "'s", "word")]
         if tail in ("m", "re", "ve", "ll", "d"):
             return [ValueToken(token[: len(head)], head, "word")]
-        if len(head) <= 2:  # l'ordinateur, d'accord, n'aime
+        # As in: l'ordinateur, d'accord, n'aime.
+        if len(head) <= 2:
             article = "ne" if head == "n" else head
             return [ValueToken(head, article, "word"), ValueToken(token[len(head) + 1 :], tail, "word")]
     if key in WEEKDAYS and len(key) > 3:
