@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from fake_chat import FakeChat
+from fake_ledger import Ledger
+from fake_provider import FakeProvider
 from holdfast.contract import Provider
-from holdfast.testing import FakeProvider
 from holdfast.testing.case import Group
-from holdfast.testing.fake_chat import FakeChat
-from holdfast.testing.ledger import Ledger
 
 Method = Callable[..., object]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from mutant import Method, Mutant, fake_with, of_chats, of_provider
 
+from fake_chat import FakeChat, Space
+from fake_log import Log
+from fake_provider import FakeProvider
 from holdfast import ChatStats, Message, Window
-from holdfast.testing import FakeProvider
 from holdfast.testing.case import WholeChat, everything
-from holdfast.testing.fake_chat import FakeChat, Space
-from holdfast.testing.log import Log
 from holdfast.types import Scope
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from mutant import Mutant, fake_that_knows, of_chats, of_provider
 
+from fake_ledger import Ledger
+from fake_provider import FakeProvider
 from holdfast import (
     ChatInfo,
     Message,
     Record,
     Writer,
 )
-from holdfast.testing import FakeProvider
 from holdfast.testing.case import Whole, WholeChat, WholeReading
-from holdfast.testing.ledger import Ledger
 from stored_texts import text_of
 
 # What is known

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 from mutant import Mutant, fake_with, of_chats
 
+from fake_chat import LLM, FakeChat
+from fake_log import Log, Part
+from fake_provider import FakeProvider
 from holdfast import ChatStats, CompactionResult, Description, Expansion, Message, Summary, Window
-from holdfast.testing import FakeProvider
 from holdfast.testing.case import WholeChat, tokens_of
-from holdfast.testing.fake_chat import LLM, FakeChat
-from holdfast.testing.log import Log, Part
 from holdfast.types import Level
 
 

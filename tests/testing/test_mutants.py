@@ -13,9 +13,10 @@ import pytest
 from mutant import Method, Mutant, altered
 from mutants import FAKES, MUTANTS, WRAPPED
 
+from fake_provider import FakeProvider
 from holdfast import Memory
 from holdfast.contract import Provider
-from holdfast.testing import FakeProvider, case, check
+from holdfast.testing import case, check
 from holdfast.testing.cases import CASES
 
 

@@ -8,14 +8,15 @@ import unittest
 
 import pytest
 
+import fake_provider
 import holdfast.testing.case
 import holdfast.testing.cases
 import holdfast.testing.conformance
-import holdfast.testing.fake
 import holdfast.testing.minimal
+from fake_provider import FakeProvider
 from holdfast import InvalidInput, Message
 from holdfast.contract import CAPABILITIES
-from holdfast.testing import Conformance, FakeProvider, MinimalProvider, Report, check
+from holdfast.testing import Conformance, MinimalProvider, Report, check
 from holdfast.testing.__main__ import factory, main
 from holdfast.testing.case import NOT_REOPENED
 from holdfast.testing.cases import CASES
@@ -127,9 +128,9 @@ def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_command_takes_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["holdfast.testing:FakeProvider", "search", "scratchpad"]) == 0
+    assert main(["fake_provider:FakeProvider", "search", "scratchpad"]) == 0
     assert capsys.readouterr().out == f"{check(FakeProvider, groups=('search', 'scratchpad'))}\n"
-    assert main(["holdfast.testing:FakeProvider", "nothing"]) == 2
+    assert main(["fake_provider:FakeProvider", "nothing"]) == 2
     assert "There are no cases of nothing." in capsys.readouterr().err
 
 
@@ -138,9 +139,9 @@ def another(_: object) -> FakeProvider:
 
 
 def test_the_command_takes_what_opens_the_storage_again(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["holdfast.testing:FakeProvider", "scratchpad"]) == 0
+    assert main(["fake_provider:FakeProvider", "scratchpad"]) == 0
     assert "NOT CHECKED whether anything lasts" in capsys.readouterr().out
-    assert main(["holdfast.testing:FakeProvider", f"reopen={__name__}:another", "scratchpad"]) == 1
+    assert main(["fake_provider:FakeProvider", f"reopen={__name__}:another", "scratchpad"]) == 1
     assert "FAILED  scratchpad: pads last" in capsys.readouterr().out
 
 
@@ -179,7 +180,7 @@ def test_the_command_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(
     "module",
-    [holdfast.testing, holdfast.testing.conformance, holdfast.testing.fake, holdfast.testing.minimal],
+    [holdfast.testing, holdfast.testing.conformance, fake_provider, holdfast.testing.minimal],
     ids=lambda module: str(module.__name__),
 )
 def test_the_examples_are_true(module: object) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fake_provider import FakeProvider
 from holdfast import Message, ToolCall
-from holdfast.testing import FakeProvider, MinimalProvider
+from holdfast.testing import MinimalProvider
 from holdfast.testing.case import everything, seqs, texts, tokens_of, unpaired
 from holdfast.testing.cases.exploring import walk
 

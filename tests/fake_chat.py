@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Literal
 
+from fake_ledger import Known, Ledger
+from fake_log import Log, Part
 from holdfast.errors import InvalidInput
 from holdfast.prompt.build import to_chat
 from holdfast.prompt.summary_block import summary_message
-from holdfast.testing.case import text_of
-from holdfast.testing.ledger import Known, Ledger
-from holdfast.testing.log import Log, Part
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import (
     ChatStats,
@@ -32,6 +31,7 @@ from holdfast.types import (
     Why,
     Window,
 )
+from stored_texts import text_of
 
 LLM = Callable[[str], str]
 SNIPPET = 500  # characters of what a search shows of a hit

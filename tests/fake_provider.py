@@ -1,4 +1,4 @@
-"""A complete memory in a few hundred lines: all capabilities, kept as long as the process lives."""
+"""A second implementation of the whole contract, in memory: what the suite passes, and what defects are put into."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from threading import RLock
 
-from holdfast.testing.fake_chat import FakeChat, Space, hits_of, rank, record_hit
-from holdfast.testing.ledger import SINGLE, Known, Ledger
+from fake_chat import FakeChat, Space, hits_of, rank, record_hit
+from fake_ledger import SINGLE, Known, Ledger
 from holdfast.types import Change, ChatInfo, Hit, Record, Scope, Writer
 
 MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once what they wrote in its course
 
 
 class FakeProvider(Known):
-    """Do all that the contract names, without a database and without a model.
+    """Implement all of the contract without a database and without a model.
 
-    It is meant for tests of what is built on a memory, and as an example. It is right rather than fast: each
-    read looks at everything, and `recall` counts the words that a text shares with the question. Threads may
+    Each read looks at everything, and `recall` counts the words that a text shares with the query. Threads may
     share it.
 
     >>> memory = FakeProvider()
