@@ -327,8 +327,7 @@ memory.py
 prompt/assembly.py prompt
 records/view.py recall
 records/view.py records
-records/writing.py remember
-testing/cases/core.py""".splitlines()
+records/writing.py remember""".splitlines()
 )
 
 
