@@ -97,7 +97,7 @@ def a_long_chat_is_shown_whole(memory: FullProvider) -> None:
 
 
 @case("core")
-def handles_of_one_chat_are_equal(memory: FullProvider) -> None:
+def handles_of_one_chat_agree(memory: FullProvider) -> None:
     """What is appended through one handle of a chat is at once in the window and stats of all handles."""
     handles = memory.chat("c"), memory.chat("c")
     same([chat.stats().messages for chat in handles], [0, 0], "`stats().messages` of an empty chat")
