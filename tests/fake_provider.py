@@ -1,4 +1,4 @@
-"""A second implementation of the whole contract, in memory: what the suite passes, and what defects are put into."""
+"""A second implementation of the whole contract, in memory, which the suite must pass."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once w
 class FakeProvider(Known):
     """Implement all of the contract without a database and without a model.
 
-    Each read looks at everything, and `recall` counts the words that a text shares with the query. Threads may
-    share it.
+    Each read looks at everything, and `recall` counts the words that a text shares with the query. It may be
+    shared by threads.
 
     >>> memory = FakeProvider()
     >>> record = memory.remember("The quokka sleeps in the harbour.")
@@ -103,7 +103,7 @@ class FakeProvider(Known):
             return self._wrote(self._ledger.change(what, self._scope.agent, written))
 
     def _wrote(self, record: Record) -> Record:
-        """Let a chat see what was written in its course; what reflection learned from it waits for the next one."""
+        """Refresh the chat in which a record was written, unless reflection wrote it."""
         chat = self.chat(record.chat)
         if record.chat and record.by in MOVES_SNAPSHOT and chat.snapshot() is not None:
             chat.refresh()

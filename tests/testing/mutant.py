@@ -17,7 +17,7 @@ Method = Callable[..., object]
 
 
 class Altered:
-    """Be a provider or a chat, but for some of its methods, which get what they stand for as their first argument."""
+    """A provider or a chat with other methods, whose first argument is what they replace."""
 
     def __init__(self, inner: object, own: dict[str, Method], of_chats: dict[str, Method]) -> None:
         self._inner = inner
