@@ -66,6 +66,7 @@ class _Traced:
     """A wrapper: it has the attributes of what it wraps, whose methods report their calls."""
 
     __slots__ = ("__traced__", "__wrapped__")
+    __wrapped__: Any
 
     def __init__(self, inner: object, context: HandleContext) -> None:
         self.__wrapped__ = inner
@@ -116,13 +117,11 @@ class _Entered(_Traced):
     __slots__ = ()
 
     def __enter__(self) -> object:
-        inner: Any = self.__wrapped__
-        entered = inner.__enter__()
-        return self if entered is inner else entered
+        entered = self.__wrapped__.__enter__()
+        return self if entered is self.__wrapped__ else entered
 
     def __exit__(self, *error: object) -> object:
-        inner: Any = self.__wrapped__
-        return inner.__exit__(*error)
+        return self.__wrapped__.__exit__(*error)
 
 
 class _AsyncEntered(_Traced):
@@ -131,13 +130,11 @@ class _AsyncEntered(_Traced):
     __slots__ = ()
 
     async def __aenter__(self) -> object:
-        inner: Any = self.__wrapped__
-        entered = await inner.__aenter__()
-        return self if entered is inner else entered
+        entered = await self.__wrapped__.__aenter__()
+        return self if entered is self.__wrapped__ else entered
 
     async def __aexit__(self, *error: object) -> object:
-        inner: Any = self.__wrapped__
-        return await inner.__aexit__(*error)
+        return await self.__wrapped__.__aexit__(*error)
 
 
 class _BothEntered(_Entered, _AsyncEntered):
@@ -152,14 +149,11 @@ class _Iterated(_Traced):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[object]:
-        inner: Any = self.__wrapped__
-        return iter(self._read(lambda: list(inner)))
+        return iter(self._read(lambda: list(self.__wrapped__)))
 
     async def __aiter__(self) -> AsyncIterator[object]:
-        inner: Any = self.__wrapped__
-
         async def read() -> list[object]:
-            return [one async for one in inner]
+            return [one async for one in self.__wrapped__]
 
         for one in await self._read(read):
             yield one
