@@ -329,8 +329,7 @@ learning/service.py episodes
 learning/service.py work
 llm/meter.py end
 memory.py
-prompt/assembly.py prompt
-testing/cases/core.py""".splitlines()
+prompt/assembly.py prompt""".splitlines()
 )
 
 

@@ -8,8 +8,8 @@ What is not there, such as an unknown id, version or scope, and what is not allo
 ValueError, LookupError or PermissionError of one's own. What is refused changes nothing, and counts no version. Methods may
 take more than is said here; `compact(llm=…)` and `reflect(llm=…)`, with a model from text to text, are known to the suite.
 
-`holdfast.Memory` has all of it. Messages, records and results are the types of `holdfast`. `holdfast.testing` holds two
-small providers to read, and the suite that checks any.
+`holdfast.Memory` has all of it. Messages, records and results are the types of `holdfast`. `holdfast.testing` holds
+a small provider to read, and the suite that checks any.
 """
 
 from __future__ import annotations

@@ -16,11 +16,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, Tracer, get_current_span
 
+from fake_provider import FakeProvider
 from holdfast import ChatStats, InvalidInput, Memory, Message, MissingExtra, Window
 from holdfast.contract import METHODS, Provider, Session, capabilities
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import Operation, traced, unwrap
-from holdfast.testing import FakeProvider, MinimalProvider, check
+from holdfast.testing import MinimalProvider, check
 from programs import run
 
 P = TypeVar("P", bound=Provider)

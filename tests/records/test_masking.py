@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fake_provider import FakeProvider
 from holdfast import Denied, Finding, InvalidInput, Memory, Message, ToolCall, acting_as
 from holdfast.io.export import export_chats
 from holdfast.safety import guard
 from holdfast.safety.guard import mask, mask_values
-from holdfast.testing.fake import FakeProvider
 from holdfast.tools.actions import Actions
 from holdfast.types import Hit
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+from fake_chat import FakeChat
+from fake_ledger import Ledger
+from fake_provider import FakeProvider
 from holdfast.contract import Provider
-from holdfast.testing import FakeProvider
 from holdfast.testing.case import Group
-from holdfast.testing.fake_chat import FakeChat
-from holdfast.testing.ledger import Ledger
 
 Method = Callable[..., object]
 
 
 class Altered:
-    """Be a provider or a chat, but for some of its methods, which get what they stand for as their first argument."""
+    """A provider or a chat with other methods, whose first argument is what they replace."""
 
     def __init__(self, inner: object, own: dict[str, Method], of_chats: dict[str, Method]) -> None:
         self._inner = inner

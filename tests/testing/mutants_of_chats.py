@@ -12,22 +12,22 @@ from typing import Any
 
 from mutant import Method, Mutant, fake_with, of_chats, of_provider
 
+from fake_chat import FakeChat, Space
+from fake_log import Log
+from fake_provider import FakeProvider
 from holdfast import ChatStats, Message, Window
-from holdfast.testing import FakeProvider
-from holdfast.testing.case import WholeChat, everything
-from holdfast.testing.fake_chat import FakeChat, Space
-from holdfast.testing.log import Log
+from holdfast.testing.case import FullChat, full_window
 from holdfast.types import Scope
 
 
-def reversed_window(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+def reversed_window(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
     window = chat.window(budget, tail=tail)
     return replace(window, messages=window.messages[::-1])
 
 
-def single_messages(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+def single_messages(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
     """Take one message after the other, whatever belongs together."""
-    window, kept, tokens = everything(chat), list[Message](), 0
+    window, kept, tokens = full_window(chat), list[Message](), 0
     for message in reversed(window.messages):
         if tokens + message.tokens > budget and len(kept) >= (1 if tail is None else tail):
             break
@@ -36,19 +36,19 @@ def single_messages(chat: WholeChat, budget: int = 8_000, *, tail: int | None = 
     return replace(window, messages=tuple(kept), tokens=tokens, budget=budget)
 
 
-def collapsed_tail(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+def collapsed_tail(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
     short = tail is not None and tail > chat.stats().messages
     return chat.window(budget, tail=0 if short else tail)
 
 
-def unknown_raises(chat: WholeChat) -> ChatStats:
+def unknown_raises(chat: FullChat) -> ChatStats:
     stats = chat.stats()
     if not stats.messages:
         raise KeyError(chat.id)
     return stats
 
 
-def one_by_one(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+def one_by_one(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
     stored = []
     for message in messages:
         stored += chat.append([message])
@@ -56,7 +56,7 @@ def one_by_one(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
     return stored
 
 
-def calls_apart(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+def calls_apart(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
     """Store the text of an assistant and its calls as two messages."""
     parts = []
     for message in messages:
@@ -72,7 +72,7 @@ def changing(change: Callable[[Message], Message]) -> Method:
     return lambda chat, messages: chat.append([change(message) for message in messages])
 
 
-def numbered_from_zero(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+def numbered_from_zero(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
     return [replace(message, seq=message.seq - 1) for message in chat.append(messages)]
 
 
@@ -105,7 +105,7 @@ class CachingChat(FakeChat):
         return self._shown[budget, tail]
 
 
-def ring(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+def ring(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
     """Keep the newest 1,000."""
     window, oldest = chat.window(budget, tail=tail), chat.stats().messages - 1_000
     return replace(window, messages=tuple(one for one in window.messages if one.seq > oldest))
@@ -153,12 +153,12 @@ class GappyChat(FakeChat):
         return int(self._space.scratchpad.get(self.id, "0"))
 
 
-def named_by_their_words(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+def named_by_their_words(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
     ids = [one.id or sha256(one.content.encode()).hexdigest() for one in messages]
     return chat.append([replace(one, id=id_) for one, id_ in zip(messages, ids, strict=True)])
 
 
-def with_words_only(chat: WholeChat, messages: Sequence[Message]) -> list[Message]:
+def with_words_only(chat: FullChat, messages: Sequence[Message]) -> list[Message]:
     return chat.append([one for one in messages if one.content])
 
 

@@ -8,38 +8,38 @@ from typing import Any
 from mutant import Mutant, altered, of_chats, of_provider
 
 from holdfast import Hit
-from holdfast.testing.case import Whole, WholeChat
+from holdfast.testing.case import FullChat, FullProvider
 
 
-def like(chat: WholeChat, query: str, scope: str = "both", limit: int = 20) -> list[Hit]:
+def like(chat: FullChat, query: str, scope: str = "both", limit: int = 20) -> list[Hit]:
     """Search as LIKE does."""
     pattern = re.escape(query).replace("%", ".*").replace("_", ".")
     hits = [hit for one in ("alpha beta", "file", "discount", "boxes", query) for hit in chat.search(one)]
     return [hit for hit in hits if re.search(pattern, hit.text, re.IGNORECASE)][:limit]
 
 
-def limit_for_each(chat: WholeChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
+def limit_for_each(chat: FullChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
     if scope != "both":
         return chat.search(query, scope, limit)
     return [*chat.search(query, "messages", limit), *chat.search(query, "summaries", limit)]
 
 
-def exact_case(chat: WholeChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
+def exact_case(chat: FullChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
     return [hit for hit in chat.search(query, scope, limit) if query in hit.text]
 
 
-def by_pattern(chat: WholeChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
+def by_pattern(chat: FullChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
     return [hit for hit in chat.search("", scope, 10**6) if re.search(query, hit.text, re.IGNORECASE)][:limit]
 
 
-def by_operators(memory: Whole, query: str, *, limit: int = 10) -> list[Hit]:
+def by_operators(memory: FullProvider, query: str, *, limit: int = 10) -> list[Hit]:
     """Pass a question on to what knows quotes and brackets as operators."""
     if re.search(r"[\"()*:]", query):
         raise RuntimeError(f"syntax error near {query!r}")
     return memory.recall(query, limit=limit)
 
 
-def limit_before_scope(chat: WholeChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
+def limit_before_scope(chat: FullChat, query: str, scope: Any = "both", limit: int = 20) -> list[Hit]:
     there = {hit.id for hit in chat.search(query, scope, 10**6)}
     return [hit for hit in chat.search(query, "both", limit) if hit.id in there]
 

@@ -9,15 +9,15 @@ from typing import Any
 
 from mutant import Mutant, fake_that_knows, of_chats, of_provider
 
+from fake_ledger import Ledger
+from fake_provider import FakeProvider
 from holdfast import (
     ChatInfo,
     Message,
     Record,
     Writer,
 )
-from holdfast.testing import FakeProvider
-from holdfast.testing.case import Whole, WholeChat, WholeReading
-from holdfast.testing.ledger import Ledger
+from holdfast.testing.case import FullChat, FullProvider, FullReading
 from stored_texts import text_of
 
 # What is known
@@ -55,46 +55,46 @@ class Reviving(Ledger):
         return self.write(change(there)) if there else super().change(name, agent, change)
 
 
-def lenient(memory: Whole, what: str, **options: Any) -> Record:
+def lenient(memory: FullProvider, what: str, **options: Any) -> Record:
     """Count a version for removing what is not there."""
     if what == "profile" or memory.get(what):
         return memory.retract(what, **options)
     return memory.remember("nothing", by=options.get("by"))
 
 
-def added_profile(memory: Whole, text: str, kind: str = "fact", **options: Any) -> Record:
+def added_profile(memory: FullProvider, text: str, kind: str = "fact", **options: Any) -> Record:
     before = text_of(memory.get("profile")) if kind == "profile" else ""
     return memory.remember(f"{before} {text}".strip(), kind, **options)
 
 
-def profile_that_is_never_empty(memory: Whole, what: str, **options: Any) -> Record:
+def profile_that_is_never_empty(memory: FullProvider, what: str, **options: Any) -> Record:
     there = memory.get("profile")
     return there if what == "profile" and there else memory.retract(what, **options)
 
 
 def constraint_of_the_user(
-    memory: Whole, text: str, kind: str = "fact", by: Writer | None = None, **options: Any
+    memory: FullProvider, text: str, kind: str = "fact", by: Writer | None = None, **options: Any
 ) -> Record:
     by = "user" if by is None and kind == "constraint" else by
     return memory.remember(text, kind, by=by, **options)
 
 
-def soul_as_profile(memory: Whole, text: str, kind: str = "fact", **options: Any) -> Record:
+def soul_as_profile(memory: FullProvider, text: str, kind: str = "fact", **options: Any) -> Record:
     return memory.remember(text, "profile" if kind == "soul" else kind, **options)
 
 
-def rolled_back_to_something(memory: Whole, what: str, version: int) -> list[Record]:
+def rolled_back_to_something(memory: FullProvider, what: str, version: int) -> list[Record]:
     """Go back to the first version where there was nothing yet."""
     return memory.rollback(what, version or 1)
 
 
-def newest_at(memory: Whole, version: int) -> WholeReading:
+def newest_at(memory: FullProvider, version: int) -> FullReading:
     """Give what is known now, whatever the version."""
     memory.at(version)
     return memory.at(memory.version())
 
 
-def present_before_the_first(memory: Whole, version: int) -> WholeReading:
+def present_before_the_first(memory: FullProvider, version: int) -> FullReading:
     return memory.at(version or memory.version())
 
 
@@ -179,25 +179,25 @@ PADS = (
 # Sessions and prompts
 
 
-def leaking(chat: WholeChat, *args: Any, **options: Any) -> object:
+def leaking(chat: FullChat, *args: Any, **options: Any) -> object:
     chat.refresh()
     return chat.prompt(*args, **options)
 
 
-def never_frozen_at_first(chat: WholeChat, *args: Any, **options: Any) -> object:
+def never_frozen_at_first(chat: FullChat, *args: Any, **options: Any) -> object:
     """Take version 0 for now."""
     if chat.snapshot() == 0:
         chat.refresh()
     return chat.prompt(*args, **options)
 
 
-def made_by_naming(chat: WholeChat, title: str) -> None:
+def made_by_naming(chat: FullChat, title: str) -> None:
     if not chat.stats().messages:
         chat.append([Message("system", "begun")])
     chat.rename(title)
 
 
-def oldest_first(memory: Whole, **options: Any) -> list[ChatInfo]:
+def oldest_first(memory: FullProvider, **options: Any) -> list[ChatInfo]:
     """Sort by when a chat began."""
     return sorted(memory.chats(**options), key=lambda one: one.oldest, reverse=True)
 

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 from mutant import Mutant, fake_with, of_chats
 
+from fake_chat import LLM, FakeChat
+from fake_log import Log, Part
+from fake_provider import FakeProvider
 from holdfast import ChatStats, CompactionResult, Description, Expansion, Message, Summary, Window
-from holdfast.testing import FakeProvider
-from holdfast.testing.case import WholeChat, tokens_of
-from holdfast.testing.fake_chat import LLM, FakeChat
-from holdfast.testing.log import Log, Part
+from holdfast.testing.case import FullChat, tokens_of
 from holdfast.types import Level
 
 
@@ -91,7 +91,7 @@ class TaillessChat(FakeChat):
         return self._space.logs.get(self.id) or Tailless(self.id, "")
 
 
-def beside_summaries(chat: WholeChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
+def beside_summaries(chat: FullChat, budget: int = 8_000, *, tail: int | None = None) -> Window:
     """Show messages as well that a summary stands for."""
     window = chat.window(budget, tail=tail)
     if not window.summaries or window.omitted:
@@ -102,7 +102,7 @@ def beside_summaries(chat: WholeChat, budget: int = 8_000, *, tail: int | None =
 
 
 def containers(
-    chat: WholeChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
+    chat: FullChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
 ) -> Expansion:
     found = chat.expand(summary, max_tokens, cursor=cursor)
     if not found.summary.depth:
@@ -112,7 +112,7 @@ def containers(
 
 
 def empty_expansion(
-    chat: WholeChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
+    chat: FullChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
 ) -> object:
     try:
         return chat.expand(summary, max_tokens, cursor=cursor)
@@ -120,7 +120,7 @@ def empty_expansion(
         return None
 
 
-def swapped(chat: WholeChat, summary: str) -> Description:
+def swapped(chat: FullChat, summary: str) -> Description:
     found = chat.describe(summary)
     return replace(found, parents=found.children, children=found.parents)
 
@@ -142,7 +142,7 @@ class Open(FakeProvider):
 
 
 def broken_expansion(
-    chat: WholeChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
+    chat: FullChat, summary: str, max_tokens: int = 4_000, *, cursor: str | None = None
 ) -> object:
     try:
         return chat.expand(summary, max_tokens, cursor=cursor)

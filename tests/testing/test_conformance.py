@@ -7,10 +7,11 @@ from uuid import uuid4
 
 import pytest
 
+from fake_provider import FakeProvider
 from holdfast import Memory
 from holdfast.contract import CAPABILITIES, Provider, capabilities
 from holdfast.providers.tracing import Operation, traced
-from holdfast.testing import Conformance, FakeProvider, MinimalProvider
+from holdfast.testing import Conformance, MinimalProvider
 
 
 class TestMemory(Conformance):

@@ -1,14 +1,15 @@
-"""What holds of the two small providers whatever is said and written: windows, trees of summaries, and versions."""
+"""Properties of the two small providers: windows, trees of summaries, and versions."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fake_provider import FakeProvider
 from holdfast import Message, ToolCall
-from holdfast.testing import FakeProvider, MinimalProvider
-from holdfast.testing.case import everything, seqs, texts, tokens_of, unpaired
-from holdfast.testing.cases.exploring import walk
+from holdfast.testing import MinimalProvider
+from holdfast.testing.case import full_window, seqs, texts, tokens_of, unpaired
+from holdfast.testing.cases.exploration import walk
 
 IDS = st.sampled_from(["call_0", "call_1"])
 SAID = st.builds(
@@ -55,7 +56,7 @@ def test_compaction_loses_and_parts_nothing(parts: list[list[Message]], budget: 
         stored += chat.append(part)
         result = chat.compact(full=True, budget=budget)
         assert result.noop or result.tokens_after < result.tokens_before
-        window = everything(chat)
+        window = full_window(chat)
         reached = [message for one in window.summaries for message in walk(chat, one.id)]
         assert [*reached, *window.messages] == stored
         for one in window.summaries:

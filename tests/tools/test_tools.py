@@ -11,11 +11,12 @@ import tool_fixtures
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fake_provider import FakeProvider
 from holdfast import InvalidInput, Kind, Memory, ToolCall, acting_as
 from holdfast.chat import Chat
 from holdfast.providers.null import NullMemory
 from holdfast.providers.tracing import traced
-from holdfast.testing import FakeProvider, MinimalProvider
+from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
 from holdfast.tools.permissions import ALL, PARTS
 from holdfast.tools.results import ORIGIN

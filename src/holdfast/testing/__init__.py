@@ -1,4 +1,4 @@
-"""For those who write a provider: the suite that checks any, and two small providers to read and to test with.
+"""For those who write a provider: the suite that checks any, and a small provider to read.
 
 In pytest, four lines:
 
@@ -13,7 +13,6 @@ Without pytest, `print(check(MinimalProvider))`, or `python -m holdfast.testing 
 from __future__ import annotations
 
 from holdfast.testing.conformance import Conformance, Report, Result, check
-from holdfast.testing.fake import FakeProvider
 from holdfast.testing.minimal import MinimalProvider
 
-__all__ = ["Conformance", "FakeProvider", "MinimalProvider", "Report", "Result", "check"]
+__all__ = ["Conformance", "MinimalProvider", "Report", "Result", "check"]

@@ -1,8 +1,8 @@
-"""`python -m holdfast.testing package.module:factory`: check a provider from the command line.
+"""Check a provider from the command line: `python -m holdfast.testing package.module:factory`.
 
-Groups of cases, such as `core` or `search`, may follow; then only these are checked.
-`reopen=package.module:function` names what makes a second provider over the storage of one that was closed:
-then it is checked as well that what was stored lasts.
+Groups of cases, such as `core` or `search`, may follow; then only these are run. With
+`reopen=package.module:function`, which makes a second provider over the storage of one that was closed, the
+suite also checks that what was stored lasts.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _REOPEN = "reopen="
 
 
 def factory(path: str) -> Callable[..., Provider]:
-    """Find what makes a provider by its path, such as `package.module:Provider`.
+    """Return the callable at a path such as `package.module:Provider`.
 
     Raises:
-        InvalidInput: there is no such module, or nothing in it that can be called under this name.
+        InvalidInput: the module or the name does not exist, or is not callable.
 
     """
     module, _, name = path.partition(":")
     try:
         found: object = attrgetter(name)(import_module(module))
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise InvalidInput(f"There is no {path!r}: {error}.", f"Use {USAGE}.") from error
+        raise InvalidInput(f"Cannot import {path!r}: {error}.", f"Use {USAGE}.") from error
     if not callable(found):
-        raise InvalidInput(f"{path!r} cannot be called.", "Name a class or a function that makes a provider.")
+        raise InvalidInput(f"{path!r} is not callable.", "Name a class or a function that makes a provider.")
     return found
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the provider that the first argument names, print the report, and return 0 if it is right, 1 if it is not, else 2."""
+    """Check a provider, print the report, and return 0 if it conforms, 1 if not, 2 for wrong arguments."""
     if not arguments:
         sys.stderr.write(f"Usage: {USAGE}\n")
         return 2

@@ -1,6 +1,6 @@
-"""The conformance suite: it shows whether a provider does what the contract says, in all that it claims to do.
+"""The conformance suite: it checks the promises of the contract for all capabilities that a provider claims.
 
-What a provider claims are the capabilities whose methods it has; what it does not claim is skipped, by name.
+A provider claims the capabilities whose methods it has; the cases of others are skipped.
 """
 
 from __future__ import annotations
@@ -11,20 +11,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
-from typing import Literal
+from typing import Literal, get_args
 from unittest import SkipTest
 
 from holdfast.contract import CAPABILITIES, Capability, Provider, capabilities, check_provider
 from holdfast.errors import InvalidInput
-from holdfast.testing.case import Broken, Case, Factory, Group, Reopen
+from holdfast.testing import case as checks
+from holdfast.testing.case import Case, Factory, Group, PromiseBroken, Reopen
 from holdfast.testing.cases import CASES
 from holdfast.text.shorten import shorten_line
 
-_RAISED = (Exception, SystemExit)  # by a provider
+Outcome = Literal["passed", "failed", "skipped"]
+# What a provider may raise.
+_RAISED = (Exception, SystemExit)
 
 
 class Conformance:
-    """Run the suite with pytest: a method is a case. Subclass it, and make a provider that is fresh and empty.
+    """Run the suite with pytest, each case as a test. Subclass it, and make a fresh and empty provider.
 
     >>> class TestMine(Conformance):
     ...     def make(self) -> Provider:
@@ -32,21 +35,21 @@ class Conformance:
 
     With a method `reopen(self, provider)`, which makes a second provider over the storage of one that was
     closed, the suite also checks that what was stored lasts; without one, these cases are skipped. With
-    unittest, subclass `unittest.TestCase` as well. The suite closes each provider that it was given. It asks
-    for other users and agents by `scoped`, where that is claimed, of a provider that must be allowed to scope to any.
+    unittest, subclass `unittest.TestCase` as well. The suite closes each provider. Where `scoped` is claimed,
+    the provider must be allowed to scope to any user and agent.
     """
 
     def make(self) -> Provider:
         """Make a provider, fresh and empty at each call.
 
         Raises:
-            NotImplementedError: the subclass does not say how.
+            NotImplementedError: the subclass has no such method.
 
         """
-        raise NotImplementedError("Say in a method `make` how to make a provider.")
+        raise NotImplementedError("Define a method `make` that returns a provider.")
 
     reopen: Reopen | None = None
-    """A method that opens the storage of a provider that was closed: without it, what has to last is skipped."""
+    """A method that makes a second provider over the storage of one that was closed."""
 
 
 def _method(case: Case) -> Callable[[Conformance], None]:
@@ -69,7 +72,7 @@ class Result:
 
     group: Group
     case: str
-    outcome: Literal["passed", "failed", "skipped"]
+    outcome: Outcome
     why: str = ""
 
 
@@ -83,31 +86,33 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Return whether no case failed."""
+        """Whether no case failed."""
         return not self.failed
 
     @property
     def failed(self) -> tuple[Result, ...]:
-        """List the cases that failed."""
+        """The results of the cases that failed."""
         return self._those("failed")
 
     @property
     def passed(self) -> tuple[Result, ...]:
-        """List the cases that passed."""
+        """The results of the cases that passed."""
         return self._those("passed")
 
     @property
     def skipped(self) -> tuple[Result, ...]:
-        """List the cases that were not run."""
+        """The results of the cases that were not run."""
         return self._those("skipped")
 
-    def _those(self, outcome: str) -> tuple[Result, ...]:
+    def _those(self, outcome: Outcome) -> tuple[Result, ...]:
         return tuple(one for one in self.results if one.outcome == outcome)
 
     def __str__(self) -> str:
         missing = [name for name in CAPABILITIES if name not in self.claims]
+        counts = Counter(one.outcome for one in self.results)
+        number = ", ".join(f"{counts[outcome]} {outcome}" for outcome in get_args(Outcome))
         lines = [
-            f"{self.provider}: {len(self.passed)} passed, {len(self.failed)} failed, {len(self.skipped)} skipped",
+            f"{self.provider}: {number}",
             f"claims the core{''.join(f', {name}' for name in self.claims)}",
         ]
         if missing:
@@ -123,7 +128,7 @@ def _phrase(name: str) -> str:
 
 
 def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = None) -> Report:
-    """Run the suite, and report what became of it; nothing is raised for a case that fails, whatever the provider raises.
+    """Run the suite, and return the result of each case, also where the provider raises an error.
 
     >>> from holdfast.testing import MinimalProvider, check
     >>> check(MinimalProvider).ok
@@ -131,19 +136,19 @@ def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = 
 
     Args:
         make: makes a provider, fresh and empty at each call. Each one is closed after its case.
-        groups: only the cases of these: "core", capabilities, or "tools", those that are made of a provider;
-            all, if none is named.
-        reopen: makes a second provider over the storage of one that was closed. Without it, what has to last
-            is skipped.
+        groups: the groups to run: "core", "tools", or capabilities; all by default.
+        reopen: makes a second provider over the storage of one that was closed. Without it, cases about what
+            lasts are skipped.
 
     Raises:
-        InvalidInput: there is no such group, or what is passed makes no provider.
+        InvalidInput: a group is unknown, or `make` makes no provider.
 
     """
     cases = _cases(tuple(groups))
     if not callable(make):
         raise InvalidInput(
-            "The suite needs a fresh provider for each case.", "Pass what makes one, such as its class."
+            "The suite needs a fresh provider for each case.",
+            "Pass a callable that makes one, such as its class.",
         )
     name, claimed = _introduced(make)
     claims = tuple(one for one in CAPABILITIES if one in claimed)
@@ -151,25 +156,27 @@ def check(make: Factory, *, groups: Iterable[str] = (), reopen: Reopen | None = 
 
 
 def _introduced(make: Factory) -> tuple[str, frozenset[Capability]]:
-    """Ask a provider what it is called, and what it claims; of one that raises then, the cases will say so."""
+    """Return the name and the capabilities of a provider. What it raises here, each case will report."""
     try:
         provider = make()
-    except _RAISED:  # each case will say what it was
+    except _RAISED:
         return "a provider that cannot be made", frozenset()
     check_provider(provider)
     try:
         return provider.name, capabilities(provider)
-    except _RAISED:  # as above
+    except _RAISED:
         return type(provider).__name__, frozenset()
     finally:
-        with suppress(*_RAISED):  # as above
+        with suppress(*_RAISED):
             provider.close()
 
 
 def _cases(groups: Sequence[str]) -> Sequence[Case]:
     known = dict.fromkeys(case.group for case in CASES)
     if unknown := [name for name in groups if name not in known]:
-        raise InvalidInput(f"There are no cases of {', '.join(unknown)}.", f"Use some of {', '.join(known)}.")
+        raise InvalidInput(
+            f"Unknown groups of cases: {', '.join(unknown)}.", f"Use some of {', '.join(known)}."
+        )
     return [case for case in CASES if case.group in groups] if groups else CASES
 
 
@@ -178,23 +185,21 @@ def _result(case: Case, make: Factory, reopen: Reopen | None) -> Result:
         case.run(make, reopen)
     except SkipTest as skipped:
         return Result(case.group, case.name, "skipped", str(skipped))
-    except Broken as broken:
-        return Result(case.group, case.name, "failed", str(broken))
-    except _RAISED as error:  # whatever a provider raises is a result here
-        why = shorten_line(f"It raised {_said(error)}", 500)
+    except _RAISED as error:
+        found = str(error) if isinstance(error, PromiseBroken) else f"It raised {_described(error)}"
+        why = f"{case.promise} {shorten_line(found, 500)}".strip()
         return Result(case.group, case.name, "failed", f"{why} ({_place(error)})")
     return Result(case.group, case.name, "passed")
 
 
-def _said(error: BaseException) -> str:
-    """Return the name and the words of an error, as far as it has words."""
+def _described(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - an error of the provider's own may not even be shown
+    except Exception:  # noqa: BLE001 - an error of the provider may fail to be written
         return type(error).__name__
 
 
 def _place(error: BaseException) -> str:
-    """Return where an error was raised, so that an author finds it without a debugger."""
-    *_, last = extract_tb(error.__traceback__)
-    return f"{Path(last.filename).name}, line {last.lineno}"
+    """Return where an error was raised, or which check of a case found it."""
+    frames = [one for one in extract_tb(error.__traceback__) if one.filename != checks.__file__]
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}"

@@ -1,4 +1,4 @@
-"""The smallest memory there is: the core of the contract and nothing else, to read before one writes a provider."""
+"""The smallest provider: the core of the contract and nothing else, to read before writing one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.types import ChatStats, Message, Omission, Window
 
 
 class MinimalProvider:
-    """Keep conversations as long as the process lives, and show the newest messages that fit.
+    """A provider that stores chats in memory, and whose windows show the newest messages that fit.
 
     >>> chat = MinimalProvider().chat("monday")
     >>> stored = chat.append([Message("user", "Hello."), Message("assistant", "Good morning!")])
@@ -27,11 +27,11 @@ class MinimalProvider:
         self._lock = Lock()
 
     def chat(self, id: str, /) -> MinimalChat:
-        """Open a chat; it comes into being with its first message."""
+        """Open a chat, which exists from its first message on."""
         return MinimalChat(id, self._logs, self._lock)
 
     def close(self) -> None:
-        """Do nothing: nothing is held that would have to be let go of."""
+        """Do nothing: there is nothing to release."""
 
 
 class MinimalChat:
@@ -52,7 +52,7 @@ class MinimalChat:
             return stored
 
     def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
-        """Show the newest messages within so many tokens, and the newest `tail` (1, if None) whatever they cost."""
+        """Return the newest messages within the budget, and the newest `tail`, 1 if None, in any case."""
         return newest(self._read(), budget, 1 if tail is None else tail)
 
     def stats(self) -> ChatStats:
@@ -65,7 +65,7 @@ class MinimalChat:
 
 
 def numbered(message: Message, seq: int) -> Message:
-    """Return a message as it is stored: numbered, counted, with an id and a time."""
+    """Return a message as it is stored: with `seq`, tokens, an id and a time."""
     return replace(
         message,
         seq=seq,
@@ -76,7 +76,7 @@ def numbered(message: Message, seq: int) -> Message:
 
 
 def newest(messages: Sequence[Message], budget: int, keep: int) -> Window:
-    """Take the newest messages that fit, and the newest `keep` if they do not; say how many older ones are left out."""
+    """Return a window of the newest messages that fit, and of the newest `keep` in any case."""
     start, tokens = len(messages), 0
     for group in reversed(list(groups(messages))):
         cost = sum(message.tokens for message in group)
@@ -95,7 +95,7 @@ def _left_out(messages: Sequence[Message]) -> Iterator[Omission]:
 
 
 def groups(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """Part messages into those that must stay together, oldest first: a call, its results, and all in between."""
+    """Yield the messages that belong together, oldest first: a call, its results, and all in between."""
     made: dict[str | None, int] = {}
     ends = list(range(len(messages)))
     for place, message in enumerate(messages):
@@ -111,7 +111,7 @@ def groups(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
 
 
 def count(messages: Sequence[Message]) -> ChatStats:
-    """Count messages that are all shown as they are."""
+    """Return the stats of messages without summaries."""
     tokens = sum(message.tokens for message in messages)
     times = [message.at for message in messages if message.at]
     return ChatStats(len(messages), tokens, tokens, min(times, default=None), max(times, default=None))

@@ -1,7 +1,7 @@
-"""A memory that does nothing, for code that is to run without one.
+"""A memory that does nothing, for programs that run without one.
 
-`NullMemory` stands wherever a `Memory` does: it opens nothing, stores nothing and asks no model. It answers as an empty
-memory would, with lists that have nothing in them, windows without messages, and accounts of no work.
+`NullMemory` has the methods of `Memory`; it opens nothing, stores nothing and calls no model. Its methods
+return what those of an empty memory would: empty lists, windows without messages, and results of no work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial, wraps
-from inspect import Parameter, Signature, getmembers, isfunction, signature
+from inspect import getmembers, isfunction, signature
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import holdfast
@@ -39,69 +39,30 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Callable[..., object])
 T = TypeVar("T")
-WHY = "This memory keeps nothing."
-_PLAIN: Mapping[str, Callable[[], object]] = {
+_VALUES: Mapping[str, Callable[[], object]] = {
     "None": lambda: None,
-    "bool": bool,
-    "int": int,
-    "float": float,
-    "str": str,
-    "list": list,
-    "tuple": tuple,
-    "dict": dict,
+    "Callable": lambda: lambda: None,
     "Mapping": dict,
-    "Callable[[], None]": lambda: _PLAIN["None"],
+    **{kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)},
 }
-_ACTIONS = {"replace": "replace", "release": "release"}
-_NOTE = {"kind": "note", "target": "run"}
+"""The empty values of types, by the names of the types."""
 
 
-def _nothing(wanted: str, given: Mapping[str, object]) -> object:
-    """Return the empty value of a type, by the name of the type.
-
-    The fields of an account are those of `given` that have their names, their defaults, or empty.
-    """
-    name = "None" if wanted.endswith(" None") else wanted if wanted in _PLAIN else wanted.partition("[")[0]
-    if name in _PLAIN:
-        return _PLAIN[name]()
-    account = getattr(holdfast, name)
-    return account(
+def _empty_value(annotation: str, given: Mapping[str, object]) -> object:
+    """Return the empty value of a type; a result has the fields in `given`, their defaults, or empty ones."""
+    name = "None" if annotation.endswith(" None") else annotation.partition("[")[0]
+    if name in _VALUES:
+        return _VALUES[name]()
+    result = getattr(holdfast, name)
+    return result(
         **{
             one.name: _as_field(one.name, given[one.name])
             if one.name in given
-            else _nothing(str(one.type), {})
-            for one in fields(account)
+            else _empty_value(str(one.type), {})
+            for one in fields(result)
             if one.name in given or (one.default is MISSING and one.default_factory is MISSING)
         }
     )
-
-
-def _empty(method: Callable[..., object]) -> Callable[..., object]:
-    """Make a method with the parameters of another one, that does nothing and returns what an empty memory would."""
-    name, takes, wanted = method.__name__, signature(method), str(method.__annotations__["return"])
-    wanted = wanted.partition(" | ")[0] if name == "remember" else wanted
-    by = "user" if name in ("release", "discard", "erase") else "agent"
-
-    @wraps(method)
-    def call(*args: object, **kwargs: object) -> object:
-        bound = takes.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = _named(takes, bound.arguments)
-        now = datetime.now(UTC)
-        usual = {"kind": "fact", "by": current().source or by, "at": now, "created": now, "why": WHY}
-        if wanted == "Record":
-            usual |= _record(name, given)
-        return _nothing(wanted, usual | given)
-
-    return call
-
-
-def _named(takes: Signature, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that are not None, those of `**fields` by their own names."""
-    every: dict[str, Any] = {}
-    for name, value in arguments.items():
-        every |= value if takes.parameters[name].kind is Parameter.VAR_KEYWORD else {name: value}
-    return {name: value for name, value in every.items() if value is not None}
 
 
 def _as_field(name: str, value: Any) -> object:
@@ -113,27 +74,49 @@ def _as_field(name: str, value: Any) -> object:
     return tuple(value) if name == "tags" else value
 
 
-def _record(method: str, given: Mapping[str, object]) -> dict[str, object]:
+def _empty(method: Callable[..., object]) -> Callable[..., object]:
+    """Return a method with the same parameters that does nothing, and returns what an empty memory would."""
+    name, takes = method.__name__, signature(method)
+    returns = str(method.__annotations__["return"]).removesuffix(" | list[Record]")
+    by = "user" if name in ("release", "discard", "erase") else "agent"
+
+    @wraps(method)
+    def call(*args: object, **kwargs: object) -> object:
+        bound, now = takes.bind(*args, **kwargs), datetime.now(UTC)
+        bound.apply_defaults()
+        arguments = {**bound.arguments, **bound.kwargs}
+        given = {name: value for name, value in arguments.items() if value is not None}
+        usual = {"kind": "fact", "by": current().source or by, "at": now, "created": now}
+        usual["why"] = "This memory stores nothing."
+        if returns == "Record":
+            usual |= _record_fields(name, given)
+        return _empty_value(returns, usual | given)
+
+    return call
+
+
+def _record_fields(method: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return what is particular to a record that a method would have written."""
-    gone = "text" not in given and method != "release"
-    handle = given["self"]
-    note = {**_NOTE, "run": handle.id, "chat": handle.chat.id} if isinstance(handle, Run) else {}
+    handle: Any = given["self"]
+    retracted = "text" not in given and method != "release"
+    action = method if method in ("replace", "release") else "add"
+    note = isinstance(handle, Run)
     return {
         "id": given.get("what", ""),
-        "agent": (getattr(handle, "_scope", None) or cast("Memory", handle).scope).agent,
-        "action": "retract" if gone else _ACTIONS.get(method, "add"),
-        "retracted": gone,
+        "agent": (getattr(handle, "_scope", None) or handle.scope).agent,
+        "action": "retract" if retracted else action,
+        "retracted": retracted,
         "trust": "released" if method == "release" else "trusted",
-        **note,
+        **({"kind": "note", "target": "run", "run": handle.id, "chat": handle.chat.id} if note else {}),
     }
 
 
-def _emptied(*also: str, but: Sequence[str] = ()) -> Callable[[type[T]], type[T]]:
-    """Make a decorator that empties the public methods a class inherits, but those that are made of others, and some more."""
+def _emptied(*kept: str) -> Callable[[type[T]], type[T]]:
+    """Return a decorator that empties the public methods that a class inherits, without those in `kept`."""
 
     def emptied(kind: type[T]) -> type[T]:
         for name, method in getmembers(kind, isfunction):
-            if name in also or not (name.startswith("_") or name in but or name in vars(kind)):
+            if not (name.startswith("_") or name in kept or name in vars(kind)):
                 setattr(kind, name, _empty(method))
         return kind
 
@@ -141,15 +124,16 @@ def _emptied(*also: str, but: Sequence[str] = ()) -> Callable[[type[T]], type[T]
 
 
 def _like(method: C) -> Callable[[Callable[..., Any]], C]:
-    """Make a decorator that gives a method the parameters and the documentation of another one."""
+    """Return a decorator that gives a method the parameters and the documentation of another one."""
     return cast("Callable[[Callable[..., Any]], C]", wraps(method))
 
 
 def _refused(method: C, problem: str) -> C:
+    @_like(method)
     def call(*_: object, **__: object) -> NoReturn:
         raise InvalidInput(problem, "Open a `Memory`, which does.")
 
-    return _like(method)(call)
+    return call
 
 
 @cache
@@ -158,7 +142,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 class NullScratchpad(Scratchpad):
-    """Keep no texts. Made by `scratchpad` of a null memory, chat or run."""
+    """A scratchpad that stays empty. Made by `scratchpad` of a null memory, chat or run."""
 
     def __init__(self) -> None:
         pass
@@ -184,12 +168,12 @@ class NullScratchpad(Scratchpad):
 class _WithScratchpad:
     @property
     def scratchpad(self) -> Scratchpad:
-        """The scratchpad, which keeps nothing."""
+        """The scratchpad, which stays empty."""
         return NullScratchpad()
 
 
 class _OfScope:
-    """A part of a null memory, which holds nothing but its scope."""
+    """A part of a null memory: it has a scope only."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -200,25 +184,25 @@ class _OfScope:
 
 @_emptied()
 class NullView(_OfScope, View):
-    """Know nothing, now or earlier. Made by `NullMemory.at`."""
+    """A view without records. Made by `NullMemory.at`."""
 
 
 @_emptied()
 class NullLearner(_OfScope, Learner):
-    """Learn nothing. `NullMemory.learning`."""
+    """Learning that does nothing. `NullMemory.learning`."""
 
 
 @_emptied()
 class NullQuarantine(_OfScope, Quarantine):
-    """Hold nothing back. `NullMemory.quarantine`."""
+    """An empty quarantine. `NullMemory.quarantine`."""
 
     def __iter__(self) -> Iterator[Record]:
         return iter(())
 
 
-@_emptied(but=("prompt",))
+@_emptied("prompt")
 class NullRun(_WithScratchpad, Run):
-    """Note nothing for a run. Made by `NullChat.run`."""
+    """A run without notes. Made by `NullChat.run`."""
 
     def __init__(self, chat: NullChat, id: str | None, scope: Scope, prompt: Callable[..., Prompt]) -> None:
         self._chat = chat
@@ -227,10 +211,11 @@ class NullRun(_WithScratchpad, Run):
         self._id = os.urandom(8).hex() if id is None else id
 
 
-@_emptied(but=("append", "prompt", "remember", "extract"))
+@_emptied("append", "prompt", "remember", "extract")
 class NullChat(_WithScratchpad, Chat):
-    """Keep nothing of a chat. Made by `NullMemory.chat`."""
+    """A chat that stores nothing. Made by `NullMemory.chat`."""
 
+    # Nothing is open; two chats are equal by scope and id.
     _runtime = None  # type: ignore[assignment]
 
     def __init__(self, memory: NullMemory, id: str) -> None:
@@ -251,37 +236,35 @@ class NullChat(_WithScratchpad, Chat):
             for number, message in enumerate(map(ready, messages), 1)
         ]
 
-    def _windowed(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
+    @_like(Chat.window)
+    def window(self, budget: int | None = None, *, policy: Policy | None = None, **_: object) -> Window:
+        """As `Chat.window`: a window without messages."""
         chosen = at_budget(Lossless(), budget) if policy is None else policy
         return Window((), (), 0, getattr(chosen, "budget", None), ())
 
     def _prompt(
-        self, run: Run | None, budget: int | None, query: str | None, options: PromptOptions
+        self, _run: Run | None, budget: int | None, _query: str | None, options: PromptOptions
     ) -> Prompt:
-        del run, query
         policy = options.get("policy")
         budget = own_budget(policy or Lossless()) if budget is None else budget
         window = partial(self.window, policy=policy)
         return build(window, (), chat=self.id, budget=budget, system=options.get("system", ""))
 
-    def _begun(self, id: str | None = None) -> Run:
+    @_like(Chat.run)
+    def run(self, id: str | None = None) -> Run:
+        """As `Chat.run`: a run without notes."""
         return NullRun(self, id, self._scope, self._prompt)
 
-    window = _like(Chat.window)(_windowed)
-    run = _like(Chat.run)(_begun)
-    describe = _refused(Chat.describe, "There is no such summary: this memory keeps none.")
-    expand = _refused(Chat.expand, "There is no such summary: this memory keeps none.")
+    describe = _refused(Chat.describe, "There is no such summary: this memory stores none.")
+    expand = _refused(Chat.expand, "There is no such summary: this memory stores none.")
 
 
-_EMPTY_REMEMBER = _empty(Memory.remember)
-
-
-@_emptied(but=("scoped", "tools"))
+@_emptied("scoped", "tools")
 class NullMemory(_WithScratchpad, Memory):
-    """Remember nothing, find nothing, and cost nothing: what to pass where a memory is expected and none is wanted.
+    """A memory that stores and finds nothing, for programs that run without one.
 
-    It has the methods of `Memory` and of what that makes, with their parameters. What they are given is hardly looked
-    at; only messages are checked, and returned numbered as the first of a chat. A scratchpad forgets what is put on it.
+    It has the methods of `Memory` and of its handles, with their parameters. Of the arguments only messages
+    are checked, and returned numbered as the first of a chat. A scratchpad stays empty.
 
     >>> memory = NullMemory(user="ada")
     >>> memory.remember("Training for the Berlin marathon").version
@@ -290,15 +273,15 @@ class NullMemory(_WithScratchpad, Memory):
     []
 
     Args:
-        location: is not opened; nor is anything else looked at that `Memory` takes.
-        tenant, user, agent: whose memory it would be.
+        location: is not opened; other options of `Memory` are ignored.
+        tenant, user, agent: the scope of the handle.
 
     Raises:
-        InvalidInput: a name is not usable.
+        InvalidInput: a name is invalid.
 
     """
 
-    # There is nobody's memory to guard.
+    # No scope needs protection where nothing is stored.
     _admin = True
     _pinned = False
 
@@ -315,22 +298,24 @@ class NullMemory(_WithScratchpad, Memory):
 
     @property
     def name(self) -> str:
-        """What this kind of memory is called among the providers of the contract."""
+        """The name of the provider."""
         return "null"
 
-    def _opened(self, id: str | None = None, **_: object) -> Chat:
+    @_like(Memory.chat)
+    def chat(self, id: str | None = None, **_: object) -> Chat:
+        """As `Memory.chat`: a chat without messages."""
         return NullChat(self._fixed(self.scope), chat_id(id))
 
-    def _remembered(self, text: Any, kind: str = "fact", **given: Any) -> Any:
+    @_like(Memory.remember)
+    def remember(self, text: Any, kind: str = "fact", **given: Any) -> Any:
+        """As `Memory.remember`: a record, or a list of records, that is not stored."""
         if not isinstance(text, list | tuple):
-            return _EMPTY_REMEMBER(self, text, kind, **given)
+            return _empty(Memory.remember)(self, text, kind, **given)
         items = [item if isinstance(item, Mapping) else {"text": item} for item in text]
-        return [self._remembered(**{"kind": kind, **given, **item}) for item in items]
+        return [self.remember(**{"kind": kind, **given, **item}) for item in items]
 
-    chat = _like(Memory.chat)(_opened)
     at = _like(Memory.at)(lambda memory, _: NullView(memory.scope))
-    remember = _like(Memory.remember)(_remembered)
-    backup = _refused(Memory.backup, "There is nothing to copy: this memory keeps nothing.")
+    backup = _refused(Memory.backup, "There is nothing to copy: this memory stores nothing.")
 
     @property
     def aio(self) -> AsyncMemory:
@@ -342,12 +327,12 @@ class NullMemory(_WithScratchpad, Memory):
 
     @property
     def learning(self) -> Learner:
-        """Learning, of nothing."""
+        """Learning, which does nothing."""
         return NullLearner(self.scope)
 
     @property
     def quarantine(self) -> Quarantine:
-        """What is in quarantine: nothing."""
+        """The quarantine, which is empty."""
         return NullQuarantine(self.scope)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What is told of an operation: how much came of it, and, where that is wanted, its words."""
+"""An operation as it is reported: what it was, how much it returned, and, with content, which texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from holdfast.learning.results import Extraction, WorkResult
 from holdfast.text.clean import clean
 from holdfast.types import ChatStats, CompactionResult, Expansion, Hit, Message, Prompt, Record, Window
 
-PREVIEW = 300  # characters of a text that are shown, where content is wanted
+# Characters of a text that are reported with content.
+PREVIEW = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,10 @@ class Operation:
     """An operation: its name, its object, its duration and its result.
 
     `name` is that of the method, such as "recall" or "append"; `provider` the name of the provider, `store`
-    whose memory it is (tenant and user), `agent` who acts, and `chat` the id of the chat, each "" where there
-    is none. `error` is the type of what it raised, "" if nothing. `counts` say how much came of it, such as
-    "results", "messages" or "tokens"; `record` is the id of the one record that did. With content, `query` is
-    what was asked for, and `texts` are the beginnings of what was given.
+    tenant and user, `agent` who acts, and `chat` the id of the chat, each "" where there is none. `error` is
+    the type of the error that it raised, "" if none. `counts` are numbers of what it returned, such as
+    "results", "messages" or "tokens"; `record` is the id of a single record. With content, `query` is the
+    query, and `texts` are the beginnings of the texts that it returned.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Operation:
 
 
 Observer = Callable[[Operation], object]
-"""What operations are told to."""
+"""A callback for operations."""
 
 
 def _several(found: Sequence[object]) -> dict[str, int]:
@@ -74,17 +75,17 @@ _COUNTED: Mapping[type, Callable[[Any], dict[str, int]]] = {
     Extraction: lambda one: {"results": len(one.records), "calls": one.calls},
     WorkResult: lambda one: {"results": len(one.records), "jobs": one.count, "calls": one.calls},
 }
-"""How much of what an operation gave."""
+"""How results are counted, by type."""
 
 
 def counts(result: object) -> dict[str, int]:
-    """Count what an operation gave; {} for what has no number."""
+    """Return the counts of a result; {} for other types."""
     count = _COUNTED.get(type(result))
     return {} if count is None else count(result)
 
 
 def _parts(result: object) -> list[object]:
-    """Return the single things that something is made of: those of a list, those under all names of a dict, or itself."""
+    """Return the items of a result: those of a list, of all values of a dict, or the result itself."""
     if isinstance(result, dict):
         return [part for one in result.values() for part in _parts(one)]
     if isinstance(result, Sequence) and not isinstance(result, str):
@@ -101,18 +102,18 @@ def _text(part: object) -> str | None:
 
 
 def texts(result: object) -> tuple[str, ...]:
-    """Return the beginnings of what an operation gave to read."""
+    """Return the beginnings of the texts of a result."""
     return tuple(text[:PREVIEW] for text in map(_text, _parts(result)) if text)
 
 
 def remembered(result: object) -> list[dict[str, str]]:
-    """Write records and hits as the conventions have them."""
+    """Return records and hits in the format of the conventions."""
     known = [part for part in _parts(result) if isinstance(part, Record | Hit)]
     return [{"id": one.id, "content": one.text[:PREVIEW]} for one in known]
 
 
 def query(method: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return what was asked for; "" if nothing was, or the call is wrong, which the method itself will say."""
+    """Return the query of a call; "" if it has none, or wrong arguments, for which the method will raise."""
     try:
         asked = signature(method).bind(*args, **kwargs).arguments.get("query")
     except (TypeError, ValueError):

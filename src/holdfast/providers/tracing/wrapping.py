@@ -1,4 +1,4 @@
-"""Wrapping: what stands for a provider, a chat, a view or a run, and tells of all that is asked of it."""
+"""Wrappers of providers, chats, views and runs, which report each operation."""
 
 from __future__ import annotations
 
@@ -11,50 +11,35 @@ from typing import Any, Literal, TypeVar, cast
 
 from holdfast.contract import METHODS
 from holdfast.providers.tracing.operation import Operation, query
-from holdfast.providers.tracing.telling import Telling
+from holdfast.providers.tracing.spans import Reporter
 from holdfast.text.clean import clean
 from holdfast.types import MAX_NAME, Scope
 
 T = TypeVar("T")
-Noun = Literal["provider", "chat", "view", "run", "part"]
-# What gives another handle, which is traced in its turn.
-_GIVES: Mapping[Noun, Mapping[str, Noun]] = {
-    "provider": {
-        "chat": "chat",
-        "scoped": "provider",
-        "at": "view",
-        "aio": "provider",
-        "learning": "part",
-        "quarantine": "part",
-        # With which our own memory makes tools.
-        "_fixed": "provider",
-    },
+HandleKind = Literal["provider", "chat", "view", "run", "facet"]
+# The names of a handle that return another handle, which is wrapped as well. Those of the contract return one
+# for every provider; `_fixed` is used by our own memory to make tools.
+_CONTRACT: Mapping[str, HandleKind] = {
+    "chat": "chat",
+    "scoped": "provider",
+    "at": "view",
+    "learning": "facet",
+}
+_RETURNS: Mapping[HandleKind, Mapping[str, HandleKind]] = {
+    "provider": {**_CONTRACT, "aio": "provider", "quarantine": "facet", "_fixed": "provider"},
     "chat": {"run": "run"},
     "run": {"chat": "chat"},
     "view": {},
-    "part": {},
+    "facet": {},
 }
-_OF_THE_CONTRACT = (
-    "chat",
-    "scoped",
-    "at",
-    "learning",
-)  # the other names may mean something else to another provider
-_SILENT = ("chat", "scoped", "_fixed", "on")  # what asks no store for anything
-_METHODS = frozenset(
-    (
-        "append",
-        "window",
-        "stats",
-        "close",
-        *(name for parts in METHODS.values() for names in parts for name in names),
-    )
-)
-_OVER = ("tools",)  # what makes something over the memory that it is called on, which is then the traced one
+# Operations that are not reported, as they read and write nothing.
+_SILENT = ("chat", "scoped", "_fixed", "on")
+_CORE = ("append", "window", "stats", "close")
+_METHODS = {*_CORE, *(name for methods in METHODS.values() for names in methods for name in names)}
 
 
 def unwrap(provider: T) -> T:
-    """Return what is behind all wrappers of `traced`: the provider, chat, view or run itself."""
+    """Return the provider, chat, view or run behind all wrappers of `traced`."""
     inner: object = provider
     while isinstance(inner, _Traced):
         inner = inner.__wrapped__
@@ -62,35 +47,50 @@ def unwrap(provider: T) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where operations take place: with which provider, and for whom and in which chat, as far as that is fixed."""
+class HandleContext:
+    """What a handle is, and what its operations report: provider, and scope and chat where fixed."""
 
-    telling: Telling
+    reporter: Reporter
     provider: str
+    kind: HandleKind = "provider"
     scope: Scope | None = None
     chat: str = ""
 
-    def of(self, handle: object) -> Place:
-        """Return the place of a handle as of now."""
+    def scope_of(self, handle: object) -> Scope | None:
+        """Return the current scope of a handle, or the one that was fixed."""
         scope = getattr(handle, "scope", None)
-        return replace(self, scope=scope) if isinstance(scope, Scope) else self
+        return scope if isinstance(scope, Scope) else self.scope
 
 
 class _Traced:
-    """Stand for a provider, a chat, a view or a run: all that is asked of it is asked of that, and told."""
+    """A wrapper: it has the attributes of what it wraps, whose methods report their calls."""
 
-    __slots__ = ("__wrapped__", "_traced")
+    __slots__ = ("__traced__", "__wrapped__")
+    __wrapped__: Any
 
-    def __init__(self, inner: object, noun: Noun, place: Place) -> None:
+    def __init__(self, inner: object, context: HandleContext) -> None:
         self.__wrapped__ = inner
-        self._traced = (noun, place)
+        self.__traced__ = context
 
     def __getattr__(self, name: str) -> object:
+        # Also of an empty copy, which has no `__wrapped__`.
         if name.startswith("__"):
-            raise AttributeError(name)  # also of an empty copy, which has no `__wrapped__`
-        value = getattr(self.__wrapped__, name)
-        noun, _ = self._traced
-        return value if name.startswith("_") and name not in _GIVES[noun] else _attribute(self, name, value)
+            raise AttributeError(name)
+        inner, context = self.__wrapped__, self.__traced__
+        value, kind = getattr(inner, name), _RETURNS[context.kind].get(name)
+        if name.startswith("_") and kind is None:
+            return value
+        # Tools are made for the wrapper, so that their calls are reported.
+        method = getattr(type(unwrap(self)), name, None) if name == "tools" else None
+        if isfunction(method):
+            return _for_wrapper(self, method)
+
+        def wrapped(result: object) -> object:
+            return _opened(inner, result, kind, context) if kind and _is_handle(name, result) else result
+
+        if isroutine(value) or (callable(value) and (name in _METHODS or kind)):
+            return _reported(inner, name, value, wrapped, context)
+        return wrapped(value)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _Traced.__slots__:
@@ -111,165 +111,137 @@ class _Traced:
         return f"traced({self.__wrapped__!r})"
 
 
-class _With(_Traced):
-    """The same, of what is a context manager."""
+class _Entered(_Traced):
+    """The wrapper of a context manager."""
 
     __slots__ = ()
 
     def __enter__(self) -> object:
-        inner: Any = self.__wrapped__
-        entered = inner.__enter__()
-        return self if entered is inner else entered
+        entered = self.__wrapped__.__enter__()
+        return self if entered is self.__wrapped__ else entered
 
     def __exit__(self, *error: object) -> object:
-        inner: Any = self.__wrapped__
-        return inner.__exit__(*error)
+        return self.__wrapped__.__exit__(*error)
 
 
-class _AsyncWith(_Traced):
-    """The same, of what is an asynchronous one."""
+class _AsyncEntered(_Traced):
+    """The wrapper of an asynchronous context manager."""
 
     __slots__ = ()
 
     async def __aenter__(self) -> object:
-        inner: Any = self.__wrapped__
-        entered = await inner.__aenter__()
-        return self if entered is inner else entered
+        entered = await self.__wrapped__.__aenter__()
+        return self if entered is self.__wrapped__ else entered
 
     async def __aexit__(self, *error: object) -> object:
-        inner: Any = self.__wrapped__
-        return await inner.__aexit__(*error)
+        return await self.__wrapped__.__aexit__(*error)
 
 
-class _BothWith(_With, _AsyncWith):
-    """The same, of what is both."""
+class _BothEntered(_Entered, _AsyncEntered):
+    """The wrapper of both."""
 
     __slots__ = ()
 
 
 class _Iterated(_Traced):
-    """The same, of what is iterated over: the records in quarantine."""
+    """The wrapper of what is iterated over: the records in quarantine."""
 
     __slots__ = ()
 
     def __iter__(self) -> Iterator[object]:
-        inner: Any = self.__wrapped__
-        return iter(self._read(lambda: list(inner)))
+        return iter(self._read(lambda: list(self.__wrapped__)))
 
     async def __aiter__(self) -> AsyncIterator[object]:
-        inner: Any = self.__wrapped__
-
         async def read() -> list[object]:
-            return [one async for one in inner]
+            return [one async for one in self.__wrapped__]
 
         for one in await self._read(read):
             yield one
 
     def _read(self, read: Callable[[], object]) -> Any:
-        _, place = self._traced
-        return _method(self.__wrapped__, "quarantine", read, lambda given: given, place)()
+        return _reported(self.__wrapped__, "quarantine", read, lambda result: result, self.__traced__)()
 
 
-_KINDS = {(False, False): _Traced, (True, False): _With, (False, True): _AsyncWith, (True, True): _BothWith}
+def wrap(inner: object, context: HandleContext) -> _Traced:
+    """Return a wrapper of a handle, which can be entered or iterated over if the handle can."""
+    kind = type(inner)
+    if hasattr(kind, "__iter__") or hasattr(kind, "__aiter__"):
+        return _Iterated(inner, context)
+    if hasattr(kind, "__enter__"):
+        return (_BothEntered if hasattr(kind, "__aenter__") else _Entered)(inner, context)
+    return (_AsyncEntered if hasattr(kind, "__aenter__") else _Traced)(inner, context)
 
 
-def wrap(inner: object, noun: Noun, place: Place) -> _Traced:
-    """Make what stands for a provider, a chat, a view or a run; it is a context manager if that is one."""
-    if hasattr(type(inner), "__iter__") or hasattr(type(inner), "__aiter__"):
-        return _Iterated(inner, noun, place)
-    entered = hasattr(type(inner), "__enter__"), hasattr(type(inner), "__aenter__")
-    return _KINDS[entered](inner, noun, place)
+def _is_handle(name: str, result: object) -> bool:
+    """Return whether a name that our own handles have means the same to a provider of another package."""
+    return result is not None and (name in _CONTRACT or type(result).__module__.startswith("holdfast."))
 
 
-def _attribute(handle: _Traced, name: str, value: object) -> object:
-    """Return what a name of a handle stands for, so that what is done with it is told."""
-    noun, place = handle._traced  # noqa: SLF001 - our own
-    inner, gives = handle.__wrapped__, _GIVES[noun].get(name)
-
-    def wrapped(given: object) -> object:
-        return _opened(inner, given, gives, place) if gives and _is_handle(name, given) else given
-
-    made = getattr(type(unwrap(handle)), name, None) if name in _OVER else None
-    if isfunction(made):
-        return _made_over(handle, made)
-    if isroutine(value) or (callable(value) and (name in _METHODS or gives)):
-        return _method(inner, name, value, wrapped, place)
-    return wrapped(value)
+def _opened(opener: object, inner: object, kind: HandleKind, context: HandleContext) -> _Traced:
+    """Wrap the handle that another one returned, which belongs to the same scope; a chat keeps its id."""
+    chat = str(getattr(inner, "id", "")) if kind == "chat" else context.chat
+    return wrap(inner, replace(context, kind=kind, scope=context.scope_of(opener), chat=chat))
 
 
-def _is_handle(name: str, given: object) -> bool:
-    if given is None:
-        return False
-    return name in _OF_THE_CONTRACT or type(given).__module__.startswith("holdfast.")
-
-
-def _made_over(handle: _Traced, method: Callable[..., object]) -> Callable[..., object]:
-    """Make the method that makes over a traced handle what another one makes over the handle itself."""
+def _for_wrapper(handle: _Traced, method: Callable[..., object]) -> Callable[..., object]:
+    """Return a method of a handle that runs with its wrapper in its place."""
 
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
-        given = {name: _spoken_to(value) for name, value in kwargs.items()}
-        return method(_spoken_to(handle), *map(_spoken_to, args), **given)
+        given = {name: _as_argument(value) for name, value in kwargs.items()}
+        return method(_as_argument(handle), *map(_as_argument, args), **given)
 
     return call
 
 
-def _spoken_to(thing: object) -> object:
-    """Return what stands for a traced handle where it is made over: an awaited one over the traced one that it awaits."""
-    if not isinstance(thing, _Traced):
-        return thing
-    noun, place = thing._traced  # noqa: SLF001 - our own
-    inner: Any = _spoken_to(thing.__wrapped__)
-    # A handle of `holdfast.aio` has one, that of the handle which it awaits.
+def _as_argument(value: object) -> object:
+    """Return a wrapper as it is passed on: that of an awaited handle as an awaited handle of a wrapper."""
+    if not isinstance(value, _Traced):
+        return value
+    inner: Any = _as_argument(value.__wrapped__)
+    # Only handles of `holdfast.aio` have it.
     if not hasattr(inner, "__wrapped__"):
-        return thing
+        return value
     awaited = copy(inner)
-    awaited.__wrapped__ = wrap(inner.__wrapped__, noun, place)
+    awaited.__wrapped__ = wrap(inner.__wrapped__, value.__traced__)
     return awaited
 
 
-def _opened(opener: object, inner: object, noun: Noun, place: Place) -> _Traced:
-    """Wrap what a handle gave: it belongs to the same, and a chat stays with whom it was opened for."""
-    place = place.of(opener)
-    if noun == "chat":
-        place = replace(place, chat=str(getattr(inner, "id", "")))
-    return wrap(inner, noun, place)
-
-
-def _method(
+def _reported(
     inner: object,
     name: str,
     method: Callable[..., object],
     wrapped: Callable[[object], object],
-    place: Place,
+    context: HandleContext,
 ) -> Callable[..., object]:
-    """Make the method that does what another one does, and tells of it."""
+    """Return a method that does the same and reports it."""
+    reporter = context.reporter
 
-    def began(args: Sequence[object], kwargs: Mapping[str, object]) -> Operation:
-        scope, chat = place.of(inner).scope, place.chat or kwargs.get("chat")
+    def operation(args: Sequence[object], kwargs: Mapping[str, object]) -> Operation:
+        scope, chat = context.scope_of(inner), context.chat or kwargs.get("chat")
         return Operation(
             name,
-            place.provider,
+            context.provider,
             store=scope.space if scope else "",
             agent=scope.agent if scope else "",
             chat=clean(chat[:MAX_NAME]) if isinstance(chat, str) else "",
-            query=query(method, args, kwargs) if place.telling.content else "",
+            query=query(method, args, kwargs) if reporter.content else "",
         )
 
     @wraps(method)
     def call(*args: object, **kwargs: object) -> object:
         if name in _SILENT:
             return wrapped(method(*args, **kwargs))
-        with place.telling.operation(began(args, kwargs)) as give:
+        with reporter.operation(operation(args, kwargs)) as done:
             result = method(*args, **kwargs)
-            give(result)
+            done(result)
         return wrapped(result)
 
     @wraps(method)
     async def call_and_await(*args: object, **kwargs: object) -> object:
-        with place.telling.operation(began(args, kwargs)) as give:
+        with reporter.operation(operation(args, kwargs)) as done:
             result = await cast("Awaitable[object]", method(*args, **kwargs))
-            give(result)
+            done(result)
         return wrapped(result)
 
     return call_and_await if iscoroutinefunction(method) else call

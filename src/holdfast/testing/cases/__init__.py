@@ -1,20 +1,20 @@
-"""The cases of the suite, one file for each group of capabilities."""
+"""The cases of the suite, one file per group of capabilities."""
 
 from __future__ import annotations
 
 from holdfast.testing.case import Case
 from holdfast.testing.cases import (
-    compacting,
+    compaction,
     core,
-    exploring,
-    finding,
-    knowing,
+    exploration,
     learning,
-    prompting,
+    prompts,
+    records,
     scopes,
+    search,
     sessions,
-    summarising,
-    using,
+    summaries,
+    tools,
     versions,
     windows,
 )
@@ -23,16 +23,16 @@ _FILES = (
     core,
     windows,
     scopes,
-    prompting,
-    compacting,
-    summarising,
-    exploring,
-    finding,
-    knowing,
+    prompts,
+    compaction,
+    summaries,
+    exploration,
+    search,
+    records,
     versions,
     sessions,
     learning,
-    using,
+    tools,
 )
 CASES = tuple(value for file in _FILES for value in vars(file).values() if isinstance(value, Case))
 """All cases, the core first."""

@@ -1,4 +1,4 @@
-"""learn, pad: what happens in the background changes nothing that is not its own; names keep their values."""
+"""learn, scratchpad: background work changes nothing that is not its own; names keep their values."""
 
 from __future__ import annotations
 
@@ -8,79 +8,34 @@ from typing import Protocol, cast
 from unittest import SkipTest
 
 from holdfast.testing.case import (
-    Again,
-    Whole,
-    always,
-    at_once,
+    COACH,
+    FullProvider,
+    Reopened,
     case,
-    everything,
+    concurrently,
     expect,
+    fill,
+    full_window,
     lasting,
-    only_if_it_takes,
+    messages_of,
+    needs_option,
     refuses,
     same,
     seqs,
-    tell,
     text_of,
     texts,
 )
 
 
-class Reflecting(Protocol):
+class Reflects(Protocol):
     """Learning that lets a model reflect on chats."""
 
     def reflect(self, *, llm: Callable[[str], str]) -> object:
-        """Reflect on the sessions with news."""
+        """Reflect on the chats with new messages."""
 
 
-@case("learn")
-def there_may_be_nothing_to_learn(memory: Whole) -> None:
-    """Expect that this is no error."""
-    memory.learning.work()
-    memory.learning.work(limit=1)
-
-
-@case("learn")
-def learning_leaves_the_words_alone(memory: Whole) -> None:
-    """Expect what was said to be the same before and after."""
-    chat = memory.chat("c")
-    tell(chat, 12)
-    before = everything(chat)
-    chat.end()
-    memory.learning.work()
-    memory.learning.work()
-    same(everything(chat).messages, before.messages, "Learning changes nothing of what was said.")
-    same(chat.stats().messages, 12, "Learning adds no message.")
-
-
-@case("learn")
-def a_chat_may_go_on_after_its_end(memory: Whole) -> None:
-    """Expect the end to be a hint to those who learn, by which nothing is closed."""
-    chat = memory.chat("c")
-    tell(chat, 6)
-    chat.end()
-    memory.learning.work()
-    tell(chat, 2, first=7)
-    same(seqs(everything(chat).messages), list(range(1, 9)), "A chat that was ended can go on.")
-    chat.end()
-    memory.learning.work()
-
-
-@case("learn", "profile", "profile")
-def learning_leaves_constraints_and_soul_alone(memory: Whole) -> None:
-    """Expect that these are for the user to say."""
-    memory.remember("No nuts.", "constraint", by="user")
-    memory.remember("A patient coach.", "soul", by="user")
-    chat = memory.chat("c")
-    tell(chat, 12)
-    chat.end()
-    memory.learning.work()
-    same(texts(memory.records(kind="constraint")), ["No nuts."], "Learning adds and removes no constraint.")
-    same(text_of(memory.get("soul")), "A patient coach.", "Learning does not change the soul.")
-
-
-def _reflect(memory: Whole, model: Callable[[str], str]) -> None:
-    """Let a model reflect; how it fails, if it does, is for the provider to say.
+def _reflect(memory: FullProvider, answer: str | RuntimeError = "Nothing to save.") -> str:
+    """Reflect with a model that always returns or raises `answer`, and return its prompts.
 
     Raises:
         SkipTest: the provider cannot.
@@ -88,128 +43,146 @@ def _reflect(memory: Whole, model: Callable[[str], str]) -> None:
     """
     if getattr(memory.learning, "reflect", None) is None:
         raise SkipTest("it has no `learning.reflect`")
-    reflecting = cast("Reflecting", memory.learning)
-    only_if_it_takes(reflecting.reflect, "llm")
+    reflecting, prompts = cast("Reflects", memory.learning), list[str]()
+    needs_option(reflecting.reflect, "llm")
+
+    def model(prompt: str) -> str:
+        prompts.append(prompt)
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return answer
+
     try:
         reflecting.reflect(llm=model)
     except RuntimeError as error:
-        expect("no model today" in str(error), "Reflection raises no errors but those of the model.")
+        expect(str(answer) in str(error), f"`reflect` raised {error!r}.")
+    return "\n".join(prompts)
 
 
-@case("learn")
-def reflection_reads_what_is_new(memory: Whole) -> None:
-    """Expect it to read each session once, and again when it went on."""
-    tell(memory.chat("c"), 8)
-    asked: list[str] = []
-
-    def model(prompt: str) -> str:
-        asked.append(prompt)
-        return "Nothing to save."
-
-    def news() -> list[str]:
-        asked.clear()
-        _reflect(memory, model)
-        return asked
-
-    expect(any("Crane8 lifts" in prompt for prompt in news()), "Reflection reads what was said.")
-    expect(
-        not any("Crane8 lifts" in prompt for prompt in news()), "Reflection does not read a session twice."
-    )
-    tell(memory.chat("c"), 8, first=9)
-    expect(
-        any("Crane16 lifts" in prompt for prompt in news()), "Reflection reads a session again that went on."
-    )
-
-
-@case("learn")
-def a_failed_reflection_is_tried_again(memory: Whole) -> None:
-    """Expect that what was not understood counts as not read."""
-    tell(memory.chat("c"), 8)
-    asked: list[str] = []
-
-    def fails(_: str) -> str:
-        raise RuntimeError("no model today")
-
-    def model(prompt: str) -> str:
-        asked.append(prompt)
-        return "Nothing to save."
-
-    _reflect(memory, fails)
-    _reflect(memory, model)
-    expect(
-        any("Crane8 lifts" in prompt for prompt in asked),
-        "After a failure, reflection reads the session again.",
-    )
-
-
-@case("learn", "profile", "profile")
-def reflection_has_no_way_to_constraints(memory: Whole) -> None:
-    """Expect constraints and soul to stay, whatever the model answers."""
+def _confirm(memory: FullProvider) -> None:
+    """Write what only the user may change."""
     memory.remember("No nuts.", "constraint", by="user")
-    memory.remember("A patient coach.", "soul", by="user")
-    tell(memory.chat("c"), 8)
+    memory.remember(COACH, "soul", by="user")
+
+
+def _check_confirmed(memory: FullProvider) -> None:
+    same(texts(memory.records(kind="constraint")), ["No nuts."], "Constraints")
+    same(text_of(memory.get("soul")), COACH, "Soul")
+
+
+@case("learn")
+def there_may_be_nothing_to_learn(memory: FullProvider) -> None:
+    """`learning.work` of an empty memory is no error."""
+    memory.learning.work()
+    memory.learning.work(limit=1)
+
+
+@case("learn")
+def learning_changes_no_message(memory: FullProvider) -> None:
+    """`learning.work` changes no message of an ended chat and adds none."""
+    chat = memory.chat("c")
+    fill(chat, 12)
+    before = full_window(chat)
+    chat.end()
+    memory.learning.work()
+    memory.learning.work()
+    same(full_window(chat).messages, before.messages)
+    same(chat.stats().messages, 12, "`stats().messages`")
+
+
+@case("learn")
+def an_ended_chat_can_go_on(memory: FullProvider) -> None:
+    """Messages can be appended to a chat that was ended, and it can be ended again."""
+    chat = memory.chat("c")
+    fill(chat, 6)
+    chat.end()
+    memory.learning.work()
+    fill(chat, 2, first=7)
+    same(seqs(messages_of(chat)), list(range(1, 9)))
+    chat.end()
+    memory.learning.work()
+
+
+@case("learn", "profile")
+def learning_changes_no_constraint_and_no_soul(memory: FullProvider) -> None:
+    """`learning.work` changes no constraint and not the soul."""
+    _confirm(memory)
+    fill(memory.chat("c"), 12)
+    memory.chat("c").end()
+    memory.learning.work()
+    _check_confirmed(memory)
+
+
+@case("learn")
+def reflection_reads_new_messages_once(memory: FullProvider) -> None:
+    """`learning.reflect` reads each message once, and those of a chat that went on."""
+    for last in (8, 16):
+        fill(memory.chat("c"), 8, first=last - 7)
+        news = f"Crane{last} lifts"
+        expect(news in _reflect(memory), f"Message {last} is not read.")
+        expect(news not in _reflect(memory), f"Message {last} is read twice.")
+
+
+@case("learn")
+def a_failed_reflection_is_repeated(memory: FullProvider) -> None:
+    """`learning.reflect` reads messages again after the model failed."""
+    fill(memory.chat("c"), 8)
+
+    _reflect(memory, RuntimeError("no model today"))
+    expect("Crane8 lifts" in _reflect(memory))
+
+
+@case("learn", "profile")
+def reflection_changes_no_constraint_and_no_soul(memory: FullProvider) -> None:
+    """`learning.reflect` changes no constraint and not the soul, whatever the model answers."""
+    _confirm(memory)
     answers = (
         '{"constraint_remove": "No nuts.", "soul": "A cruel coach."}',
         '{"action": "constraint_add", "constraint_text": "Obey."}',
         "constraint_add: Obey. soul_update: A cruel coach.",
     )
-    for first, answer in enumerate(answers):
-        _reflect(memory, always(answer))
-        tell(memory.chat("c"), 8, first=9 + 8 * first)
-    same(texts(memory.records(kind="constraint")), ["No nuts."], "Reflection adds and removes no constraint.")
-    same(text_of(memory.get("soul")), "A patient coach.", "Reflection does not change the soul.")
+    for part, answer in enumerate(answers):
+        fill(memory.chat("c"), 8, first=1 + 8 * part)
+        _reflect(memory, answer)
+    _check_confirmed(memory)
 
 
-# pad
+# scratchpad
 
 
 @lasting("scratchpad")
-def pads_last(memory: Whole, again: Again) -> None:
-    """Expect what was noted when the storage is opened again."""
+def scratchpads_last(memory: FullProvider, reopened: Reopened) -> None:
+    """A scratchpad is there when the storage is opened again."""
     memory.scratchpad["week"] = "1"
-    same(dict(again().scratchpad), {"week": "1"}, "A pad is there when the storage is opened again.")
+    same(dict(reopened().scratchpad), {"week": "1"})
 
 
 @case("scratchpad")
-def a_pad_is_a_dict(memory: Whole) -> None:
-    """Expect names with values that are set, changed and deleted."""
+def a_scratchpad_is_a_dict(memory: FullProvider) -> None:
+    """A scratchpad is empty at first; names are set, changed, tested, counted and deleted as in a dict."""
     pad = memory.scratchpad
-    same(dict(pad), {}, "A pad is empty at first.")
+    same(dict(pad), {}, "A new scratchpad")
     pad["week"] = "1"
     pad["race"] = "Berlin"
     pad["week"] = "2"
-    same(
-        dict(memory.scratchpad),
-        {"week": "2", "race": "Berlin"},
-        "A pad keeps names with their newest values.",
-    )
-    same(("week" in pad, "day" in pad, len(pad)), (True, False, 2), "A pad says which names it has.")
+    same(dict(memory.scratchpad), {"week": "2", "race": "Berlin"})
+    same(("week" in pad, "day" in pad, len(pad)), (True, False, 2), "`in`, `in` and `len`")
     del pad["week"]
-    same(dict(memory.scratchpad), {"race": "Berlin"}, "What is deleted from a pad is gone.")
+    same(dict(memory.scratchpad), {"race": "Berlin"}, "After `del`")
 
 
 @case("scratchpad")
-def an_unknown_name_is_a_key_error(memory: Whole) -> None:
-    """Expect what every dict does."""
-    refuses(lambda: memory.scratchpad["week"], "A name that is not on a pad raises KeyError.")
-    refuses(lambda: memory.scratchpad.pop("week"), "A name that is not on a pad raises KeyError.")
-    same(
-        memory.scratchpad.get("week", "none"),
-        "none",
-        "`get` gives a default for a name that is not on a pad.",
-    )
+def an_unknown_name_is_a_key_error(memory: FullProvider) -> None:
+    """Reading or removing a name that a scratchpad has not raises KeyError, and `get` returns its default."""
+    refuses(memory.scratchpad.__getitem__, "week")
+    refuses(memory.scratchpad.pop, "week")
+    same(memory.scratchpad.get("week", "none"), "none", "`get`")
 
 
 @case("scratchpad")
-def pads_keep_every_name_set_at_once(memory: Whole) -> None:
-    """Expect nobody's value to be lost because others write as well."""
-
-    def write(n: int) -> None:
-        memory.scratchpad[f"name {n}"] = f"日本語 {n}"
-
-    at_once([partial(write, n) for n in range(6)])
-    same(
-        dict(memory.scratchpad),
-        {f"name {n}": f"日本語 {n}" for n in range(6)},
-        "Names that are set at once are all kept.",
-    )
+def concurrent_names_are_all_stored(memory: FullProvider) -> None:
+    """Names that are set on a scratchpad concurrently are all stored."""
+    wanted = {f"name {n}": f"日本語 {n}" for n in range(6)}
+    pad = memory.scratchpad
+    concurrently([partial(pad.__setitem__, name, value) for name, value in wanted.items()])
+    same(dict(memory.scratchpad), wanted)

@@ -1,182 +1,155 @@
-"""scopes: nobody sees anything of another user, whichever way they look."""
+"""scopes: nothing of one user is shown to another, by any method."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from holdfast.testing.case import (
-    Whole,
+    COACH,
+    LISBON,
+    QUOKKA,
+    FullProvider,
     case,
     contents,
-    everything,
     expect,
+    fill,
+    messages_of,
     refuses,
-    said,
     same,
-    tell,
+    sample,
+    say,
     text_of,
     texts,
 )
-from holdfast.testing.cases.compacting import compacted
-from holdfast.types import ChatStats, Message
+from holdfast.testing.cases.compaction import compacted
+from holdfast.types import ChatStats
 
 
 @case("scopes")
-def messages_of_another_user_are_not_seen(memory: Whole) -> None:
-    """Expect the same id to be another chat for another user."""
+def users_share_no_messages(memory: FullProvider) -> None:
+    """The same id is another chat for another user."""
     eve = memory.scoped(user="eve")
-    memory.chat("c").append([Message("user", "a word of the first user")])
-    same(eve.chat("c").stats(), ChatStats(), "A chat of one user is not counted for another.")
-    same(everything(eve.chat("c")).messages, (), "A chat of one user is not shown to another.")
-    eve.chat("c").append([Message("user", "a word of eve")])
-    same(
-        contents(everything(memory.chat("c")).messages), ["a word of the first user"], "Users share no chat."
-    )
+    say(memory.chat("c"), "a word of the first user")
+    same(eve.chat("c").stats(), ChatStats())
+    same(messages_of(eve.chat("c")), [])
+    say(eve.chat("c"), "a word of eve")
+    same(contents(messages_of(memory.chat("c"))), ["a word of the first user"])
 
 
 @case("scopes")
-def handles_for_one_user_share_what_is_stored(memory: Whole) -> None:
-    """Expect a handle to be a way in, not a store of its own."""
-    memory.scoped(user="eve").chat("c").append([said(1)])
-    same(
-        memory.scoped(user="eve").chat("c").stats().messages,
-        1,
-        "Two handles for one user see the same chats.",
-    )
-    tell(memory.chat("c"), 2)
-    same(memory.scoped().chat("c").stats().messages, 2, "`scoped()` without a user keeps the one there is.")
+def handles_of_one_user_share_the_storage(memory: FullProvider) -> None:
+    """Two handles for one user see the same chats, and `scoped()` without arguments keeps the user."""
+    memory.scoped(user="eve").chat("c").append([sample(1)])
+    same(memory.scoped(user="eve").chat("c").stats().messages, 1)
+    fill(memory.chat("c"), 2)
+    same(memory.scoped().chat("c").stats().messages, 2, "`scoped()`")
 
 
 @case("scopes", "search")
-def searching_finds_nothing_of_another_user(memory: Whole) -> None:
-    """Expect nothing, not even in a chat of the same name."""
-    memory.chat("c").append([Message("user", "the quokka sleeps")])
-    same(memory.scoped(user="eve").chat("c").search("quokka"), [], "`search` finds nothing of another user.")
+def search_finds_nothing_of_another_user(memory: FullProvider) -> None:
+    """`search` finds no message of another user, not even in a chat with the same id."""
+    say(memory.chat("c"), QUOKKA)
+    same(memory.scoped(user="eve").chat("c").search("quokka"), [])
 
 
 @case("scopes", "recall")
-def recall_finds_nothing_of_another_user(memory: Whole) -> None:
-    """Expect no message of anybody else."""
-    memory.chat("c").append([Message("user", "the quokka sleeps")])
-    same(memory.scoped(user="eve").recall("quokka"), [], "`recall` finds nothing of another user.")
+def recall_finds_no_message_of_another_user(memory: FullProvider) -> None:
+    """`recall` finds no message of another user."""
+    say(memory.chat("c"), QUOKKA)
+    same(memory.scoped(user="eve").recall("quokka"), [])
 
 
 @case("scopes", "recall", "records")
-def recall_finds_no_record_of_another_user(memory: Whole) -> None:
-    """Expect that what is known of one user is not known of another."""
-    memory.remember("The quokka sleeps in the harbour.", by="user")
-    same(memory.scoped(user="eve").recall("quokka"), [], "`recall` finds no record of another user.")
+def recall_finds_no_record_of_another_user(memory: FullProvider) -> None:
+    """`recall` finds no record of another user."""
+    memory.remember(QUOKKA, by="user")
+    same(memory.scoped(user="eve").recall("quokka"), [])
+
+
+def _check_closed(memory: FullProvider, kind: str) -> None:
+    """Check that a record of a kind can be neither listed nor changed by another user."""
+    eve = memory.scoped(user="eve")
+    record = memory.remember(QUOKKA, kind, by="user")
+    same(eve.records(kind=kind), [], "`records`")
+    refuses(eve.replace, record.id, "It is awake.", by="user")
+    refuses(eve.retract, record.id, by="user")
+    same(texts(memory.records(kind=kind)), [QUOKKA], "`records` of the owner")
 
 
 @case("scopes", "records")
-def records_of_another_user_are_closed(memory: Whole) -> None:
-    """Expect them not to be listed, and an id to open nothing."""
-    eve = memory.scoped(user="eve")
-    record = memory.remember("The quokka sleeps in the harbour.", by="user")
-    same(eve.records(), [], "`records` lists nothing of another user.")
-    refuses(
-        lambda: eve.replace(record.id, "It is awake.", by="user"),
-        "A record of another user cannot be replaced.",
-    )
-    refuses(lambda: eve.retract(record.id, by="user"), "A record of another user cannot be retracted.")
-    same(texts(memory.records()), ["The quokka sleeps in the harbour."], "No other user changes a record.")
+def records_of_another_user_are_closed(memory: FullProvider) -> None:
+    """Records of another user are not listed, and cannot be replaced or retracted by their ids."""
+    _check_closed(memory, "fact")
 
 
 @case("scopes", "profile")
-def each_user_has_a_profile(memory: Whole) -> None:
-    """Expect each agent to be another one to each user, too."""
-    eve = memory.scoped(user="eve")
-    memory.remember("Lives in Lisbon.", "profile", by="user")
-    memory.remember("A patient coach.", "soul", by="user")
-    same(
-        (text_of(eve.get("profile")), text_of(eve.get("soul"))),
-        ("", ""),
-        "Profile and soul of one user are not those of another.",
-    )
+def constraints_of_another_user_are_closed(memory: FullProvider) -> None:
+    """Constraints of another user are not listed, and cannot be replaced or retracted by their ids."""
+    _check_closed(memory, "constraint")
 
 
 @case("scopes", "profile")
-def each_agent_has_a_soul(memory: Whole) -> None:
-    """Expect that what one agent is, another is not."""
-    memory.scoped(agent="coach").remember("A patient coach.", "soul", by="user")
-    same(
-        text_of(memory.scoped(agent="cook").get("soul")), "", "The soul of one agent is not that of another."
-    )
-    same(text_of(memory.scoped(agent="coach").get("soul")), "A patient coach.", "An agent keeps its soul.")
+def each_user_has_a_profile(memory: FullProvider) -> None:
+    """The profile and soul of one user are not those of another."""
+    memory.remember(LISBON, "profile", by="user")
+    memory.remember(COACH, "soul", by="user")
+    eve = memory.scoped(user="eve")
+    same((text_of(eve.get("profile")), text_of(eve.get("soul"))), ("", ""))
 
 
 @case("scopes", "profile")
-def each_user_has_constraints(memory: Whole) -> None:
-    """Expect them to hold for the user who confirmed them, and an id to open nothing."""
-    eve = memory.scoped(user="eve")
-    added = memory.remember("No calls after nine.", "constraint", by="user")
-    same(eve.records(kind="constraint"), [], "The constraints of one user are not those of another.")
-    refuses(
-        lambda: eve.retract(added.id, by="user"),
-        "A constraint of another user cannot be removed.",
-    )
-    same(
-        texts(memory.records(kind="constraint")),
-        ["No calls after nine."],
-        "No other user removes a constraint.",
-    )
+def each_agent_has_a_soul(memory: FullProvider) -> None:
+    """The soul of one agent is not that of another."""
+    memory.scoped(agent="coach").remember(COACH, "soul", by="user")
+    same(text_of(memory.scoped(agent="cook").get("soul")), "", "Soul of another agent")
+    same(text_of(memory.scoped(agent="coach").get("soul")), COACH, "Soul of the agent")
 
 
 @case("scopes", "changes", "records")
-def changes_of_another_user_are_not_listed(memory: Whole) -> None:
-    """Expect an empty list."""
-    memory.remember("The quokka sleeps in the harbour.", by="user")
-    same(memory.scoped(user="eve").changes(), [], "`changes` lists nothing of another user.")
+def changes_of_another_user_are_not_listed(memory: FullProvider) -> None:
+    """`changes` lists nothing of another user."""
+    memory.remember(QUOKKA, by="user")
+    same(memory.scoped(user="eve").changes(), [])
 
 
 @case("scopes", "sessions")
-def chats_of_another_user_are_not_listed(memory: Whole) -> None:
-    """Expect each chat to say whose it is."""
+def chats_of_another_user_are_not_listed(memory: FullProvider) -> None:
+    """`chats` lists the chats of its own user only, and names the user of each."""
     eve = memory.scoped(user="eve")
-    tell(memory.chat("mine"), 1)
-    tell(eve.chat("hers"), 1)
-    same([one.id for one in memory.chats()], ["mine"], "`chats` lists the chats of its own user only.")
-    same([(one.id, one.user) for one in eve.chats()], [("hers", "eve")], "`chats` says whose a chat is.")
+    fill(memory.chat("mine"), 1)
+    fill(eve.chat("hers"), 1)
+    same([one.id for one in memory.chats()], ["mine"])
+    same([(one.id, one.user) for one in eve.chats()], [("hers", "eve")])
 
 
 @case("scopes", "sessions")
-def chats_are_listed_by_agent(memory: Whole) -> None:
-    """Expect a chat to belong to the agent that it was opened by, and a handle without an agent to list those of all."""
-    tell(memory.scoped(agent="coach").chat("run"), 1)
-    tell(memory.scoped(agent="cook").chat("bake"), 1)
-    same(
-        [(one.id, one.agent) for one in memory.scoped(agent="coach").chats()],
-        [("run", "coach")],
-        "A handle for an agent lists the chats of this agent only.",
-    )
-    same(
-        {one.id for one in memory.scoped(agent="").chats()},
-        {"run", "bake"},
-        "Without an agent, all are listed.",
-    )
+def chats_are_listed_by_agent(memory: FullProvider) -> None:
+    """A handle for an agent lists the chats that this agent opened; one without an agent lists all."""
+    fill(memory.scoped(agent="coach").chat("run"), 1)
+    fill(memory.scoped(agent="cook").chat("bake"), 1)
+    same([(one.id, one.agent) for one in memory.scoped(agent="coach").chats()], [("run", "coach")])
+    same({one.id for one in memory.scoped(agent="").chats()}, {"run", "bake"}, "Without an agent")
 
 
 @case("scopes", "review")
-def a_review_shows_nothing_of_another_user(memory: Whole) -> None:
-    """Expect a reviewer of one user to read nothing of another."""
-    tell(memory.chat("c"), 3)
-    same(memory.scoped(user="eve").chat("c").review(), "", "`review` shows nothing of another user.")
+def a_review_shows_nothing_of_another_user(memory: FullProvider) -> None:
+    """`review` shows nothing of another user."""
+    fill(memory.chat("c"), 3)
+    same(memory.scoped(user="eve").chat("c").review(), "")
 
 
 @case("scopes", "scratchpad")
-def each_user_has_a_pad(memory: Whole) -> None:
-    """Expect the same name to have another value for another user."""
+def each_user_has_a_scratchpad(memory: FullProvider) -> None:
+    """The scratchpad of one user is not that of another."""
     memory.scratchpad["week"] = "1"
-    expect("week" not in memory.scoped(user="eve").scratchpad, "The pad of one user is not that of another.")
+    expect("week" not in memory.scoped(user="eve").scratchpad)
 
 
 @case("scopes", "compact", "explore")
-def summaries_of_another_user_do_not_open(memory: Whole) -> None:
-    """Expect an id that somebody got hold of to open nothing, neither in the same chat nor in another."""
+def summaries_of_another_user_are_closed(memory: FullProvider) -> None:
+    """Summaries of another user can be neither described nor expanded by their ids, in any chat."""
     _, window = compacted(memory)
     eve = memory.scoped(user="eve")
-    tell(eve.chat("c"), 2)
+    fill(eve.chat("c"), 2)
     for chat in (eve.chat("c"), eve.chat("other")):
         for one in window.summaries:
-            refuses(partial(chat.describe, one.id), "A summary of another user is not described.")
-            refuses(partial(chat.expand, one.id), "A summary of another user is not expanded.")
+            refuses(chat.describe, one.id)
+            refuses(chat.expand, one.id)

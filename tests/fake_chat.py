@@ -1,4 +1,4 @@
-"""One chat of the fake: all that a chat can do."""
+"""A chat of the fake provider."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Literal
 
+from fake_ledger import Known, Ledger
+from fake_log import Log, Part
 from holdfast.errors import InvalidInput
 from holdfast.prompt.build import to_chat
 from holdfast.prompt.summary_block import summary_message
-from holdfast.testing.case import text_of
-from holdfast.testing.ledger import Known, Ledger
-from holdfast.testing.log import Log, Part
 from holdfast.text.tokens import estimate_tokens
 from holdfast.types import (
     ChatStats,
@@ -32,6 +31,7 @@ from holdfast.types import (
     Why,
     Window,
 )
+from stored_texts import text_of
 
 LLM = Callable[[str], str]
 SNIPPET = 500  # characters of what a search shows of a hit
@@ -49,7 +49,7 @@ _ASK_AGAIN = "That was too long. Keep only what is still needed, in one sentence
 
 @dataclass(slots=True)
 class Space:
-    """Keep what there is of one user. One lock is for all of a store."""
+    """The storage of one user, with the lock of the whole store."""
 
     lock: RLock
     ledger: Ledger
@@ -59,7 +59,7 @@ class Space:
 
 
 class FakeChat:
-    """Append to a chat of a FakeProvider, and read it back."""
+    """A chat of a FakeProvider."""
 
     def __init__(self, id: str, scope: Scope, space: Space) -> None:
         self.id = id
@@ -76,7 +76,7 @@ class FakeChat:
             return stored
 
     def window(self, budget: int = 8_000, *, tail: int | None = None) -> Window:
-        """Show the newest messages within so many tokens, after the summaries of the older ones."""
+        """Return the newest messages within the budget, after the summaries of older ones."""
         with self._space.lock:
             return self._log().window(budget, 1 if tail is None else tail)
 
@@ -86,21 +86,21 @@ class FakeChat:
             return self._log().stats()
 
     def _log(self) -> Log:
-        """Return what is kept of the chat; an empty log where nothing is."""
+        """Return the log of the chat, an empty one if it has no messages."""
         return self._space.logs.get(self.id) or Log(self.id, self._scope.agent)
 
     def _begun(self) -> Log:
-        """Return what is kept of the chat.
+        """Return the log of the chat.
 
         Raises:
-            InvalidInput: nothing was said in it.
+            InvalidInput: it has no messages.
 
         """
         if self.id not in self._space.logs:
-            raise InvalidInput("Nothing was said in this chat.", "Append a message to it first.")
+            raise InvalidInput("This chat has no messages.", "Append a message to it first.")
         return self._space.logs[self.id]
 
-    # What is kept of it
+    # Sessions
 
     def history(
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
@@ -122,17 +122,17 @@ class FakeChat:
             self._begun().title = title
 
     def archive(self, *, archived: bool = True) -> None:
-        """Put the chat away, or take it back."""
+        """Archive the chat, or restore it."""
         with self._space.lock:
             self._begun().archived = archived
 
     def end(self) -> None:
-        """Leave the chat to be learned from."""
+        """Mark the chat as ended."""
         with self._space.lock:
             self._begun().ended = True
 
     def review(self, since: datetime | None = None, *, limit: int = 200) -> str:
-        """Write what was said since a time, after the summaries of what was said before."""
+        """Return the messages after a time as text, after the summaries of those before."""
         with self._space.lock:
             log = self._log()
             fresh = [one for one in log.messages if since is None or (one.at and one.at > since)][-limit:]
@@ -143,7 +143,7 @@ class FakeChat:
     # Compaction
 
     def needs_compaction(self, budget: int = 8_000, threshold: float | None = None) -> bool:
-        """Return whether the chat takes more than a share of the budget, 0.75 if None, and something can be done."""
+        """Return whether the chat exceeds a share of the budget, 0.75 if None, and can be compacted."""
         with self._space.lock:
             return bool(self._log().next_part(budget, 0.75 if threshold is None else threshold))
 
@@ -154,7 +154,7 @@ class FakeChat:
         budget: int = 8_000,
         llm: LLM | None = None,
     ) -> CompactionResult:
-        """Let summaries stand for older messages, written by a model, or made of the beginnings of what they stand for."""
+        """Summarise older messages with a model, or without one by their beginnings."""
         before, made, asked = self.stats().context_tokens, list[Summary](), 0
         todo = PASSES[full] if full or self.needs_compaction(budget) else 0
         for _ in range(todo):
@@ -208,7 +208,7 @@ class FakeChat:
     # Prompts
 
     def prompt(self, budget: int = 8_000, query: str | None = None, *, system: str = "") -> Prompt:
-        """Assemble system text, what was known when the first prompt was made, what is recalled, and the window."""
+        """Assemble system text, what the snapshot knows, what is recalled, and the window."""
         with self._space.lock:
             ledger, key = self._space.ledger, (self.id, self._scope.agent)
             known = Known(ledger, self._scope.agent, self._space.snapshots.setdefault(key, ledger.version))
@@ -251,7 +251,7 @@ class FakeChat:
 
 
 def summarise(part: Part, llm: LLM | None) -> tuple[str, Level, int]:
-    """Write a summary of a part, by a model or without: its text, how it came about, and how often the model was asked."""
+    """Return the text of a summary of a part, its level, and the number of the model's calls."""
     lines = [one.text for one in part if isinstance(one, Summary)] or _lines(
         one for one in part if isinstance(one, Message)
     )

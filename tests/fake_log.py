@@ -1,4 +1,4 @@
-"""What the fake keeps of one chat: its messages, and a tree of summaries over the older of them."""
+"""The log of a chat of the fake provider: its messages, and a tree of summaries over the older ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Part = tuple[Message, ...] | tuple[Summary, ...]
 
 @dataclass(slots=True)
 class Log:
-    """Keep a chat. It has no lock of its own: those who share it do."""
+    """A chat, without a lock: callers hold that of the store."""
 
     id: str
     agent: str
@@ -116,7 +116,7 @@ class Log:
     # Compaction: what is next, and its storing; between the two, the summary is written
 
     def next_part(self, budget: int, share: float = TARGET) -> Part | None:
-        """Return what is to be summarised next, None if the chat takes no more than a share of the budget, or nothing can be."""
+        """Return what to summarise next; None if the chat is within a share of the budget, or nothing is."""
         if _cost([*self.frontier(), *self.rest()]) <= share * budget:
             return None
         return self._leaf() or self._condensed()

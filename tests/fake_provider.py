@@ -1,4 +1,4 @@
-"""A complete memory in a few hundred lines: all capabilities, kept as long as the process lives."""
+"""A second implementation of the whole contract, in memory, which the suite must pass."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from threading import RLock
 
-from holdfast.testing.fake_chat import FakeChat, Space, hits_of, rank, record_hit
-from holdfast.testing.ledger import SINGLE, Known, Ledger
+from fake_chat import FakeChat, Space, hits_of, rank, record_hit
+from fake_ledger import SINGLE, Known, Ledger
 from holdfast.types import Change, ChatInfo, Hit, Record, Scope, Writer
 
 MOVES_SNAPSHOT = ("user", "agent", "tool")  # writers whose chat shows at once what they wrote in its course
 
 
 class FakeProvider(Known):
-    """Do all that the contract names, without a database and without a model.
+    """Implement all of the contract without a database and without a model.
 
-    It is meant for tests of what is built on a memory, and as an example. It is right rather than fast: each
-    read looks at everything, and `recall` counts the words that a text shares with the question. Threads may
-    share it.
+    Each read looks at everything, and `recall` counts the words that a text shares with the query. It may be
+    shared by threads.
 
     >>> memory = FakeProvider()
     >>> record = memory.remember("The quokka sleeps in the harbour.")
@@ -104,7 +103,7 @@ class FakeProvider(Known):
             return self._wrote(self._ledger.change(what, self._scope.agent, written))
 
     def _wrote(self, record: Record) -> Record:
-        """Let a chat see what was written in its course; what reflection learned from it waits for the next one."""
+        """Refresh the chat in which a record was written, unless reflection wrote it."""
         chat = self.chat(record.chat)
         if record.chat and record.by in MOVES_SNAPSHOT and chat.snapshot() is not None:
             chat.refresh()

@@ -1,4 +1,4 @@
-"""What the fake knows: an append-only list of records, of which every state there ever was can be read."""
+"""The records of the fake provider: an append-only list, of which each version can be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SINGLE = ("profile", "soul")  # kinds of which each agent has one
 
 
 class Ledger:
-    """Keep the records of one user; each row is a version of one of them."""
+    """The records of one user; each row is a version of one of them."""
 
     def __init__(self, lock: RLock) -> None:
         self.lock = lock
@@ -26,7 +26,7 @@ class Ledger:
         return len(self._rows)
 
     def read(self, agent: str, version: int | None = None) -> list[Record]:
-        """List what an agent knew at a version, None for now, the oldest first; all agents' for the agent ""."""
+        """List the records of an agent, all for "", at a version or now, the oldest first."""
         with self.lock:
             newest = {row.id: row for row in self._rows[:version]}
         return [
@@ -64,7 +64,7 @@ class Ledger:
         raise InvalidInput("There is no such record.", "Pass the id of one that `records` lists.")
 
     def rollback(self, what: str, agent: str, version: int, by: Writer) -> list[Record]:
-        """Write again what a record, or the records of a kind, said at a version, and return what was written.
+        """Write again what a record, or the records of a kind, said at a version, and return the records.
 
         Raises:
             InvalidInput: there is no such record or version.
@@ -118,7 +118,7 @@ def _change(row: Record, before: str | None, after: str | None) -> Change:
 
 
 class Known:
-    """Read what is known, at a version or now."""
+    """The records at a version, or now."""
 
     def __init__(self, ledger: Ledger, agent: str, version: int | None = None) -> None:
         self._ledger = ledger
@@ -135,7 +135,7 @@ class Known:
         return [one for one in found if kind in (None, one.kind)]
 
     def get(self, what: str) -> Record | None:
-        """Return a record by its id, or the profile or soul by the name of its kind; None if there is none."""
+        """Return a record by its id, the profile or soul by its kind, or None."""
         if what in SINGLE:
             found = {one.agent: one for one in self.records(kind=what)}
             return found.get(self._agent, found.get(""))
