@@ -33,10 +33,10 @@ def chat() -> Iterator[Chat]:
         yield memory.chat("c")
 
 
-# When a session is crowded
+# When a compaction is needed
 
 
-def test_crowded_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memory) -> None:
+def test_needs_compaction_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memory) -> None:
     chat = memory.chat("unknown")
     assert not chat.needs_compaction()
     for mode in MODES:
@@ -48,7 +48,7 @@ def test_crowded_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memor
     assert memory.chats() == []
 
 
-def test_crowded_depends_on_the_share_of_the_budget(memory: Memory) -> None:
+def test_needs_compaction_depends_on_the_share_of_the_budget(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 5, 100)
     assert chat.needs_compaction(policy=policy(10))
@@ -57,7 +57,7 @@ def test_crowded_depends_on_the_share_of_the_budget(memory: Memory) -> None:
     assert not chat.needs_compaction(policy=policy(1_000_000))
 
 
-def test_a_session_is_crowded_strictly_above_the_threshold(chat: Chat) -> None:
+def test_a_chat_needs_compaction_strictly_above_the_threshold(chat: Chat) -> None:
     tell(chat, 15, 50)
     assert chat.stats().context_tokens == 750
     how = policy(1_000)
@@ -110,13 +110,13 @@ def test_a_threshold_that_is_no_share_is_refused(chat: Chat, threshold: float) -
         Compaction(threshold=threshold)
 
 
-def test_what_is_too_short_to_be_summarised_is_not_crowded(chat: Chat) -> None:
+def test_what_is_too_short_to_be_summarised_needs_no_compaction(chat: Chat) -> None:
     tell(chat, 5, 12)
     assert not chat.needs_compaction(10)
     assert chat.compact(full=True, budget=10).why.startswith("Nothing more can be compacted")
 
 
-def test_after_a_compaction_a_session_is_not_crowded_until_enough_is_new(memory: Memory) -> None:
+def test_after_a_compaction_a_chat_needs_none_until_enough_is_new(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     how = policy(1_000)
@@ -133,7 +133,7 @@ def test_after_a_compaction_a_session_is_not_crowded_until_enough_is_new(memory:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("budget", [300, 1_000, 8_000])
-def test_right_after_a_full_compaction_a_session_is_not_crowded(chat: Chat, mode: Both, budget: int) -> None:
+def test_right_after_a_full_compaction_a_chat_needs_none(chat: Chat, mode: Both, budget: int) -> None:
     tell(chat, 60)
     chat.compact(full=True, budget=budget)
     assert not chat.needs_compaction(budget)
@@ -367,7 +367,7 @@ def test_a_full_compaction_goes_strictly_under_the_target(chat: Chat, tokens: in
 
 
 @pytest.mark.parametrize("messages", [20, 80, 160])
-def test_what_is_crowded_is_brought_under_the_target_and_a_full_compaction_finds_no_more(
+def test_what_needs_compaction_is_brought_under_the_target_and_a_full_compaction_finds_no_more(
     chat: Chat, messages: int
 ) -> None:
     tell(chat, messages)
@@ -379,7 +379,7 @@ def test_what_is_crowded_is_brought_under_the_target_and_a_full_compaction_finds
     check_tree(chat)
 
 
-def test_full_loops_to_the_target_even_if_the_session_is_not_crowded(chat: Chat) -> None:
+def test_full_loops_to_the_target_even_if_no_compaction_is_needed(chat: Chat) -> None:
     tell(chat, 14)
     assert not chat.needs_compaction(policy=policy(1_000))
     assert chat.compact(policy=policy(1_000)).noop

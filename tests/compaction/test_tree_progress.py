@@ -119,7 +119,7 @@ def test_the_newest_turns_stay_also_when_a_call_before_them_waits_for_its_result
 
 
 @given(EVENTS, LOSSLESS, st.sampled_from(sorted(MODELS)))
-def test_crowded_is_false_when_no_more_could_be_done(
+def test_needs_compaction_is_false_when_no_more_could_be_done(
     events: list[Event], policy: Lossless, model: str
 ) -> None:
     with Memory(":memory:", user="ada") as memory:
@@ -159,7 +159,7 @@ def test_a_cumulative_summary_never_makes_a_session_larger(
         assert result.tokens_after <= result.tokens_before
 
 
-def test_crowded_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
+def test_needs_compaction_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
     talk(chat, 200)
     assert chat.needs_compaction(2_000, 0.3)
     result = chat.compact(full=True, budget=2_000)
