@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Self
+
+import pytest
 
 Body = Mapping[str, object]
 Reply = Callable[[Body], tuple[int, str]]
@@ -134,3 +136,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Write no log."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Return a running server, for modules that assign it to a name of theirs."""
+    with Server() as opened:
+        yield opened

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
+import compaction_chats
 import pytest
 from compaction_chats import (
     Scribe,
@@ -17,14 +18,7 @@ from holdfast import InvalidInput, Memory, ModelFailed
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, LastN, Lossless
 
-Both = Literal["incremental", "full"]
-MODES: list[Both] = ["incremental", "full"]
-
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 # Limits, each of which says so
@@ -32,12 +26,11 @@ def chat() -> Iterator[Chat]:
 
 def test_one_pass_is_what_an_incremental_compaction_does() -> None:
     trees = []
-    ways: list[tuple[Both, int]] = [("full", 1), ("incremental", 12)]
-    for mode, passes in ways:
+    for full, passes in ((True, 1), (False, 12)):
         with Memory(":memory:", user="ada") as memory:
             chat = memory.chat("c")
             tell(chat, 300)
-            chat.compact(full=mode == "full", policy=policy(600, fan_in=(2, 2), passes=passes))
+            chat.compact(full=full, policy=policy(600, fan_in=(2, 2), passes=passes))
             trees.append([(one.depth, one.first, one.last) for one in chat.tree()])
     assert trees[0] == trees[1] != []
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
-
+import compaction_chats
 import pytest
 from compaction_chats import (
     START,
@@ -23,14 +21,7 @@ from holdfast import CompactionResult, InvalidInput, Memory, Message, ToolCall
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, Lossless
 
-Both = Literal["incremental", "full"]
-MODES: list[Both] = ["incremental", "full"]
-
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 # When a compaction is needed
@@ -39,8 +30,8 @@ def chat() -> Iterator[Chat]:
 def test_needs_compaction_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memory) -> None:
     chat = memory.chat("unknown")
     assert not chat.needs_compaction()
-    for mode in MODES:
-        result = chat.compact(full=mode == "full")
+    for full in (False, True):
+        result = chat.compact(full=full)
         assert result.noop
         assert result.why == "The chat has no messages."
         assert (result.messages, result.tokens_before, result.tokens_after, result.calls) == (0, 0, 0, 0)
@@ -131,13 +122,13 @@ def test_after_a_compaction_a_chat_needs_none_until_enough_is_new(memory: Memory
     assert not chat.needs_compaction(policy=how)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("budget", [300, 1_000, 8_000])
-def test_right_after_a_full_compaction_a_chat_needs_none(chat: Chat, mode: Both, budget: int) -> None:
+def test_right_after_a_full_compaction_a_chat_needs_none(chat: Chat, full: bool, budget: int) -> None:
     tell(chat, 60)
     chat.compact(full=True, budget=budget)
     assert not chat.needs_compaction(budget)
-    assert chat.compact(full=mode == "full", budget=budget).noop
+    assert chat.compact(full=full, budget=budget).noop
 
 
 # What it leaves
@@ -166,14 +157,14 @@ def test_a_prompt_names_expand_where_the_model_has_it(memory: Memory) -> None:
     assert "`expand`" not in chat.review(after=39)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("full", [False, True])
 def test_a_window_after_a_compaction_has_summaries_and_then_the_tail_untouched(
-    memory: Memory, mode: Both
+    memory: Memory, full: bool
 ) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     before = chat.history()
-    result = chat.compact(full=mode == "full", policy=policy(1_000))
+    result = chat.compact(full=full, policy=policy(1_000))
     window = chat.window(1_000)
     assert window.summaries
     assert window.messages == tuple(before[window.summaries[-1].last :])
@@ -187,12 +178,12 @@ def test_a_window_after_a_compaction_has_summaries_and_then_the_tail_untouched(
     check_tree(chat)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_log_stays_word_for_word(memory: Memory, mode: Both) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_the_log_stays_word_for_word(memory: Memory, full: bool) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     before, stats = chat.history(), chat.stats()
-    assert not chat.compact(full=mode == "full", policy=policy()).noop
+    assert not chat.compact(full=full, policy=policy()).noop
     assert chat.history() == before
     after = chat.stats()
     assert (after.messages, after.stored_tokens) == (stats.messages, stats.stored_tokens)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import compaction_chats
 import pytest
 from compaction_chats import START, Scribe, in_turn, minute, policy, tell, words
 
@@ -17,10 +18,7 @@ from holdfast.prompt.window import SummaryBuffer
 QUERIES = ("crane7", "Which box is on pier3?", "quokka", "lifts", "harbour quokka crane12", "1 March 2025")
 
 
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 def summarised(chat: Chat, answer: str = "The quokka of the harbour master escaped twice.") -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
+import compaction_chats
 import pytest
 from compaction_chats import (
     PATIENCE,
@@ -25,24 +25,14 @@ from compaction_chats import (
     tell,
 )
 
+import llm_server
 from holdfast import CompactionResult, InvalidInput, Memory, ModelFailed
 from holdfast.chat import Chat
 from holdfast.llm.model import LLM
 from holdfast.prompt.window import LastN, SummaryBuffer
 from llm_server import Body, Server, completion
 
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
-        yield memory.chat("c")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as opened:
-        yield opened
-
+chat, server = compaction_chats.chat, llm_server.server
 
 # Awaited functions
 

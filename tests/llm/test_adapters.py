@@ -11,13 +11,14 @@ import pytest
 from llm_models import CALLABLES, KEY, Shouter, shout, shout_with
 from pydantic_ai.models.test import TestModel
 
+import llm_server
 from holdfast import InvalidInput, MissingExtra, ModelFailed
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM, acomplete, complete
 from llm_server import Server
 from programs import run as run_program
 
-pytest_plugins = ["llm_fixtures"]
+server = llm_server.server
 
 # What may be passed
 

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-from holdfast import Memory
+import mcp_peers
 from mcp_peers import Served, command
 from programs import start
 
+db = mcp_peers.db
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
@@ -85,14 +86,6 @@ def run(kits: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[s
             timeout=PATIENCE,
             check=False,
         )
-
-
-@pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = str(tmp_path_factory.mktemp("kits") / "memory.db")
-    with Memory(path, user="ada") as memory:
-        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
-    return path
 
 
 # The Inspector
