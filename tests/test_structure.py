@@ -332,6 +332,21 @@ testing/cases/core.py""".splitlines()
 )
 
 
+# Lines of a file of tests at most, and those that are longer still.
+TEST_LINES = 600
+LONG_TESTS = {"cli/test_cli_learn.py", "cli/test_cli_compaction.py"}
+
+
+def test_files_of_tests_stay_small() -> None:
+    tests = CHECKOUT / "tests"
+    long = {
+        file.relative_to(tests).as_posix()
+        for file in tests.rglob("*.py")
+        if len(file.read_text("utf-8").splitlines()) > TEST_LINES
+    }
+    assert long == LONG_TESTS
+
+
 def named(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
