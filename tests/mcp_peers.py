@@ -107,7 +107,7 @@ def over_stdio(location: str, *options: str) -> StdioServerParameters:
 
 
 class Served:
-    """Serve a memory over HTTP in a process of its own, and stop it at the end; `errors` is what it wrote to stderr."""
+    """Serve a memory over HTTP in a process that ends with the block; `errors` is what it wrote to stderr."""
 
     def __init__(self, location: str, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self._command = command(location, "--http", "--port", "0", *options)

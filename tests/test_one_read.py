@@ -23,8 +23,10 @@ with Memory(sys.argv[1], user="ada") as memory:
     print("ready", flush=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         length = chat.stats().messages
-        chat.append([{"role": "user" if n % 2 else "assistant", "content": f"turn {length + n} of the tulip harvest " * 6}
-                     for n in range(1, 9)])
+        chat.append([
+            {"role": role, "content": f"turn {length + n} of the tulip harvest " * 6}
+            for n, role in enumerate(("user", "assistant") * 4, 1)
+        ])
         chat.compact(full=True, budget=600)
 """
 
@@ -44,7 +46,7 @@ def talk(chat: Chat, turns: int) -> None:
 
 
 def check_covers(window: Window, least: int) -> None:
-    """Check that all messages up to the newest, the one with the number `least` or a later one, are accounted for once."""
+    """Check that all messages up to the newest, number `least` or later, are accounted for once."""
     spans = [(one.first, one.last) for one in window.summaries]
     spans += [(one.first, one.last) for one in window.omitted]
     spans += [(message.seq, message.seq) for message in window.messages]

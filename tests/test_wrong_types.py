@@ -1,4 +1,4 @@
-"""Whatever is passed to whatever public method: it is taken, or the error is one of ours and says what to do."""
+"""Whatever is passed to whatever public method: it is taken, or a `HoldfastError` says what to do."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine)
 OPTIONS: dict[str, type] = {
     f"Unpack[{one.__name__}]": one
     for one in (
-        MessageFields, PromptOptions, RecallOptions, RecordFilters, RememberOptions, ReplaceOptions, ToolOptions,
+        MessageFields, PromptOptions, RecallOptions, RecordFilters, RememberOptions, ReplaceOptions,
+        ToolOptions,
     )
 }  # fmt: skip
-# Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes them out.
+# Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes
+# them out.
 NOTHING = object()
 HUGE = 10**5_000
 VALUES: tuple[object, ...] = (
@@ -36,7 +38,8 @@ VALUES: tuple[object, ...] = (
     {"a": HUGE}, [HUGE], None,
 )  # fmt: skip
 REQUIRED: dict[str, object] = {
-    "text": "Training for Berlin", "query": "race", "event": "learned", "observer": print, "llm": lambda _: "{}",
+    "text": "Training for Berlin", "query": "race", "event": "learned", "observer": print,
+    "llm": lambda _: "{}",
     "version": 0, "content": "Hello",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The benchmark of a memory in the hands of an agent, on a few messages: that it runs, and says what it says."""
+"""The benchmark of a memory in the hands of an agent, on a few messages: it runs and reports."""
 
 from __future__ import annotations
 

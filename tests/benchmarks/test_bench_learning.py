@@ -1,4 +1,4 @@
-"""The benchmark of learning on a few messages: that it runs, and says what it says. And its model, which other tests use too."""
+"""The benchmark of learning on a few messages: it runs and reports. Also its model, which other tests use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction as the list has it: when, how far, of what, and that nothing is lost, doubled, or stored by halves."""
+"""Compaction: when, how far, of what; and nothing is lost, doubled, or stored by halves."""
 
 from __future__ import annotations
 

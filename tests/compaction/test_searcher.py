@@ -31,7 +31,7 @@ def texts(hits: list[Hit]) -> list[str]:
 
 
 def matching(hits: list[Hit]) -> list[str]:
-    """Give the texts of those hits that have a word of the query, and do not only stand beside one that has."""
+    """Return the texts of the hits that have a word of the query themselves."""
     return [hit.text for hit in hits if hit.why.words]
 
 

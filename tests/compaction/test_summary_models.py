@@ -384,7 +384,7 @@ def test_a_model_that_does_not_answer_is_given_up(memory: Memory, way: str) -> N
 def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     memory: Memory, way: str, stored: int
 ) -> None:
-    """It is no failure: what was written before stays, and the account names the thread that the call is left to."""
+    """It is no failure: what was written before stays, and the account names the thread that still waits."""
     chat, go_on, asked = memory.chat("c"), threading.Event(), count()
     tell(chat, 40)
 

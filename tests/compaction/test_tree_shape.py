@@ -1,4 +1,4 @@
-"""The shape of the summary tree: few parts, what is older in less detail, and no more condensed than is needed."""
+"""The shape of the summary tree: few parts, older ones in less detail, no more condensed than is needed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check_parts(chat: Chat, done: Iterable[CompactionResult]) -> None:
 
 
 def check_fill(chat: Chat, budget: int, done: Iterable[CompactionResult]) -> None:
-    """Check that summaries and tail are 85 to 100 % of the target after each compaction, but for one message or leaf."""
+    """Check that summaries and tail are 85 to 100 % of the target after each compaction, but for a part."""
     target = Lossless(budget).compaction.target * budget
     leaves = [one.tokens for one in chat.tree() if not one.depth]
     one_piece = max([*leaves, *(message.tokens for message in chat.history())])

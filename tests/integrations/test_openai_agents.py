@@ -375,7 +375,7 @@ late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "c
 @example(["add", "begin", "add", "end", "add", "pop", "pop"])
 @example(["add", "add", "begin", "add", "end", "add", "pop", "pop", "pop"])
 def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> None:
-    """What one has read is not the newest any more when he writes that he takes it back, or is taken back already."""
+    """What one has read may not be the newest any more when it is taken back, or be taken back already."""
     expected: list[Item] = []
     begun: list[openai_agents._Found] = []
     added = 0

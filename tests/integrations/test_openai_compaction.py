@@ -81,7 +81,7 @@ def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
 
 
 class Compacting:
-    """Have an agent speak in a session that the SDK compacts, and count how often it does; `meanwhile` runs as it does."""
+    """Run an agent in a session that the SDK compacts, and count how often; `meanwhile` runs during each."""
 
     def __init__(self, session: Session, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
         self.session = session

@@ -39,7 +39,7 @@ from holdfast.prompt.window import TokenBudget
 
 chat, memory, runner = pydantic_agents.chat, pydantic_agents.memory, pydantic_agents.runner
 
-# Runs -----------------------------------------------------------------------------------------------------------------
+# Runs -------------------------------------------------------------------------------------------------------
 
 
 def test_an_agent_remembers_from_run_to_run(chat: Chat) -> None:
@@ -295,7 +295,7 @@ def test_summaries_name_a_tool_that_the_agent_has(memory: Memory, chat: Chat) ->
     assert hints == [False, False, True]
 
 
-# Tools ----------------------------------------------------------------------------------------------------------------
+# Tools ------------------------------------------------------------------------------------------------------
 
 
 def test_an_agent_uses_the_tools(memory: Memory, chat: Chat) -> None:

@@ -157,10 +157,16 @@ def test_without_pydantic_ai_functions_do_and_names_say_what_is_missing() -> Non
 
 def test_the_module_loads_nothing_heavy() -> None:
     heavy = ("asyncio", "pydantic_ai", "pydantic", "openai", "concurrent.futures", "logging")
-    script = f"import sys\nfrom holdfast.llm import adapters, model\nprint([name for name in {heavy} if name in sys.modules])"
+    script = (
+        f"import sys\nfrom holdfast.llm import adapters, model\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
     assert run_program(script) == "[]\n"
 
 
 def test_a_synchronous_function_needs_no_event_loop() -> None:
-    script = "import sys\nfrom holdfast.llm import adapters, model as llm\nllm.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
+    script = (
+        "import sys\nfrom holdfast.llm import adapters, model as llm\n"
+        "llm.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
+    )
     assert run_program(script) == "False\n"

@@ -420,7 +420,8 @@ from holdfast.providers.null import NullMemory
 with NullMemory("agent.db", user="ada") as memory:
     chat = memory.chat("a")
     chat.append(role="user", content="Berlin")
-    chat.prompt(query="Berlin?"), memory.recall("Berlin"), memory.remember("Berlin"), memory.scratchpad.get("week")
+    chat.prompt(query="Berlin?"), memory.recall("Berlin"), memory.remember("Berlin")
+    memory.scratchpad.get("week")
     memory.learning.work(), chat.end(), chat.compact(), memory.changes()
 heads = {name.split(".")[0] for name in sys.modules}
 print(json.dumps([sorted(heads), threading.active_count()]))

@@ -15,7 +15,9 @@ from holdfast import Memory, Message, ToolCall
 from holdfast.io.export import export_chats
 from stored_texts import erasures_of
 
-TABLES = "messages calls sessions segments records uses snapshots runs pads jobs watermarks spend spaces erasures".split()
+TABLES = (
+    "messages calls sessions segments records uses snapshots runs pads jobs watermarks spend spaces erasures"
+).split()
 
 
 class Marks:

@@ -1,4 +1,4 @@
-"""Erasure: the words are in no read and in no byte afterwards, all else is, and a receipt tells without them."""
+"""Erasure: the words are in no read and in no byte afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasure of what was made of erased words: joined facts, reasons, profiles. What others said is there again."""
+"""Erasure of what was made of erased words: joined facts, reasons, profiles. What others said returns."""
 
 from __future__ import annotations
 

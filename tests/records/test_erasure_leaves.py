@@ -1,4 +1,4 @@
-"""What an erasure leaves: all other words, numbers that go on, receipts, and a database that can be verified."""
+"""What an erasure leaves: all other words, numbers that go on, receipts, and a sound database."""
 
 from __future__ import annotations
 

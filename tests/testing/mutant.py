@@ -17,7 +17,7 @@ Method = Callable[..., object]
 
 
 class Altered:
-    """Be a provider or a chat, but for some of its methods, which get what they stand for as their first argument."""
+    """Be a provider or a chat with some methods replaced, which get the original as their first argument."""
 
     def __init__(self, inner: object, own: dict[str, Method], of_chats: dict[str, Method]) -> None:
         self._inner = inner

@@ -20,7 +20,7 @@ from holdfast.testing.cases import CASES
 
 
 def find(mutant: Mutant, inner: Callable[[], Provider], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that a case of the group fails because of the defect, and none because the mutant is no provider."""
+    """Check that a case of the group fails by the defect, and not because the mutant is no provider."""
     monkeypatch.setattr(case, "PATIENCE", 0.3)
     report = check(lambda: mutant.make(inner()), groups=(mutant.group,))
     assert report.failed, str(report)

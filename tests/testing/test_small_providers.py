@@ -1,4 +1,4 @@
-"""What holds of the two small providers whatever is said and written: windows, trees of summaries, and versions."""
+"""What holds of the two small providers whatever is written: windows, trees of summaries, and versions."""
 
 from __future__ import annotations
 

@@ -287,7 +287,10 @@ def hurried(db: str) -> Iterator[Served]:
     [
         "",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n\r\n{",
+        (
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n"
+            "\r\n{"
+        ),
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}POST /mcp HTTP/1.1\r\nHost: ",
     ],
