@@ -56,6 +56,7 @@ def memory() -> Any:
 # The measurements
 
 
+@pytest.mark.slow
 def test_report_names_everything_that_was_asked_for(sessions: Path, tmp_path: Path) -> None:
     told: list[str] = []
     place = tmp_path / "place"
