@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from test_erasure import Marks, readable, stored
+from erasures import Marks, readable, stored
 
 from consolidating import answered, context_of, job
 from holdfast import InvalidInput, Learning, Memory, Record

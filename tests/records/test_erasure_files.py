@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from test_erasure import Marks, fill
+from erasures import Marks, fill
 
 from holdfast import InvalidInput, Memory, Unavailable
 from holdfast.store import database
