@@ -1,4 +1,4 @@
-"""The measurements behind every number that Holdfast states. They run in a checkout: see `python -m benchmarks -h`."""
+"""The measurements behind every number that Holdfast states; in a checkout: `python -m benchmarks -h`."""
 
 from pathlib import Path
 

@@ -182,10 +182,11 @@ def _show(report: Report, options: Output) -> None:
 
 
 def _about() -> None:
-    """Measure on this machine what the README and the documentation state: each number names its command there.
+    """Measure on this machine what the documentation states: each number names its command there.
 
-    Run it in a checkout with the development extra (`make bench` installs it and measures all that needs no data).
-    What is wanted of a number stands beside it; CPU time beside wall time, because other programs share the machine.
+    Run it in a checkout with the development extra (`make bench` installs it and measures all that needs no
+    data). What is wanted of a number stands beside it; CPU time beside wall time, because other programs
+    share the machine.
     """
 
 

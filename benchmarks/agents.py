@@ -1,4 +1,4 @@
-"""`python -m benchmarks agents`: what a memory takes in the hands of an agent: the MCP server's start, its recall, the tools, a session.
+"""`python -m benchmarks agents`: what a memory costs an agent: the MCP server, recall, tools, a session.
 
 What the tools take is counted as models are given them: names, descriptions and schemas.
 """
@@ -40,11 +40,11 @@ from holdfast.tools.exports import openai_responses
 _LEAST = "import mcp.server.mcpserver"  # what every server in Python takes
 
 
-# The measurements -----------------------------------------------------------------------------------------------------
+# The measurements -------------------------------------------------------------------------------------------
 
 
 def starting(lab: AgentsLab) -> Iterator[Measurement]:
-    """Start the server until it has told its tools, in turns with Python that loads the SDK of MCP and no more.
+    """Start the server until it has listed its tools, in turns with Python that loads no more than the SDK.
 
     It waits for nothing: where the wall time is longer than the CPU time, others were busy.
     """
@@ -106,7 +106,7 @@ def calling(lab: AgentsLab) -> Iterator[Measurement]:
 def _recalled(
     lab: AgentsLab, servers: Mapping[str, Server], most: float | None = None
 ) -> Iterator[Measurement]:
-    """Recall through servers and directly; `most` is how many milliseconds more were asked for, if any were."""
+    """Recall through servers and directly; `most` is how many milliseconds more were asked for, if any."""
     questions = lab.words.questions(lab.plan.questions)
     with Memory(lab.store, user=USER) as memory:
 
@@ -188,7 +188,7 @@ def _tokens(value: object) -> int:
     return estimate_tokens(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-# The whole ------------------------------------------------------------------------------------------------------------
+# The whole --------------------------------------------------------------------------------------------------
 
 MEASUREMENTS: dict[str, Callable[[AgentsLab], Iterator[Measurement]]] = {
     "start": starting,

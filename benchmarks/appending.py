@@ -74,10 +74,11 @@ def _at(lab: SpeedLab, durability: Literal["full", "normal"]) -> Iterator[Measur
 
 
 def _race(lab: SpeedLab, durability: Literal["full", "normal"]) -> dict[str, list[Cost]]:
-    """Let the contenders append the same texts in turns, a block each, and give the cost of one append per block.
+    """Append the same texts with each contender in turns, a block each; return the cost per append and block.
 
-    What is measured is a database in use. While the write-ahead log of a new one grows to its full size, each commit at
-    full durability also writes the file's metadata, which costs each contender the same and hides what they differ in.
+    What is measured is a database in use. While the write-ahead log of a new one grows to its full size, each
+    commit at full durability also writes the file's metadata, which costs each contender the same and hides
+    what they differ in.
     """
     rounds = lab.plan.settling + lab.plan.rounds
     texts = list(lab.words.messages(rounds * lab.plan.block, stream=1))

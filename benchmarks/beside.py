@@ -1,9 +1,10 @@
-"""Part of `python -m benchmarks learn`: what an append takes while a worker learns, in the same process and in another one.
+"""Part of `python -m benchmarks learn`: what an append takes while a worker learns beside it.
 
-Appends go one by one to a session in a file at full durability, in blocks: alone, beside each worker, and again. Each
-time a worker has the sessions of another user to learn from. One kind asks a model that takes its time, as models do,
-and so mostly waits; the other has no model and computes without a pause, which no worker does for long. It is the wall
-time that says what a worker does to an append; the CPU time is that of the thread that appends.
+Appends go one by one to a session in a file at full durability, in blocks: alone, beside each worker, and
+again. Each time a worker has the sessions of another user to learn from. One kind asks a model that takes its
+time, as models do, and so mostly waits; the other has no model and computes without a pause, which no worker
+does for long. It is the wall time that says what a worker does to an append; the CPU time is that of the
+thread that appends.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def _mean(costs: Sequence[Cost]) -> Cost:
     return Cost(fmean(one.cpu for one in costs), fmean(one.wall for one in costs))
 
 
-# The workers ----------------------------------------------------------------------------------------------------------
+# The workers ------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Taking time: CPU beside wall, medians of repeats. On a machine that others use, the CPU time is the one to read."""
+"""Times: CPU beside wall, medians of repeats. On a machine that others use, read the CPU time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import median
 
 @dataclass(slots=True)
 class Cost:
-    """Hold what something took, in milliseconds: CPU time of the process (its system time included) and wall time."""
+    """Hold what something took, in milliseconds: CPU time of the process (with system time), wall time."""
 
     cpu: float = 0.0
     wall: float = 0.0
@@ -56,8 +56,8 @@ def each(
 ) -> list[list[Cost]]:
     """Time every contender on every input, and give each its median cost per input.
 
-    They take turns, each with all inputs at a time: after every single one, each would find the processor's caches
-    full of what the other needs, which happens to no program.
+    They take turns, each with all inputs at a time: after every single one, each would find the processor's
+    caches full of what the other needs, which happens to no program.
     """
     taken: list[list[list[Cost]]] = [[[] for _ in inputs] for _ in contenders]
     for _ in range(repeats):

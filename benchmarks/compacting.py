@@ -1,8 +1,9 @@
-"""Part of `python -m benchmarks context`: what compaction takes without a model, and whether what it leaves fits.
+"""Part of `python -m benchmarks context`: what compaction takes without a model, and whether the rest fits.
 
-Each session is stored in a file and compacted for each budget; the window before and after is timed in turns, the plain
-one being that of `FreshTail`, which knows no summaries. Then the turns of all sessions follow each other in one long chat
-that is compacted after each. CPU times; on a machine that others use, wall times say little.
+Each session is stored in a file and compacted for each budget; the window before and after is timed in turns,
+the plain one being that of `FreshTail`, which knows no summaries. Then the turns of all sessions follow each
+other in one long chat that is compacted after each. CPU times; on a machine that others use, wall times say
+little.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m benchmarks context`: what compaction takes, what of the evidence is in a prompt, what a summary keeps."""
+"""`python -m benchmarks context`: what compaction takes, what evidence a prompt has, what a summary keeps."""
 
 from __future__ import annotations
 

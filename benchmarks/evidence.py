@@ -1,8 +1,9 @@
-"""How much of what answers a question is in the prompt that a model gets for it, word for word, within a budget.
+"""How much of what answers a question is in the prompt for it, word for word, within a budget.
 
-LoCoMo, each conversation as one chat with the times and names of its messages, far longer than the budgets. The prompt
-of `Chat.prompt`, of the chat as it is and of one that was compacted for the budget after each message, is beside the newest messages that fit the same budget, and beside the hits of `Memory.recall` written
-as lines until the budget is full. There is no randomness in it, and no time is measured.
+LoCoMo, each conversation as one chat with the times and names of its messages, far longer than the budgets.
+The prompt of `Chat.prompt`, of the chat as it is and of one that was compacted for the budget after each
+message, is beside the newest messages that fit the same budget, and beside the hits of `Memory.recall`
+written as lines until the budget is full. There is no randomness in it, and no time is measured.
 """
 
 from __future__ import annotations
@@ -180,6 +181,9 @@ def _table(answers: Answers, budget: int) -> Table:
             means = [_mean([one for one in of_system if one.category in some]) for some in groups.values()]
             rows.append((name, *(f"{mean['share']:.1f} / {mean['all']:.1f}" for mean in means)))
     asked = max((len(some) for some in answers.values()), default=0)
-    title = f"LoCoMo, prompts of {budget:,} tokens, {asked} questions: % of the evidence in them / of questions with all of it"
+    title = (
+        f"LoCoMo, prompts of {budget:,} tokens, {asked} questions: % of the evidence in them / of "
+        f"questions with all of it"
+    )
     names = [_CATEGORIES.get(int(key), key) if key.isdigit() else f"categories {key}" for key in groups]
     return Table(title, ("system", *names), tuple(rows))

@@ -21,7 +21,7 @@ _RESIDENT = "import sys; from benchmarks.footprint import show_resident; show_re
 
 
 def importing(lab: SpeedLab) -> Iterator[Measurement]:
-    """Start Python with and without the library, in turns, both with compiled modules as after an installation."""
+    """Start Python with and without the library, in turns, both with compiled modules as once installed."""
     lab.progress("importing")
     unset = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment = {**unset, "PYTHONPYCACHEPREFIX": str(lab.folder / "compiled")}
@@ -49,7 +49,7 @@ def _start(code: str, environment: dict[str, str]) -> Cost:
 
 
 def resident(lab: SpeedLab) -> Iterator[Measurement]:
-    """Open the largest store in a new process, recall, and see how much memory it holds; and how large its index is."""
+    """Measure the memory that a new process holds after a recall in the largest store, and the index."""
     size = max(lab.plan.sizes)
     path = lab.store(size)
     lab.progress(f"memory of a process with {size:,} messages")

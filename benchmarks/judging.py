@@ -1,7 +1,7 @@
 """How well texts are judged: new texts beside stored ones by the merge, and what may do harm by the guard.
 
-Both are held against files of labelled examples, one JSON object a line. What was tuned on a file says little about the
-next; the files that nothing was tuned on are called `held_out`.
+Both are held against files of labelled examples, one JSON object a line. What was tuned on a file says little
+about the next; the files that nothing was tuned on are called `held_out`.
 """
 
 from __future__ import annotations
@@ -32,28 +32,49 @@ _MERGES: dict[str, Callable[[str, str], str]] = {
 }
 _TYPOGRAPHIC = str.maketrans({"'": "’", "-": "–", "\n": " "})
 _LANGUAGES = """\
-Seit dem Umzug nach Zürich fährt Jörg täglich mit dem Fahrrad zur Arbeit; nur bei Schnee nimmt er die Straßenbahn, weil der Weg über die Brücke dann gefährlich glatt ist. Im März möchte er die Kette wechseln und neue Bremsbeläge kaufen.
-Después de la reunión del miércoles, María pidió que el informe trimestral incluyera también las ventas de Perú y Panamá. El señor Muñoz enviará las cifras mañana por la mañana, así que la versión definitiva estará lista el próximo viernes.
-L’équipe a décidé de repousser la mise en production au début de février : les tests de charge ont révélé un problème de mémoire dans le service de facturation, et Hélène préfère le corriger avant d’élargir l’accès à tous les clients français.
-A reunião com o fornecedor foi adiada para quinta-feira, às três da tarde. João vai levar as amostras de azulejo e a Conceição trará o orçamento da cozinha; se tudo correr bem, as obras começam já em março e terminam antes do verão.
-Ελένη μετακόμισε στη Θεσσαλονίκη τον Σεπτέμβριο και ψάχνει δάσκαλο για μαθήματα κιθάρας. Τα απογεύματα της Τρίτης είναι ελεύθερη μετά τις έξι, αλλά τα σαββατοκύριακα δουλεύει συνήθως στο βιβλιοπωλείο της θείας της κοντά στο λιμάνι.
-В прошлый четверг Наташа перенесла сервер отчётов на новую машину, и с тех пор ночная выгрузка занимает сорок минут вместо двух часов. Осталось обновить сертификат, поправить права на каталог с архивами и предупредить бухгалтерию.
-Pazartesi günü İzmir’e giden uçak üç saat gecikti, bu yüzden Gülşen toplantıya çevrim içi katıldı. Müşteri, yeni sürümde raporların Türkçe gösterilmesini ve tarihlerin gün, ay, yıl sırasıyla yazılmasını istiyor; Çağrı bununla ilgilenecek.
-김민지 씨는 지난달에 부산에서 서울로 이사했고 지금은 회사에서 지하철로 이십 분 거리에 살고 있습니다. 주말에는 친구들과 북한산에 오르거나 집 근처 도서관에서 책을 읽습니다. 커피보다는 녹차를 좋아하고, 매운 음식은 잘 먹지 못한다고 합니다. 다음 주 목요일에는 새로운 결제 시스템을 점검하기 위해 대전에 있는 데이터 센터로 출장을 갑니다. 숙소는 아직 예약하지 않았습니다.
+Seit dem Umzug nach Zürich fährt Jörg täglich mit dem Fahrrad zur Arbeit; nur bei Schnee nimmt er die \
+Straßenbahn, weil der Weg über die Brücke dann gefährlich glatt ist. Im März möchte er die Kette wechseln \
+und neue Bremsbeläge kaufen.
+Después de la reunión del miércoles, María pidió que el informe trimestral incluyera también las ventas de \
+Perú y Panamá. El señor Muñoz enviará las cifras mañana por la mañana, así que la versión definitiva estará \
+lista el próximo viernes.
+L’équipe a décidé de repousser la mise en production au début de février : les tests de charge ont révélé un \
+problème de mémoire dans le service de facturation, et Hélène préfère le corriger avant d’élargir l’accès à \
+tous les clients français.
+A reunião com o fornecedor foi adiada para quinta-feira, às três da tarde. João vai levar as amostras de \
+azulejo e a Conceição trará o orçamento da cozinha; se tudo correr bem, as obras começam já em março e \
+terminam antes do verão.
+Ελένη μετακόμισε στη Θεσσαλονίκη τον Σεπτέμβριο και ψάχνει δάσκαλο για μαθήματα κιθάρας. Τα απογεύματα της \
+Τρίτης είναι ελεύθερη μετά τις έξι, αλλά τα σαββατοκύριακα δουλεύει συνήθως στο βιβλιοπωλείο της θείας της \
+κοντά στο λιμάνι.
+В прошлый четверг Наташа перенесла сервер отчётов на новую машину, и с тех пор ночная выгрузка занимает \
+сорок минут вместо двух часов. Осталось обновить сертификат, поправить права на каталог с архивами и \
+предупредить бухгалтерию.
+Pazartesi günü İzmir’e giden uçak üç saat gecikti, bu yüzden Gülşen toplantıya çevrim içi katıldı. Müşteri, \
+yeni sürümde raporların Türkçe gösterilmesini ve tarihlerin gün, ay, yıl sırasıyla yazılmasını istiyor; \
+Çağrı bununla ilgilenecek.
+김민지 씨는 지난달에 부산에서 서울로 이사했고 지금은 회사에서 지하철로 이십 분 거리에 살고 있습니다. \
+주말에는 친구들과 북한산에 오르거나 집 근처 도서관에서 책을 읽습니다. 커피보다는 녹차를 좋아하고, 매운 \
+음식은 잘 먹지 못한다고 합니다. 다음 주 목요일에는 새로운 결제 시스템을 점검하기 위해 대전에 있는 데이터 \
+센터로 출장을 갑니다. 숙소는 아직 예약하지 않았습니다.
 山田さんは来月から大阪の支社に移ることになりました。引き継ぎの資料は共有フォルダーに置いてあり、毎週水曜日の午後に打ち合わせをします。請求書の締め切りは二十五日で、金額に誤りがあったときは経理の佐藤さんに連絡してください。新しい倉庫の鍵は受付で受け取れます。駐車場は建物の裏にあり、平日の朝は混みますので、電車で来るほうが便利です。昼食は近くの市場の食堂がおいしくて安いそうです。月末には部署の全員で送別会を開きます。
 王老师每天早上七点坐地铁去学校，路上大约需要四十分钟。上个星期她把新的教学计划发给了校长，希望从九月开始增加两节科学实验课。学生们最喜欢的是观察植物的生长，所以她打算在窗台上放几盆西红柿和向日葵。星期五下午她要去图书馆借书，然后和同事一起准备下个月的家长会。家里的两只小猫最近不太爱吃东西，周末她想带它去看医生。如果天气好，她还会和儿子去公园放风筝，再买一些新鲜的水果回家做果酱，送给楼下的邻居们尝一尝。
-انتقل أحمد إلى الإسكندرية في شهر نيسان ويعمل الآن مهندسًا في شركة للطاقة الشمسية. يفضّل الاجتماعات في الصباح الباكر لأن ابنته تعود من المدرسة عند الثانية ظهرًا، وفي عطلة نهاية الأسبوع يزور والديه في القاهرة ويلعب كرة القدم مع أصدقائه.
-नेहा पिछले साल पुणे से बेंगलुरु आई और अब एक अस्पताल के लिए सॉफ़्टवेयर बनाती है। उसे सुबह की सैर पसंद है और शाम को वह बच्चों को गणित पढ़ाती है। अगले महीने उसकी टीम नया भुगतान पृष्ठ जारी करेगी, इसलिए मंगलवार को सबकी बैठक रखी गई है।
+انتقل أحمد إلى الإسكندرية في شهر نيسان ويعمل الآن مهندسًا في شركة للطاقة الشمسية. يفضّل الاجتماعات في الصباح \
+الباكر لأن ابنته تعود من المدرسة عند الثانية ظهرًا، وفي عطلة نهاية الأسبوع يزور والديه في القاهرة ويلعب كرة \
+القدم مع أصدقائه.
+नेहा पिछले साल पुणे से बेंगलुरु आई और अब एक अस्पताल के लिए सॉफ़्टवेयर बनाती है। उसे सुबह की सैर पसंद है और \
+शाम को वह बच्चों को गणित पढ़ाती है। अगले महीने उसकी टीम नया भुगतान पृष्ठ जारी करेगी, इसलिए मंगलवार को सबकी \
+बैठक रखी गई है।
 """
 
 
 def held_out(kind: str) -> list[Path]:
-    """Return the file of labelled examples for "merge" or "guard" that a checkout has; none where there is none."""
+    """Return the file of labelled examples for "merge" or "guard" that a checkout has, if any."""
     path = _DATA / kind / "held_out.jsonl"
     return [path] if path.exists() else []
 
 
-# The time of the guard ------------------------------------------------------------------------------------------------
+# The time of the guard --------------------------------------------------------------------------------------
 
 
 def guard_costs(repeats: int) -> Iterator[Measurement]:
@@ -84,7 +105,7 @@ def _other() -> list[str]:
 
 
 def _cost_of_each(texts: Sequence[str], repeats: int) -> Cost:
-    """Return the median over the repeats of the mean over the texts: one text alone is too short for the clock."""
+    """Return the median over the repeats of the mean over the texts: one text is too short for the clock."""
 
     def scan_all() -> None:
         for text in texts:
@@ -94,7 +115,7 @@ def _cost_of_each(texts: Sequence[str], repeats: int) -> Cost:
     return middle([cost_of(scan_all) / len(texts) for _ in range(repeats)])
 
 
-# Files of examples ----------------------------------------------------------------------------------------------------
+# Files of examples ------------------------------------------------------------------------------------------
 
 Example = dict[str, Any]
 
@@ -182,7 +203,7 @@ def _share(
         yield Measurement(name, value, "%", bar=judged.text, ok=judged.ok, **beside)
 
 
-# The merge ------------------------------------------------------------------------------------------------------------
+# The merge --------------------------------------------------------------------------------------------------
 
 
 class Confusion:
@@ -253,7 +274,7 @@ def _merge_shares(title: str, ours: Confusion, other: Confusion) -> Iterator[Mea
         yield from _share(name, value, partial(at_least, limit=least, unit="%"), **beside(theirs))
 
 
-# The guard ------------------------------------------------------------------------------------------------------------
+# The guard --------------------------------------------------------------------------------------------------
 
 
 def judge_texts(path: Path) -> Judged:
@@ -303,16 +324,18 @@ def _by_kind(
     return {"all": (sum(n for n, _ in each.values()), sum(n for _, n in each.values())), **each}
 
 
-# All examples ---------------------------------------------------------------------------------------------------------
+# All examples -----------------------------------------------------------------------------------------------
 
 MISSING = {
-    "merge": "the merge on labelled pairs: there is no tests/data/merge/held_out.jsonl of a checkout; give a file with --pairs.",
-    "guard": "the guard on labelled texts: there is no tests/data/guard/held_out.jsonl of a checkout; give a file with --texts.",
+    "merge": "the merge on labelled pairs: there is no tests/data/merge/held_out.jsonl of a checkout; give "
+    "a file with --pairs.",
+    "guard": "the guard on labelled texts: there is no tests/data/guard/held_out.jsonl of a checkout; give "
+    "a file with --texts.",
 }
 
 
 def judge_examples(name: str, files: Sequence[Path], progress: Callable[[str], None]) -> list[Judged]:
-    """Judge labelled examples for "merge" or "guard": those of the files, or else the held-out ones of a checkout.
+    """Judge labelled examples for "merge" or "guard": of the files, or else the held-out ones of a checkout.
 
     Raises:
         InvalidInput: a file has something else than labelled examples.

@@ -1,8 +1,8 @@
-"""Part of `python -m benchmarks context`: how many answers a summary still holds, beside the summaries one would use otherwise.
+"""Part of `python -m benchmarks context`: how many answers a summary still holds, and others of its length.
 
-Each LoCoMo conversation is compacted to a tenth of its tokens without knowing a question. A question is answered when
-all words of its gold answer that say something occur in the text. The others read the same sentences with the same
-names and dates, choose by their own rules, and fill the same number of tokens.
+Each LoCoMo conversation is compacted to a tenth of its tokens without knowing a question. A question is
+answered when all words of its gold answer that say something occur in the text. The others read the same
+sentences with the same names and dates, choose by their own rules, and fill the same number of tokens.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _conversations(source: SourceFile) -> list[tuple[int, Mapping[str, object]]]
 
 
 def questions(conversation: Mapping[str, object]) -> tuple[list[Asked], int]:
-    """List the questions with an answer that the text can hold, and count those whose answer has no word to look for."""
+    """List the questions whose answer the text can hold, and count those with no word to look for."""
     listed = conversation.get("qa")
     asked = []
     empty = 0
@@ -130,7 +130,7 @@ def _keep(messages: Sequence[Message], asked: Sequence[Asked], summarise: Summar
             kept.setdefault(name, {}).setdefault(one.category, []).append(one.terms <= held)
 
 
-# The others -----------------------------------------------------------------------------------------------------------
+# The others -------------------------------------------------------------------------------------------------
 
 
 def others(said: Sequence[Passage], target: int) -> dict[str, str]:
@@ -219,7 +219,7 @@ def _by_sumy(kind: Any, units: Sequence[SentenceUnit]) -> list[int]:
     return ranked
 
 
-# The figures ----------------------------------------------------------------------------------------------------------
+# The figures ------------------------------------------------------------------------------------------------
 
 
 def _report(kept: Kept, without_words: int) -> tuple[dict[str, object], list[Table]]:

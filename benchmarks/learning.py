@@ -1,7 +1,8 @@
-"""`python -m benchmarks learn`: what learning costs those who append, how fast it goes, what it asks of models, what it stores.
+"""`python -m benchmarks learn`: what learning costs an append, its speed, its calls, what it stores.
 
-The sessions are those of the given files, imported once. The model is one that follows a script (see `scripted`): how
-many calls and tokens of prompts there are depends on the sessions and on us; how long answers are depends on the script.
+The sessions are those of the given files, imported once. The model is one that follows a script (see
+`scripted`): how many calls and tokens of prompts there are depends on the sessions and on us; how long
+answers are depends on the script.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _FIGURES = ("calls", "prompt_tokens", "answer_tokens")
 
 @dataclass(frozen=True, slots=True)
 class LearningLab:
-    """What a measurement works with: a file with the sessions, how many messages they have, and where to copy it to."""
+    """What a measurement works with: a file with the sessions, their number of messages, where to copy it."""
 
     sessions: Path
     messages: int
@@ -50,7 +51,7 @@ class LearningLab:
         return Path(shutil.copy(of or self.sessions, self.sessions.with_name(f"{name}.db")))
 
 
-# Appending ------------------------------------------------------------------------------------------------------------
+# Appending --------------------------------------------------------------------------------------------------
 
 
 def appending(lab: LearningLab) -> Iterator[Measurement]:
@@ -74,12 +75,12 @@ def _give(path: Path, users: Sequence[str]) -> None:
             )
 
 
-# Learning -------------------------------------------------------------------------------------------------------------
+# Learning ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Count the jobs that were done, those that were not, and what is known then: records, and changes of them."""
+    """Count the jobs that were done and that were not, and what is known then: records and changes."""
 
     jobs: int
     undone: int  # failed, or left to be tried again
@@ -90,7 +91,7 @@ class Learned:
 
 
 def learning(lab: LearningLab) -> Iterator[Measurement]:
-    """Learn from all sessions, and once more as though it had never been done: without a model, and with one."""
+    """Learn from all sessions, and once more as if it had never been done: without a model, and with one."""
     _load()
     for how, model in (("without a model", None), ("with a model", Scripted())):
         lab.progress(f"learning {how}")
@@ -179,7 +180,7 @@ def _per_thousand(spend: Usage, messages: int) -> dict[str, dict[str, float]]:
     return figures
 
 
-# The whole ------------------------------------------------------------------------------------------------------------
+# The whole --------------------------------------------------------------------------------------------------
 
 MEASUREMENTS: dict[str, Callable[[LearningLab], Iterator[Measurement]]] = {
     "append": appending,
@@ -201,7 +202,7 @@ def run(
     Args:
         paths: files that `holdfast import` reads, or folders of them: logs of the sessions of agents.
         only: names of `MEASUREMENTS`; all when empty.
-        folder: where the databases are made that are measured, and removed again; its disk is the one that counts.
+        folder: where the measured databases are made and removed again; its disk is the one that counts.
         plan: how much is appended.
         progress: is told what is being done.
 

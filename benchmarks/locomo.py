@@ -29,7 +29,7 @@ def is_conversation(value: Mapping[str, object]) -> bool:
 
 
 def read(file: File) -> Iterator[Item]:
-    """Read every session of every conversation as a chat, such as `conv-26/session_3`; both speakers are users."""
+    """Read each session of a conversation as a chat, such as `conv-26/session_3`; both speakers are users."""
 
     def conversation(position: int, value: Mapping[str, object]) -> Iterator[Item] | None:
         return _conversation(position, value, file.name) if is_conversation(value) else None
@@ -119,8 +119,8 @@ class QuestionSet:
 def questions(data: object) -> list[QuestionSet]:
     """List the questions of a parsed LoCoMo file with their evidence mended, one set per conversation.
 
-    `D8:6; D9:17` becomes two turns, `D:11:26` becomes `D11:26`, `D30:05` becomes `D30:5`; turns that are not in the
-    conversation are dropped, and a question whose evidence is all dropped is counted as unusable.
+    `D8:6; D9:17` becomes two turns, `D:11:26` becomes `D11:26`, `D30:05` becomes `D30:5`; turns that are not
+    in the conversation are dropped, and a question whose evidence is all dropped is counted as unusable.
     """
     conversations = data if isinstance(data, list) else [data]
     return [

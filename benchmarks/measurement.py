@@ -48,8 +48,9 @@ def at_least(value: float, limit: float, unit: str) -> Bar:
 class Measurement:
     """Hold what was measured, what it is held against, and what was asked for.
 
-    `value` and `against_value` are CPU time where they are times, with the wall time beside them; what is no time has
-    none. `ratio` is in `ratio_of`: "× as fast" is their time over ours, "× the time" is ours over theirs.
+    `value` and `against_value` are CPU time where they are times, with the wall time beside them; what is no
+    time has none. `ratio` is in `ratio_of`: "× as fast" is their time over ours, "× the time" is ours over
+    theirs.
     """
 
     name: str
@@ -169,7 +170,7 @@ FULL = SpeedPlan(sizes=(10_000, 100_000, 1_000_000), spaces=1_000)
 
 @dataclass(frozen=True, slots=True)
 class SpeedLab:
-    """What a measurement works with: how much, on what text, in which folder, and whom to tell how far it is."""
+    """What a measurement works with: how much, on what text, in which folder, where to report progress."""
 
     plan: SpeedPlan
     words: Words
@@ -177,7 +178,7 @@ class SpeedLab:
     progress: Callable[[str], None]
 
     def store(self, size: int) -> Path:
-        """Return a file with `size` messages in the space of the user "all", indexed; made when it is first asked for."""
+        """Return a file with `size` messages in the space of user "all", indexed; made at the first call."""
         path = self.folder / f"store-{size}.db"
         if not path.exists():
             self.progress(f"storing and indexing {size:,} messages")
@@ -188,7 +189,7 @@ class SpeedLab:
 
 
 def fill(memory: Memory, words: Words, count: int, per_chat: int, stream: int = 0) -> None:
-    """Store `count` messages in chats of `per_chat`, one chat after another, a transaction for every thousand at most."""
+    """Store `count` messages in chats of `per_chat`, one after another, at most a thousand a transaction."""
     pending: list[Message] = []
     for number, text in enumerate(words.messages(count, stream)):
         chat, place = divmod(number, per_chat)

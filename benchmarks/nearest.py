@@ -1,4 +1,4 @@
-"""Part of `python -m benchmarks records`: a new fact is laid beside the nearest of those that are there, however many there are.
+"""Part of `python -m benchmarks records`: a new fact is compared with the nearest of however many there are.
 
 What that costs as they grow, and whether it is judged as it is beside all of them.
 """
@@ -88,7 +88,8 @@ def agreeing(files: Sequence[Path]) -> Iterator[Measurement]:
                 share = 100 * alike / max(1, alike + other)
                 bar = at_least(share, 95, "%")
                 yield Measurement(
-                    f"{relation}s that are found in {name}, of those that comparing with all finds ({file.stem})",
+                    f"{relation}s that are found in {name}, of those that comparing with all finds "
+                    f"({file.stem})",
                     share,
                     "%",
                     against=f"{alike + other} of {sum(map(len, some))} texts",

@@ -1,8 +1,8 @@
 """The random-projection comparison of seed 004 (odek), the baseline that ours is measured beside.
 
-Each text is the sum of one random row per known word, and the cosine decides. Its weakness is part of it: the vocabulary
-is that of the stored text only, so the word that makes the difference (`Lisbon` beside `Berlin`) is unknown, is left
-out, and a contradiction scores as high as a repetition. Do not improve it.
+Each text is the sum of one random row per known word, and the cosine decides. Its weakness is part of it: the
+vocabulary is that of the stored text only, so the word that makes the difference (`Lisbon` beside `Berlin`)
+is unknown, is left out, and a contradiction scores as high as a repetition. Do not improve it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _WORD = re.compile(r"[^\W_]{2,}")
 def relation(old: str, new: str) -> str:
     """Return how a new text relates to an old one, by the cosine of their random projections.
 
-    What it calls a merge is a duplicate when the texts are equal but for case and punctuation, else an update: its merge
-    has no direction.
+    What it calls a merge is a duplicate when the texts are equal but for case and punctuation, else an
+    update: its merge has no direction.
 
     >>> relation("User lives in Berlin", "User lives in Lisbon")
     'update'

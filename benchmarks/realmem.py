@@ -77,7 +77,7 @@ FORMAT = Format("RealMem", read, is_value=is_person)
 
 
 class Query(NamedTuple):
-    """Hold a query: its place (indices of session and turn), its text, and the earlier sessions that its answer needs."""
+    """Hold a query: its place (indices of session and turn), its text, and the sessions that it needs."""
 
     session: int
     turn: int
@@ -96,8 +96,8 @@ class QuerySet:
 def queries(data: object) -> QuerySet:
     """List the queries of a parsed RealMem file with the earlier sessions that their answers need.
 
-    These are the `memory_session_uuids` on the reply, the turn after the query, that belong to earlier sessions of
-    the file; a query without any is counted as unusable.
+    These are the `memory_session_uuids` on the reply, the turn after the query, that belong to earlier
+    sessions of the file; a query without any is counted as unusable.
     """
     dialogues = dicts_of(data.get("dialogues")) if isinstance(data, dict) else []
     usable: list[Query] = []

@@ -1,10 +1,10 @@
-"""`python -m benchmarks recall`: how much of what answers a question is found, beside the searches one would use otherwise.
+"""`python -m benchmarks recall`: how much of what answers a question is found, beside other searches.
 
-Two kinds of files have questions with known answers, and are told by what is in them. LoCoMo: find the turns of a long
-conversation that answer a question about it. RealMem: at a turn of a session, find the earlier sessions that the
-reply needs. Everything goes through the importers and the public methods of `Memory`, and each system gets the text
-that serves it best: the baselines read `name: text` where a speaker has a name, which raises them by about three
-points. There is no randomness in it, so two runs differ in their times only.
+Two kinds of files have questions with known answers, and are told by what is in them. LoCoMo: find the turns
+of a long conversation that answer a question about it. RealMem: at a turn of a session, find the earlier
+sessions that the reply needs. Everything goes through the importers and the public methods of `Memory`, and
+each system gets the text that serves it best: the baselines read `name: text` where a speaker has a name,
+which raises them by about three points. There is no randomness in it, so two runs differ in their times only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Rank = Callable[[str, int], Sequence[str]]  # a question and how many to give, b
 
 
 def run(paths: Sequence[Path], *, progress: Callable[[str], None] = lambda _: None) -> Report:
-    """Measure recall on LoCoMo and RealMem files, or folders of them; files of one kind are measured together.
+    """Measure recall on LoCoMo and RealMem files, or folders of them; files of one kind together.
 
     Raises:
         InvalidInput: there is no such file, or none of them has questions with known answers.
@@ -85,7 +85,7 @@ def _baselines(own: dict[str, Callable[[], Baseline]]) -> dict[str, Baseline]:
     return {name: make() for name, make in made.items()}
 
 
-# LoCoMo ---------------------------------------------------------------------------------------------------------------
+# LoCoMo -----------------------------------------------------------------------------------------------------
 
 
 def _locomo(
@@ -144,7 +144,7 @@ def _locomo_report(answers: dict[int, Answers], unusable: int) -> tuple[dict[str
     return numbers, tables
 
 
-# RealMem --------------------------------------------------------------------------------------------------------------
+# RealMem ----------------------------------------------------------------------------------------------------
 
 
 def _realmem(
@@ -165,7 +165,7 @@ def _realmem(
 
 
 def _ask_person(said: list[ImportedMessage], queries: Sequence[realmem.Query], answers: Answers) -> None:
-    """Go through the sessions of one person in order; each query sees all sessions before its own, and nothing else."""
+    """Go through the sessions of one person in order; a query sees all sessions before its own, no others."""
     baselines = _baselines({"BM25 of sessions (stems, stop words)": PlainBM25})
     sessions = {place - 1: list(items) for place, items in groupby(said, lambda item: item.line)}
     before = 0
@@ -196,7 +196,7 @@ def _sessions(memory: Memory, best: int) -> Rank:
 
 
 def by_best(hits: Iterable[Hit], count: int) -> list[str]:
-    """Rank sessions by the sum of the scores of their best turns, the one with the better first turn first."""
+    """Rank sessions by the sum of the scores of their best turns; of equals, by the first turn."""
     scores: dict[str, list[float]] = {}
     for hit in hits:
         scores.setdefault(hit.chat, []).append(hit.score)

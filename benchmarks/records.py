@@ -1,7 +1,7 @@
-"""`python -m benchmarks records`: what it takes to keep what is known, and how well texts are merged and guarded.
+"""`python -m benchmarks records`: what keeping records takes, and how well texts are merged and guarded.
 
-As `python -m benchmarks speed` does, it holds CPU time beside wall time, gives medians, and lets what is compared take turns.
-Memories are files at full durability.
+As `python -m benchmarks speed` does, it holds CPU time beside wall time, gives medians, and lets what is
+compared take turns. Memories are files at full durability.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RecordsLab:
         return self.folder / f"{name}.db"
 
 
-# Remembering ----------------------------------------------------------------------------------------------------------
+# Remembering ------------------------------------------------------------------------------------------------
 
 
 def remembering(lab: RecordsLab) -> Iterator[Measurement]:
@@ -109,9 +109,10 @@ def remembering(lab: RecordsLab) -> Iterator[Measurement]:
 
 
 def _against_bare(lab: RecordsLab, memory: Memory) -> Iterator[Measurement]:
-    """Remember without merge, in turns with a bare insert of the same text into a plain table of its own file.
+    """Remember without merge, in turns with a bare insert of the same text into a plain table of a file.
 
-    What is measured are files in use, as `appending` explains; by then both have as many records as the plan says.
+    What is measured are files in use, as `appending` explains; by then both have as many records as the plan
+    says.
     """
     plan = lab.plan
     texts = lab.sentences.findings(plan.records + plan.rounds * plan.block)
@@ -194,7 +195,7 @@ def _merge_facts(memory: Memory, texts: Iterable[str]) -> tuple[Counter[str], li
 
 
 def _fill_facts(memory: Memory, sentences: Sentences) -> int:
-    """Remember facts about the user and the environment up to the room of one below their caps; count characters."""
+    """Remember facts of the user and the environment up to one below their caps; count characters."""
     about = {"user": sentences.about_user(_ENOUGH), "env": sentences.about_environment(_ENOUGH)}
     total = 0
     for target, texts in about.items():
@@ -215,7 +216,7 @@ def _each_call(title: str, said: Counter[str], costs: list[Cost]) -> Iterator[Me
     yield measured(f"{title}, p95", high(costs))
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Reading ----------------------------------------------------------------------------------------------------
 
 
 def reading(lab: RecordsLab) -> Iterator[Measurement]:
@@ -232,7 +233,7 @@ def reading(lab: RecordsLab) -> Iterator[Measurement]:
 
 
 def _store_history(lab: RecordsLab, memory: Memory, path: Path) -> dict[str, int]:
-    """Store as many findings as the plan says, and on the way replace or retract a third as many as are added.
+    """Store as many findings as the plan says; replace or retract a third as many on the way.
 
     Give a version near the start and one half-way.
     """
@@ -285,14 +286,17 @@ def _prompts(lab: RecordsLab, memory: Memory) -> Iterator[Measurement]:
         lab.sentences.questions(lab.plan.queries),
         lab.plan.repeats,
     )
-    title = f"prompt of {_BUDGET:,} tokens beside {lab.plan.records:,} records, {shown.tokens['known']:,} of it known"
+    title = (
+        f"prompt of {_BUDGET:,} tokens beside {lab.plan.records:,} records, {shown.tokens['known']:,} "
+        f"of it known"
+    )
     for name, costs in (("with a query", with_query), ("without", without)):
         yield measured(f"{title}, {name}, p50", middle(costs), bar=at_most(middle(costs).cpu, 5, "ms"))
         yield measured(f"{title}, {name}, p95", high(costs))
 
 
 def _recalls(lab: RecordsLab, memory: Memory, versions: Mapping[str, int]) -> Iterator[Measurement]:
-    """Recall now and as of versions, in turns: with a view that is there, and with one made for each question."""
+    """Recall now and as of versions, in turns: with a view that is there, and with one for each question."""
     lab.progress("recalling as of earlier versions")
     newest = memory.version()
     views = {place: memory.at(version) for place, version in versions.items()}
@@ -321,7 +325,7 @@ def _viewing(memory: Memory, version: int) -> Callable[[str], object]:
     return lambda asked: memory.at(version).recall(asked)
 
 
-# The whole ------------------------------------------------------------------------------------------------------------
+# The whole --------------------------------------------------------------------------------------------------
 
 
 def comparing(lab: RecordsLab) -> Iterator[Measurement]:
@@ -364,7 +368,7 @@ def run(
         quick: measure less, which shows that it works and no more.
         pairs: files of labelled pairs for the merge; the held-out ones of a checkout when empty.
         texts: files of labelled texts for the guard; as above.
-        folder: where the databases are made that are measured, and removed again; its disk is the one that counts.
+        folder: where the measured databases are made and removed again; its disk is the one that counts.
         only: names of `PARTS`; all when empty.
         plan: sets everything that `quick` sets, and more.
         progress: is told what is being done.

@@ -1,4 +1,4 @@
-"""What a benchmark gives back: numbers for programs, tables for people. Plain data; printing is the command line's."""
+"""What a benchmark returns: numbers for programs, tables for people. Printing is the command line's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A model that follows a script: it answers every question that learning asks, with what stands in the question.
+"""A model that follows a script: it answers all that learning asks with what stands in the question.
 
-It is deterministic, and chooses and words nothing as a model would: it repeats sentences of the transcript, names the
-messages they come from, and quotes them. So what it costs and what is stored twice can be measured and tested; how well
-anything is learned cannot.
+It is deterministic, and chooses and words nothing as a model would: it repeats sentences of the transcript,
+names the messages they come from, and quotes them. So what it costs and what is stored twice can be measured
+and tested; how well anything is learned cannot.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Line(NamedTuple):
 class Scripted:
     """Answer each question from its own text; call it as a model.
 
-    `wait` are the seconds that an answer takes, but no longer than until `hurry` is set. With `otherwise`, sentences
-    are repeated in somewhat other words.
+    `wait` are the seconds that an answer takes, but no longer than until `hurry` is set. With `otherwise`,
+    sentences are repeated in somewhat other words.
     """
 
     wait: float = 0.0

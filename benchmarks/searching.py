@@ -1,4 +1,4 @@
-"""How fast recall is, with its full ranking, in large spaces and in many small ones, and right after an append."""
+"""How fast recall is, with its full ranking, in one large space, in many small ones, and after an append."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _ask_each(memory: Memory, users: list[str], lab: SpeedLab) -> list[Cost]:
 
 
 def added(lab: SpeedLab) -> Iterator[Measurement]:
-    """Append a message and recall at once, in the largest store up to 100,000 messages, with a segment frozen on the way."""
+    """Append and recall at once, in the largest store up to 100,000 messages, while a segment is frozen."""
     size = max((size for size in lab.plan.sizes if size <= 100_000), default=min(lab.plan.sizes))
     path = lab.store(size)
     lab.progress(f"appending and asking at once, {size:,} messages")

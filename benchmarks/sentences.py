@@ -1,8 +1,8 @@
-"""Things that an agent may come to know, to measure on: short plausible sentences that share words and subjects.
+"""Things that an agent may come to know: short plausible sentences that share words and subjects.
 
-Templates and values are few and their combinations many, so that a new sentence meets others of the same subject, of
-the same wording, and now and then itself: what comparing a text with what is stored has to tell apart. Such text has the
-cost of real text, and says nothing about how well anything is judged.
+Templates and values are few and their combinations many, so that a new sentence meets others of the same
+subject, of the same wording, and now and then itself: what comparing a text with what is stored has to tell
+apart. Such text has the cost of real text, and says nothing about how well anything is judged.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 _VALUES = {
-    "first": "Anna Ben Carla David Elif Farid Greta Hugo Ines Jonas Katya Liam Mei Nadia Omar Priya Rosa Samir Tess Yuki",
-    "last": "Abbas Berger Costa Dietrich Eriksen Fontaine Garcia Hoffmann Ito Jansen Kowalski Lindgren Moreau Novak Okafor "
+    "first": "Anna Ben Carla David Elif Farid Greta Hugo Ines Jonas Katya Liam Mei Nadia Omar Priya Rosa "
+    "Samir Tess Yuki",
+    "last": "Abbas Berger Costa Dietrich Eriksen Fontaine Garcia Hoffmann Ito Jansen Kowalski Lindgren "
+    "Moreau Novak Okafor "
     "Petrov Quinn Rossi Schmidt Tanaka Usman Varga Weber Yilmaz Zhang",
     "relative": "sister brother mother father aunt cousin flatmate neighbour manager dentist",
-    "city": "Berlin Lisbon Porto Hamburg Vienna Oslo Madrid Kraków Zürich Lyon Turin Dublin Ghent Prague Athens Leeds",
+    "city": "Berlin Lisbon Porto Hamburg Vienna Oslo Madrid Kraków Zürich Lyon Turin Dublin Ghent Prague "
+    "Athens Leeds",
     "day": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
     "drink": "tea coffee cocoa water cider beer milk juice",
     "food": "mushrooms peanuts shellfish gluten olives cheese celery eggs",
@@ -30,8 +33,10 @@ _VALUES = {
     "language": "Python Go Rust Java TypeScript Kotlin C# Ruby",
     "file": "settings.toml Makefile deploy.yaml pyproject.toml nginx.conf schema.sql .env.example README.md",
     "symptom": "timeouts deadlocks crashes leaks duplicates stalls retries overflows",
-    "cause": "a missing index|a full disk|a stale lock|an expired certificate|clock drift|a wrong time zone|an old driver",
-    "remedy": "restarting it|raising the limit|adding an index|pinning the version|clearing the cache|a longer timeout",
+    "cause": "a missing index|a full disk|a stale lock|an expired certificate|clock drift|a wrong time "
+    "zone|an old driver",
+    "remedy": "restarting it|raising the limit|adding an index|pinning the version|clearing the cache|a "
+    "longer timeout",
     "team": "platform payments growth security data mobile support",
     "unit": "seconds minutes megabytes requests connections workers",
     "test": "test_login test_refund test_import test_search test_upload test_signup test_quota test_rates",

@@ -143,7 +143,7 @@ class Server:
 
 
 class HttpServer(Server):
-    """A `holdfast mcp --http` of its own, asked over one connection: in a session, or each time with all there is to know."""
+    """A `holdfast mcp --http` of its own, asked over one connection: in a session, or each time anew."""
 
     def __init__(self, lab: AgentsLab, version: str) -> None:
         secret = token_urlsafe()

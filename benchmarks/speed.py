@@ -1,7 +1,7 @@
-"""`python -m benchmarks speed`: what the parts of Holdfast take, beside what else one would use, and what was asked for.
+"""`python -m benchmarks speed`: what the parts of Holdfast take, beside alternatives and what was asked for.
 
-Everything runs in one process and one run. CPU time is what a machine that others use as well can be judged by; wall
-time stands beside it. Where two things are compared they take turns.
+Everything runs in one process and one run. CPU time is what a machine that others use as well can be judged
+by; wall time stands beside it. Where two things are compared they take turns.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def run(
     plan: SpeedPlan | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Measure, in some minutes; with `full` also a million messages and a thousand spaces, which takes longer.
+    """Measure, in some minutes; with `full` also a million messages and a thousand spaces.
 
     Args:
         sizes: how many messages the spaces have that recall is measured in.
         full: measure all that was asked for, at full size.
         text: a LoCoMo file to draw words and questions from, in place of the demo's.
-        folder: where the stores are made that are measured, and removed again; its disk is the one that counts.
+        folder: where the measured stores are made and removed again; its disk is the one that counts.
         only: names of `MEASUREMENTS`; all when empty.
         plan: sets everything that `full` and `sizes` set, and more.
         progress: is told what is being done.

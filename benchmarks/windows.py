@@ -1,4 +1,4 @@
-"""How fast a window of a long session is made, beside a bare backward read and beside that of a short session.
+"""How fast a window of a long session is made, beside a bare backward read and that of a short session.
 
 The same for what is done in each turn of a session that was compacted as it grew.
 """
@@ -24,7 +24,7 @@ _BACKWARD = """
 
 
 def measure(lab: SpeedLab) -> Iterator[Measurement]:
-    """Make the window of a long session and of a short one, and read the long one backward with nothing but SQL."""
+    """Make the window of a long session and of a short one, and read the long one backward with SQL alone."""
     lab.progress("making windows")
     path = lab.folder / "sessions.db"
     sizes = {"long": lab.plan.session, "short": lab.plan.short_session}
@@ -53,7 +53,7 @@ def measure(lab: SpeedLab) -> Iterator[Measurement]:
 
 
 def compacted(lab: SpeedLab) -> Iterator[Measurement]:
-    """Do what each turn does in a long compacted session and in a short one: whatever there is behind it, it costs the same."""
+    """Do what each turn does in a long compacted session and in a short one: the cost should be the same."""
     lab.progress("compacting sessions as they grow")
     path, sizes = lab.folder / "compacted.db", lab.plan.compacted
     with Memory(path, durability="normal") as memory:

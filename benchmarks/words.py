@@ -1,8 +1,8 @@
-"""Messages and questions to measure speed on: words drawn at random, so that the lists of postings are realistic.
+"""Messages and questions to measure speed on: random words, so that lists of postings are realistic.
 
-A message is drawn word by word from real turns (the sessions of the demo, or a file that `holdfast import` reads), and
-7 % of its words are made-up names, a few common and most of them rare, as names are. About 30 words a message.
-Such text has the latency of real text, and says nothing about the quality of an answer.
+A message is drawn word by word from real turns (the sessions of the demo, or a file that `holdfast import`
+reads), and 7 % of its words are made-up names, a few common and most of them rare, as names are. About 30
+words a message. Such text has the latency of real text, and says nothing about the quality of an answer.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _SYLLABLES = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"]
 class Words:
     """Draw messages and questions; the same seed gives the same ones.
 
-    Without `source` a question is the first four words of one from the demo and four to eight neighbouring words of
-    a message like those in the store. With a LoCoMo file, questions are real ones cut at 12 words.
+    Without `source` a question is the first four words of one from the demo and four to eight neighbouring
+    words of a message like those in the store. With a LoCoMo file, questions are real ones cut at 12 words.
     """
 
     def __init__(self, source: Path | None = None, seed: int = 7) -> None:

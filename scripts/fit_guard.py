@@ -1,13 +1,14 @@
 # ruff: noqa: INP001, T201 - a script, not a package; it prints what it finds
-"""Fit what `src/holdfast/safety/detectors.py` judges by: the weights of `injection_weights.py`, and the forest over the `injection_features.py`.
+"""Fit what `src/holdfast/safety/detectors.py` judges by: `injection_weights.py`, and the boosted trees.
 
     pip install scikit-learn
     PYTHONPATH=src python scripts/fit_guard.py --plain harmless.txt [--across]
 
-It reads `tests/data/guard/tune_*.jsonl` and `fit_made.jsonl`; `--plain` adds ordinary text, a JSON string on each line.
-Secrets and invisible characters are left out, since other rules find them. The forest sees of each text how far it leans
-by weights that were fitted without its author, since those that know the text are too sure of it. With `--across` it
-writes nothing, but says how many texts of each author are stopped by what was fitted to all others.
+It reads `tests/data/guard/tune_*.jsonl` and `fit_made.jsonl`; `--plain` adds ordinary text, a JSON string on
+each line. Secrets and invisible characters are left out, since other rules find them. The forest sees of each
+text how far it leans by weights that were fitted without its author, since those that know the text are too
+sure of it. With `--across` it writes nothing, but says how many texts of each author are stopped by what was
+fitted to all others.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ ROOT = Path(__file__).parents[1]
 LABELLED = ROOT / "tests/data/guard"
 TABLES = ROOT / "src/holdfast/safety"
 HEADER = """\
-# The weight of a word in the score of an injection (see injection_weights.py); made by scripts/fit_guard.py. A weight, and
-# what has it: the starts of words, pairs of characters of scripts without spaces, "=" for the bias of the sum.
+# The weight of a word in the score of an injection (see injection_weights.py); made by scripts/fit_guard.py.
+# A weight, and what has it: the starts of words, pairs of characters of scripts without spaces, "=" for the
+# bias of the sum.
 """
 # What has no author: made up to fit, put together from lists of parts, and ordinary text.
 MADE, PARTS, PLAIN = "made", "parts", "plain"
@@ -185,7 +187,7 @@ def _matrix(signs_of: Sequence[Features], columns: dict[str, int]) -> NDArray[np
 def _forest(
     texts: Sequence[Text], rows: NDArray[np.float32], chosen: NDArray[np.bool_]
 ) -> list[HistGradientBoostingClassifier]:
-    """Boost trees, a few times, since one time differs from the next; the settings were chosen across authors."""
+    """Boost trees a few times, since runs differ; the settings were chosen across authors."""
     plain = np.array([text.author == PLAIN for text in texts])
     chosen = chosen & ~_unjudged(plain)
     harmful = np.array([text.harmful for text in texts])
@@ -217,7 +219,7 @@ def _unjudged(plain: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _judge_across(texts: Sequence[Text], signs_of: Sequence[Features], folds: NDArray[np.str_]) -> None:
-    """Print what is stopped of each author's texts, by rule or by trees, when nothing of that author was fitted."""
+    """Print what is stopped of each author's texts, by rule or by trees fitted without that author."""
     rows = _matrix(signs_of, _columns(signs_of))
     likely = np.zeros(len(texts))
     for name in sorted(set(folds) - {MADE, PARTS}):
@@ -274,7 +276,7 @@ def _write_weights(weights: InjectionWeights) -> None:
 
 
 def _write_forest(models: Sequence[HistGradientBoostingClassifier], columns: dict[str, int]) -> None:
-    """Write the trees as arrays over all their nodes. Half of them speak for an order, the others against its contrary."""
+    """Write the trees as arrays over all their nodes: half vote for an order, half for its contrary."""
     trees = [step[0].nodes for model in models for step in model._predictors]  # noqa: SLF001 - nothing else has them
     trees = trees[: len(trees) // 2 * 2]
     sizes = [len(tree) for tree in trees]

@@ -4,10 +4,10 @@
     pip install scikit-learn
     PYTHONPATH=src python scripts/fit_merge.py [--across]
 
-It reads `tests/data/merge/tune_*.jsonl`. To the labelled pairs it adds the same with the texts exchanged, where the label
-still holds, and each new text beside the texts of other pairs that are nearest to it, which are new. With `--across` it
-fits nothing, but says how well each author's pairs are judged by what was fitted to those of all others, and which
-thresholds leave how many pairs wrong.
+It reads `tests/data/merge/tune_*.jsonl`. To the labelled pairs it adds the same with the texts exchanged,
+where the label still holds, and each new text beside the texts of other pairs that are nearest to it, which
+are new. With `--across` it fits nothing, but says how well each author's pairs are judged by what was fitted
+to those of all others, and which thresholds leave how many pairs wrong.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _seen(old: str, new: str) -> Features:
 
 
 def _exchanged(pairs: list[Pair], labelled: list[Example]) -> list[Example]:
-    """Exchange the texts of those that are new to each other, and of duplicates where neither has fewer words."""
+    """Exchange the texts of pairs that are new to each other, and of duplicates with equally many words."""
     return [
         Example(_seen(pair.new, pair.old), example.label, pair.author, EXCHANGED)
         for pair, example in zip(pairs, labelled, strict=True)
@@ -185,7 +185,8 @@ def _judge_across(labelled: list[Example], derived: list[Example], columns: dict
             )
             said = likely[:, of] > limit
             print(
-                f"{name}s above {limit:.3f}: {wrong:.1%} of all pairs wrong, {np.mean(said[labels == of]):.1%} found; "
+                f"{name}s above {limit:.3f}: {wrong:.1%} of all pairs wrong, "
+                f"{np.mean(said[labels == of]):.1%} found; "
                 f"of the texts beside, {np.mean(aside[beside, of] > limit):.2%} wrong"
             )
         for author in sorted(set(authors)):

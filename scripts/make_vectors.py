@@ -1,11 +1,11 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Make `src/holdfast/text/vectors.npz`: each word as the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) reads it alone.
+"""Make `src/holdfast/text/vectors.npz`: each word as all-MiniLM-L6-v2 (Apache-2.0) encodes it alone.
 
     pip install sentence-transformers
     python scripts/make_vectors.py /path/to/the/encoder words.txt
 
-The words are those of the encoder's own vocabulary, which has them by frequency, and then those of the given file. The
-vectors are centred, reduced to their main directions, and stored as bytes.
+The words are those of the encoder's own vocabulary, which has them by frequency, and then those of the given
+file. The vectors are centred, reduced to their main directions, and stored as bytes.
 """
 
 from __future__ import annotations

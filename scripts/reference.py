@@ -1,8 +1,8 @@
 # ruff: noqa: INP001, S101, T201 - a script that prints, not a package; it asserts what a type checker cannot see
-"""Write `docs/reference/`: one page for each public module, from its signatures and docstrings, in their order.
+"""Write `docs/reference/`: a page for each public module, from its signatures and docstrings, in order.
 
-    python scripts/reference.py            # writes the pages
-    python scripts/reference.py --check    # says which are not up to date, and what is undocumented; fails if any is
+    python scripts/reference.py            # writes the pages python scripts/reference.py --check    # says
+    which are not up to date, and what is undocumented; fails if any is
 
 The source is read and not run, so no framework needs to be installed that an adapter is for.
 """
@@ -31,7 +31,7 @@ _NOTE = "<!-- Made by scripts/reference.py from the docstrings: change those. --
 
 @dataclass(frozen=True)
 class Page:
-    """A module and what of it the page shows: these names first, then all others that are public, or only these."""
+    """A module and what its page shows: these names first, then all others that are public, or only these."""
 
     module: str
     names: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def stale(pages: Mapping[str, str]) -> list[str]:
 
 
 def undocumented(package: griffe.Module) -> list[str]:
-    """Name what is public in the modules of the reference and has no docstring that begins with a sentence."""
+    """Name what is public in the modules of the reference and lacks a docstring with a first sentence."""
     found: list[str] = []
     for page in PAGES:
         module = _module(package, page)
@@ -141,7 +141,7 @@ def _is_sentence(doc: str) -> bool:
     return doc.split("\n\n", maxsplit=1)[0].rstrip().endswith((".", ":", "`"))
 
 
-# What is shown --------------------------------------------------------------------------------------------------------
+# What is shown ----------------------------------------------------------------------------------------------
 
 
 def _module(package: griffe.Module, page: Page) -> griffe.Module:
@@ -187,7 +187,7 @@ def _target(module: griffe.Module | griffe.Class, name: str) -> griffe.Object:
 
 
 def _parts(thing: griffe.Class, shown: Container[str]) -> list[griffe.Object]:
-    """Give the methods and properties of a class, its own first, then those that it inherits and no other page shows."""
+    """Return the methods and properties of a class, its own first, then inherited ones shown nowhere else."""
     found: dict[str, griffe.Object] = {}
     for kind in (thing, *_behind(thing, shown)):
         for name, part in kind.members.items():
@@ -197,7 +197,7 @@ def _parts(thing: griffe.Class, shown: Container[str]) -> list[griffe.Object]:
 
 
 def _behind(thing: griffe.Class, shown: Container[str]) -> list[griffe.Class]:
-    """Give the classes that a class inherits from; none if one of them is on another page, which shows what that has."""
+    """Return the classes that a class inherits from; none if another page shows one of them."""
     try:
         inherited = thing.mro()
     except ValueError:  # one of them is in a package that is not read
@@ -214,7 +214,7 @@ def _home(thing: griffe.Object) -> str:
     return path or "holdfast"
 
 
-# How it is written ----------------------------------------------------------------------------------------------------
+# How it is written ------------------------------------------------------------------------------------------
 
 
 def _index(package: griffe.Module) -> str:

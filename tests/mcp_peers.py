@@ -15,11 +15,14 @@ from threading import Thread
 from typing import Any, Self, TypeVar
 
 import httpx2
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+
+from holdfast import Memory
 
 ERAS = ("legacy", "auto")  # with a handshake, and without: what `auto` comes to with this server
 PATIENCE = 60  # seconds until a test that hangs says so
@@ -83,6 +86,15 @@ def data(result: CallToolResult) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a database with one message, for modules that assign it to a name of theirs."""
+    path = str(tmp_path_factory.mktemp("served") / "memory.db")
+    with Memory(path, user="ada") as memory:
+        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
+    return path
+
+
 def command(location: str, *options: str) -> list[str]:
     """Write the command that serves a memory."""
     return [sys.executable, "-P", "-m", "holdfast", "mcp", "--db", location, "--user", "ada", *options]
@@ -95,7 +107,7 @@ def over_stdio(location: str, *options: str) -> StdioServerParameters:
 
 
 class Served:
-    """Serve a memory over HTTP in a process of its own, and stop it at the end; `errors` is what it wrote to stderr."""
+    """Serve a memory over HTTP in a process that ends with the block; `errors` is what it wrote to stderr."""
 
     def __init__(self, location: str, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self._command = command(location, "--http", "--port", "0", *options)

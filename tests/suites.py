@@ -1,4 +1,4 @@
-"""Test suites that others wrote: fetched from the package index, pinned, kept, and run against our adapters."""
+"""Test suites that others wrote: fetched from the package index, pinned, and run against our adapters."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says of a file that is another 
 def sdist(name: str, version: str, sha256: str) -> Path:
     """Give the unpacked source distribution of a release, which for some packages holds their tests.
 
-    It is fetched once and kept. Where it cannot be fetched, the test is skipped at one's desk and fails in CI; a file
-    that is not the pinned one fails everywhere.
+    It is fetched once and kept. Where it cannot be fetched, the test is skipped at one's desk and fails in
+    CI; a file that is not the pinned one fails everywhere.
     """
     folder = CACHE / f"{name.replace('-', '_')}-{version}"
     if not folder.is_dir():
@@ -65,7 +65,8 @@ def run_suite(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     last = _last_line(done.stdout)
-    # Not the warnings: a test that ends in the expected failure leaves its session to the collector, now or later.
+    # Not the warnings: a test that ends in the expected failure leaves its session to the collector, now or
+    # later.
     return {
         word: int(number)
         for number, word in re.findall(r"(\d+) ([a-z]+)(?=,| in )", last)

@@ -277,7 +277,7 @@ def test_one_memory_serves_two_event_loops_at_once(memory: Memory) -> None:
 
 
 class Plug:
-    """Count tokens, but hold every call up until it may go on: so a call is known to have begun, and not ended."""
+    """Count tokens, but hold every call until it may go on: so a call is known to be under way."""
 
     def __init__(self) -> None:
         self._begun = threading.Semaphore(0)

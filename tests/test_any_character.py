@@ -1,4 +1,4 @@
-"""Whatever characters a message has in whatever field: nothing that is done with it later may stop at them."""
+"""Whatever characters a message has in whatever field: nothing that is done with it later stops at them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from holdfast.io.importing import import_paths
 from holdfast.prompt.window import Compaction, Lossless
 
 HALF = "a\ud83d"
-# Any code point: halves of pairs, controls, what nobody has assigned; and those that have made trouble, more often.
+# Any code point: halves of pairs, controls, what nobody has assigned; and those that have made trouble, more
+# often.
 CHARACTERS = (
     st.characters()
     | st.characters(categories=["Cs"])
@@ -38,11 +39,14 @@ CALLS = st.builds(ToolCall, SOME, SOME, OBJECTS | TEXTS)
 TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
 FIELDS = {"id": TEXTS, "name": st.none() | TEXTS, "at": TIMES, "raw": st.none() | OBJECTS, "meta": OBJECTS}
 MESSAGES = st.one_of(
-    st.fixed_dictionaries({"role": st.sampled_from(["system", "developer", "user"]), "content": SOME, **FIELDS}),
+    st.fixed_dictionaries({"role": st.sampled_from(["system", "developer", "user"]), "content": SOME,
+            **FIELDS}),
     st.fixed_dictionaries(
-        {"role": st.just("assistant"), "content": TEXTS, "calls": st.lists(CALLS, max_size=2).map(tuple), **FIELDS}
+        {"role": st.just("assistant"), "content": TEXTS, "calls": st.lists(CALLS, max_size=2).map(tuple),
+            **FIELDS}
     ),
-    st.fixed_dictionaries({"role": st.just("tool"), "content": TEXTS, "call_id": st.none() | TEXTS, **FIELDS}),
+    st.fixed_dictionaries({"role": st.just("tool"), "content": TEXTS, "call_id": st.none() | TEXTS,
+            **FIELDS}),
 )  # fmt: skip
 PAYLOADS = st.fixed_dictionaries(
     {"role": st.sampled_from(["user", "assistant", "tool"]), "content": st.none() | SOME},
@@ -50,7 +54,9 @@ PAYLOADS = st.fixed_dictionaries(
         "name": TEXTS, "id": TEXTS, "tool_call_id": TEXTS, "meta": OBJECTS, "note": JSON,
         "tool_calls": st.lists(
             st.fixed_dictionaries(
-                {"id": TEXTS, "function": st.fixed_dictionaries({"name": SOME, "arguments": OBJECTS.map(json.dumps) | TEXTS | OBJECTS})}
+                {"id": TEXTS,
+                    "function": st.fixed_dictionaries({"name": SOME,
+                            "arguments": OBJECTS.map(json.dumps) | TEXTS | OBJECTS})}
             ),
             max_size=2,
         ),
@@ -159,7 +165,8 @@ def test_rows_of_earlier_versions_with_half_a_character_are_compacted(location: 
             )
         first = chat.history(1, after=0)[0]
         assert first.calls == (ToolCall("c1", "read", {"path": "a\ufffd"}),)
-        assert first.raw == {"role": "assistant", "content": "", "calls": [{"id": "c1", "name": "read", "arguments": given}]}  # fmt: skip
+        assert first.raw == {"role": "assistant", "content": "",
+            "calls": [{"id": "c1", "name": "read", "arguments": given}]}  # fmt: skip
         again = chat.append(role="assistant", calls=[ToolCall("c1", "read", given)], id="m1")
         assert again.seq == 1
     with Memory(location, user="ada") as memory, Memory(":memory:", user="ada") as copy:

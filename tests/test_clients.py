@@ -1,4 +1,4 @@
-"""What a program hands over as it has it: answers of clients, times, names, prompts for a client; and what is logged of it."""
+"""What a program hands over as it has it: answers of clients, times, names, prompts; and what is logged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_an_answer_of_anthropics_client_is_appended(memory: Memory) -> None:
     usage = {"input_tokens": 1, "output_tokens": 1}
     content = [{"type": "text", "text": "In Porto."}]
     answer = AnthropicMessage.model_validate(
-        {"id": "m1", "type": "message", "role": "assistant", "model": "served", "content": content, "usage": usage}
+        {"id": "m1", "type": "message", "role": "assistant", "model": "served", "content": content,
+            "usage": usage}
         | {"stop_reason": "end_turn", "stop_sequence": None}
     )  # fmt: skip
     [stored] = memory.chat("monday").append([answer])
@@ -113,7 +114,8 @@ def test_debug_logs_what_was_done_and_no_word_of_it(memory: Memory, caplog: pyte
     told = [record.getMessage() for record in caplog.records]
     begins = [line.split(":")[0] for line in told]
     assert begins[:4] == [
-        "append of Chat('monday')", f"remember of {memory!r}", f"recall of {memory!r}", "prompt of Chat('monday')",
+        "append of Chat('monday')", f"remember of {memory!r}", f"recall of {memory!r}",
+        "prompt of Chat('monday')",
     ]  # fmt: skip
     assert all(" ms" in line for line in told)
     assert "1 hits" in told[3] or "0 hits" in told[3]

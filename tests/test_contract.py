@@ -1,4 +1,4 @@
-"""The provider contract: who satisfies it, what each capability hangs on, and what of it `Memory` was given for it."""
+"""The provider contract: who satisfies it, what each capability requires, and what `Memory` has for it."""
 
 from __future__ import annotations
 

@@ -23,8 +23,10 @@ with Memory(sys.argv[1], user="ada") as memory:
     print("ready", flush=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         length = chat.stats().messages
-        chat.append([{"role": "user" if n % 2 else "assistant", "content": f"turn {length + n} of the tulip harvest " * 6}
-                     for n in range(1, 9)])
+        chat.append([
+            {"role": role, "content": f"turn {length + n} of the tulip harvest " * 6}
+            for n, role in enumerate(("user", "assistant") * 4, 1)
+        ])
         chat.compact(full=True, budget=600)
 """
 
@@ -44,7 +46,7 @@ def talk(chat: Chat, turns: int) -> None:
 
 
 def check_covers(window: Window, least: int) -> None:
-    """Check that all messages up to the newest, the one with the number `least` or a later one, are accounted for once."""
+    """Check that all messages up to the newest, number `least` or later, are accounted for once."""
     spans = [(one.first, one.last) for one in window.summaries]
     spans += [(one.first, one.last) for one in window.omitted]
     spans += [(message.seq, message.seq) for message in window.messages]
@@ -57,7 +59,7 @@ def check_covers(window: Window, least: int) -> None:
 
 
 @pytest.fixture
-def crowded(shared_location: str) -> Iterator[tuple[Memory, Chat]]:
+def full_chat(shared_location: str) -> Iterator[tuple[Memory, Chat]]:
     """Open two handles on one database, of which the second has a chat with summaries."""
     with Memory(shared_location, user="ada") as other, Memory(shared_location, user="ada") as memory:
         chat = memory.chat("monday")
@@ -99,9 +101,9 @@ ANSWERS: dict[str, Callable[[Chat], Window]] = {
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_nothing_is_lost_between_two_queries(
-    crowded: tuple[Memory, Chat], answer: Callable[[Chat], Window], monkeypatch: pytest.MonkeyPatch
+    full_chat: tuple[Memory, Chat], answer: Callable[[Chat], Window], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, chat = crowded
+    other, chat = full_chat
 
     def go_on() -> None:
         talk(other.chat("monday"), 30)
@@ -114,9 +116,9 @@ def test_nothing_is_lost_between_two_queries(
 
 
 def test_what_is_said_during_a_prompt_is_not_recalled_by_it(
-    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+    full_chat: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, chat = crowded
+    other, chat = full_chat
     for place in range(1, 13):
         length = chat.stats().messages
         with between(chat, place, lambda: talk(other.chat("monday"), 2), monkeypatch):
@@ -127,18 +129,18 @@ def test_what_is_said_during_a_prompt_is_not_recalled_by_it(
 
 
 def test_verifying_beside_a_writer_finds_nothing_wrong(
-    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+    full_chat: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, chat = crowded
+    other, chat = full_chat
     for place in range(1, 9):
         with between(chat, place, lambda: talk(other.chat("monday"), 2), monkeypatch):
             assert chat._memory.verify().problems == ()
 
 
-def test_what_is_crowded_is_decided_at_once(
-    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+def test_whether_compaction_is_needed_is_decided_at_once(
+    full_chat: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, chat = crowded
+    other, chat = full_chat
     for place in range(3, 6):  # the first is that of the read itself, or nothing is read before it
         talk(chat, 20)
         with between(chat, place, lambda: other.chat("monday").compact(full=True, budget=600), monkeypatch):
@@ -148,9 +150,9 @@ def test_what_is_crowded_is_decided_at_once(
 
 
 def test_no_index_is_made_while_a_read_is_open(
-    crowded: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
+    full_chat: tuple[Memory, Chat], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, _ = crowded
+    other, _ = full_chat
     talk(other.chat("monday"), 2 * FREEZE)
     database, open_reads = other._runtime.database, 0
     one_read, documents = database.one_read, segments.documents
@@ -178,9 +180,9 @@ def test_no_index_is_made_while_a_read_is_open(
 
 @pytest.mark.slow
 def test_nothing_is_lost_beside_a_process_that_appends_and_compacts(
-    crowded: tuple[Memory, Chat], shared_location: str
+    full_chat: tuple[Memory, Chat], shared_location: str
 ) -> None:
-    _, chat = crowded
+    _, chat = full_chat
     writer = start(WRITER, shared_location)
     assert writer.stdout is not None
     assert writer.stdout.readline() == "ready\n"

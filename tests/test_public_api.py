@@ -1,4 +1,4 @@
-"""The public API: every exported name, with the signatures of its public methods, as text; and how much of it there is."""
+"""The public API as text: every exported name, with the signatures of its methods; and its size."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def test_the_public_api_is_the_one_that_was_agreed_on() -> None:
     if os.environ.get("RENEW_PUBLIC_API"):
         SNAPSHOT.write_text(written(), "utf-8")
     assert written() == SNAPSHOT.read_text("utf-8"), (
-        "The public API changed. If that is meant: RENEW_PUBLIC_API=1 pytest tests/test_public_api.py, and say so in "
+        "The public API changed. If that is meant: RENEW_PUBLIC_API=1 pytest tests/test_public_api.py, and "
+        "say so in "
         "the changelog."
     )
 

@@ -1,4 +1,4 @@
-"""The shape of the package: which way imports point, what is exported, what an import costs, what errors say."""
+"""The shape of the package: the direction of imports, exports, the cost of an import, errors, sizes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ BENCHMARKS = [
     pytest.param(file, id=f"benchmarks/{file.name}") for file in sorted(CHECKOUT.glob("benchmarks/*.py"))
 ]
 
-# From the ground up: a room imports only what is below it, wherever the import stands; those of one line do not import
-# each other.
+# From the ground up: a room imports only what is below it, wherever the import stands; those of one line do
+# not import each other.
 ROOMS = (
     "errors",
     "types",
@@ -175,10 +175,11 @@ def test_there_is_no_sql_outside_of_the_store(file: Path) -> None:
 
 # What is exported
 
-NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied Description Erasure Event Expansion
-    Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning Limit Memory Message MissingExtra ModelFailed
-    NewerSchema Omission Prompt Ranking Receipt Record Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall
-    Unavailable UnknownFormat Usage Verification View Why Window Wording WorkResult Writer acting_as""".split()
+NAMES = """BudgetExceeded Change Chat ChatInfo ChatStats Closed CompactionResult Conflict Damaged Denied
+    Description Erasure Event Expansion Extraction Finding Hit HoldfastError InvalidInput Job Kind Learning
+    Limit Memory Message MissingExtra ModelFailed NewerSchema Omission Prompt Ranking Receipt Record
+    Relearning Role Run Scope Scratchpad Shortened Summary Tool ToolCall Unavailable UnknownFormat Usage
+    Verification View Why Window Wording WorkResult Writer acting_as""".split()
 
 
 def test_the_exported_names_are_these() -> None:
@@ -251,7 +252,10 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 
 def test_writing_and_reading_load_nothing_heavy() -> None:
-    script = "from holdfast import Memory\nm = Memory(':memory:')\nc = m.chat('a')\nc.append(role='user', content='x')\n"
+    script = (
+        "from holdfast import Memory\nm = Memory(':memory:')\nc = m.chat('a')\n"
+        "c.append(role='user', content='x')\n"
+    )
     assert HEAVY.isdisjoint(
         json.loads(run(f"{script}c.history(), c.stats(), c.window(), m.chats()\n{LOADED}"))
     )
@@ -331,6 +335,21 @@ llm/meter.py end
 memory.py
 prompt/assembly.py prompt""".splitlines()
 )
+
+
+# Lines of a file of tests at most, and those that are longer still.
+TEST_LINES = 600
+LONG_TESTS = {"cli/test_cli_learn.py", "cli/test_cli_compaction.py"}
+
+
+def test_files_of_tests_stay_small() -> None:
+    tests = CHECKOUT / "tests"
+    long = {
+        file.relative_to(tests).as_posix()
+        for file in tests.rglob("*.py")
+        if len(file.read_text("utf-8").splitlines()) > TEST_LINES
+    }
+    assert long == LONG_TESTS
 
 
 def named(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""Whatever is passed to whatever public method: it is taken, or the error is one of ours and says what to do."""
+"""Whatever is passed to whatever public method: it is taken, or a `HoldfastError` says what to do."""
 
 from __future__ import annotations
 
@@ -7,17 +7,30 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import get_type_hints
 
 import pytest
 
 from holdfast import Chat, Denied, HoldfastError, InvalidInput, Memory, Message, ToolCall
-from holdfast.records import options
+from holdfast.learning.service import Learner
+from holdfast.messages.fields import MessageFields
+from holdfast.prompt.assembly import PromptOptions
+from holdfast.records.options import RecallOptions, RecordFilters, RememberOptions, ReplaceOptions
+from holdfast.records.quarantine import Quarantine
 from holdfast.records.view import View
 from holdfast.run import Run
+from holdfast.tools.tool import ToolOptions
 
-HANDLES: tuple[type, ...] = (Memory, Chat, View, Run)
-# Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes them out.
+HANDLES: tuple[type, ...] = (Memory, Chat, View, Run, Learner, Quarantine)
+# What a method takes as `**options: Unpack[…]`.
+OPTIONS: dict[str, type] = {
+    f"Unpack[{one.__name__}]": one
+    for one in (
+        MessageFields, PromptOptions, RecallOptions, RecordFilters, RememberOptions, ReplaceOptions,
+        ToolOptions,
+    )
+}  # fmt: skip
+# Of no type that anything here takes; and those that pass for numbers, lists and texts until somebody writes
+# them out.
 NOTHING = object()
 HUGE = 10**5_000
 VALUES: tuple[object, ...] = (
@@ -25,7 +38,8 @@ VALUES: tuple[object, ...] = (
     {"a": HUGE}, [HUGE], None,
 )  # fmt: skip
 REQUIRED: dict[str, object] = {
-    "text": "Training for Berlin", "query": "race", "event": "learned", "observer": print, "llm": lambda _: "{}",
+    "text": "Training for Berlin", "query": "race", "event": "learned", "observer": print,
+    "llm": lambda _: "{}",
     "version": 0, "content": "Hello",
 }  # fmt: skip
 
@@ -36,24 +50,23 @@ def parameters() -> Iterator[tuple[type, str, str]]:
             if name.startswith("_") or name == "close":
                 continue
             for one in inspect.signature(method).parameters.values():
-                if one.kind is one.VAR_KEYWORD:
-                    # `**filters: Unpack[RecordFilters]` takes these by name. The chat of a chat is its own.
-                    taken = getattr(options, str(one.annotation)[len("Unpack[") : -1], None)
-                    fields = get_type_hints(taken).keys() if taken else set()
+                if one.annotation in OPTIONS:
+                    fields = OPTIONS[one.annotation].__annotations__
+                    # A chat remembers in itself, whatever chat is named.
                     yield from (
-                        (handle, name, field)
-                        for field in sorted(fields - ({"chat"} if handle is Chat else set()))
+                        (handle, name, field) for field in fields if (handle, field) != (Chat, "chat")
                     )
                 elif one.name != "self" and one.kind is not one.VAR_POSITIONAL:
+                    assert one.kind is not one.VAR_KEYWORD, f"{name} takes options that are not known here"
                     yield handle, name, one.name
 
 
 def call(method: Callable[..., object], parameter: str, value: object, other: object) -> Callable[[], object]:
     """Fill in what a method needs besides the value."""
     positional: list[object] = []
-    taken = inspect.signature(method).parameters
-    named: dict[str, object] = {} if parameter in taken else {parameter: value}
-    for one in taken.values():
+    parameters = inspect.signature(method).parameters
+    named: dict[str, object] = {} if parameter in parameters else {parameter: value}
+    for one in parameters.values():
         if one.name == parameter:
             given = value
         elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
@@ -72,7 +85,14 @@ def handles() -> Iterator[dict[type, object]]:
     with Memory(":memory:", user="ada") as memory:
         chat = memory.chat("monday")
         chat.append(role="user", content="Hello there, I train for the Berlin marathon.")
-        yield {Memory: memory, Chat: chat, View: memory.at(0), Run: chat.run("r")}
+        yield {
+            Memory: memory,
+            Chat: chat,
+            View: memory.at(0),
+            Run: chat.run("r"),
+            Learner: memory.learning,
+            Quarantine: memory.quarantine,
+        }
 
 
 @pytest.mark.parametrize(("handle", "name", "parameter"), list(parameters()))

@@ -53,7 +53,7 @@ LOGS = EVENTS.map(make)
 
 
 def parse(script: str, tokens: int = 10) -> list[Message]:
-    """Read a log from words: `u a s t` are plain roles, `+x,y` a call of x and y, `-x` a result of x; `:5` tokens."""
+    """Read a log from words: `u a s t` are roles, `+x,y` calls x and y, `-x` answers x, `:5` are tokens."""
     names = {"u": "user", "a": "assistant", "s": "system", "t": "tool"}
     events: list[Event] = []
     for word in script.split():
@@ -77,7 +77,7 @@ def seqs(result: Window) -> list[int]:
 
 
 class Reference:
-    """Do what the window's core does, on the whole log at once, oldest first, by definition instead of by scanning."""
+    """Do what the window's core does, on the whole log at once, oldest first, by definition."""
 
     def __init__(self, log: Sequence[Message]) -> None:
         self.log = log

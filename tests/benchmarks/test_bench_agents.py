@@ -1,4 +1,4 @@
-"""The benchmark of a memory in the hands of an agent, on a few messages: that it runs, and says what it says."""
+"""The benchmark of a memory in the hands of an agent, on a few messages: it runs and reports."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def test_a_part_can_be_left_out(tmp_path: Path) -> None:
     assert {one["unit"] for one in numbers["measurements"]} == {"tokens"}
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
     nowhere = tmp_path / "there is no such folder" / "memory.db"
     nowhere.parent.write_text("a file")
@@ -82,6 +83,7 @@ def test_a_server_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
         HttpServer(lab, WITHOUT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "serve",
     [Server, partial(HttpServer, version=WITH_SESSION), partial(HttpServer, version=WITHOUT)],

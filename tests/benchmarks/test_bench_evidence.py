@@ -64,6 +64,7 @@ def test_evidence_is_counted_by_budget_category_and_system(file: Path) -> None:
     assert tables[0].rows[0] == ("Holdfast", "100.0 / 100.0", "100.0 / 100.0", "100.0 / 100.0")
 
 
+@pytest.mark.slow
 def test_it_gives_the_same_twice(file: Path) -> None:
     assert run_evidence([file.parent]) == run_evidence([file.parent])
 

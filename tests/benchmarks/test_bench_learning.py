@@ -1,4 +1,4 @@
-"""The benchmark of learning on a few messages: that it runs, and says what it says. And its model, which other tests use too."""
+"""The benchmark of learning on a few messages: it runs and reports. Also its model, which other tests use."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def memory() -> Any:
 # The measurements
 
 
+@pytest.mark.slow
 def test_report_names_everything_that_was_asked_for(sessions: Path, tmp_path: Path) -> None:
     told: list[str] = []
     place = tmp_path / "place"

@@ -1,4 +1,4 @@
-"""The records benchmark on a few records: that it runs, does the work, and says what it says. No test looks at a time."""
+"""The records benchmark on a few records: it runs, does the work and reports. No test looks at a time."""
 
 from __future__ import annotations
 

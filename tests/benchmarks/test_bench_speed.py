@@ -41,6 +41,7 @@ TINY = SpeedPlan(
 )
 
 
+@pytest.mark.slow
 def test_report_names_everything_that_was_asked_for(tmp_path: Path) -> None:
     told: list[str] = []
     report = speed.run(plan=TINY, folder=tmp_path, progress=told.append)

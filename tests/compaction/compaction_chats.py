@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from holdfast import CompactionResult, Message, Summary
+from holdfast import CompactionResult, Memory, Message, Summary
 from holdfast.aio import AsyncChat
 from holdfast.chat import Chat
 from holdfast.llm.model import LLM
@@ -22,6 +23,13 @@ START = datetime(2025, 3, 1, 9, tzinfo=UTC)
 _FILLER = "Then it rests for a while. "
 PATIENCE = 30  # seconds until a test that hangs says so
 WAYS = ["called", "awaited"]
+
+
+@pytest.fixture
+def chat() -> Iterator[Chat]:
+    """Return an empty chat, for modules that assign it to a name of theirs."""
+    with Memory(":memory:", user="ada", admin=True) as memory:
+        yield memory.chat("c")
 
 
 def words(n: int, tokens: int) -> str:

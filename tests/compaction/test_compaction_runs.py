@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Literal
 
+import compaction_chats
 import pytest
 from compaction_chats import (
     Scribe,
@@ -25,14 +25,7 @@ from hypothesis import strategies as st
 from holdfast import CompactionResult, Memory, Message, ToolCall
 from holdfast.chat import Chat
 
-Both = Literal["incremental", "full"]
-MODES: list[Both] = ["incremental", "full"]
-
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 # What happens meanwhile

@@ -1,10 +1,8 @@
-"""Compaction as the list has it: when, how far, of what, and that nothing is lost, doubled, or stored by halves."""
+"""Compaction: when, how far, of what; and nothing is lost, doubled, or stored by halves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
-
+import compaction_chats
 import pytest
 from compaction_chats import (
     START,
@@ -23,24 +21,17 @@ from holdfast import CompactionResult, InvalidInput, Memory, Message, ToolCall
 from holdfast.chat import Chat
 from holdfast.prompt.window import Compaction, Lossless
 
-Both = Literal["incremental", "full"]
-MODES: list[Both] = ["incremental", "full"]
+chat = compaction_chats.chat
 
 
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+# When a compaction is needed
 
 
-# When a session is crowded
-
-
-def test_crowded_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memory) -> None:
+def test_needs_compaction_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memory) -> None:
     chat = memory.chat("unknown")
     assert not chat.needs_compaction()
-    for mode in MODES:
-        result = chat.compact(full=mode == "full")
+    for full in (False, True):
+        result = chat.compact(full=full)
         assert result.noop
         assert result.why == "The chat has no messages."
         assert (result.messages, result.tokens_before, result.tokens_after, result.calls) == (0, 0, 0, 0)
@@ -48,7 +39,7 @@ def test_crowded_and_compact_answer_for_a_chat_that_does_not_exist(memory: Memor
     assert memory.chats() == []
 
 
-def test_crowded_depends_on_the_share_of_the_budget(memory: Memory) -> None:
+def test_needs_compaction_depends_on_the_share_of_the_budget(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 5, 100)
     assert chat.needs_compaction(policy=policy(10))
@@ -57,7 +48,7 @@ def test_crowded_depends_on_the_share_of_the_budget(memory: Memory) -> None:
     assert not chat.needs_compaction(policy=policy(1_000_000))
 
 
-def test_a_session_is_crowded_strictly_above_the_threshold(chat: Chat) -> None:
+def test_a_chat_needs_compaction_strictly_above_the_threshold(chat: Chat) -> None:
     tell(chat, 15, 50)
     assert chat.stats().context_tokens == 750
     how = policy(1_000)
@@ -110,13 +101,13 @@ def test_a_threshold_that_is_no_share_is_refused(chat: Chat, threshold: float) -
         Compaction(threshold=threshold)
 
 
-def test_what_is_too_short_to_be_summarised_is_not_crowded(chat: Chat) -> None:
+def test_what_is_too_short_to_be_summarised_needs_no_compaction(chat: Chat) -> None:
     tell(chat, 5, 12)
     assert not chat.needs_compaction(10)
     assert chat.compact(full=True, budget=10).why.startswith("Nothing more can be compacted")
 
 
-def test_after_a_compaction_a_session_is_not_crowded_until_enough_is_new(memory: Memory) -> None:
+def test_after_a_compaction_a_chat_needs_none_until_enough_is_new(memory: Memory) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     how = policy(1_000)
@@ -131,13 +122,13 @@ def test_after_a_compaction_a_session_is_not_crowded_until_enough_is_new(memory:
     assert not chat.needs_compaction(policy=how)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("budget", [300, 1_000, 8_000])
-def test_right_after_a_full_compaction_a_session_is_not_crowded(chat: Chat, mode: Both, budget: int) -> None:
+def test_right_after_a_full_compaction_a_chat_needs_none(chat: Chat, full: bool, budget: int) -> None:
     tell(chat, 60)
     chat.compact(full=True, budget=budget)
     assert not chat.needs_compaction(budget)
-    assert chat.compact(full=mode == "full", budget=budget).noop
+    assert chat.compact(full=full, budget=budget).noop
 
 
 # What it leaves
@@ -166,14 +157,14 @@ def test_a_prompt_names_expand_where_the_model_has_it(memory: Memory) -> None:
     assert "`expand`" not in chat.review(after=39)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("full", [False, True])
 def test_a_window_after_a_compaction_has_summaries_and_then_the_tail_untouched(
-    memory: Memory, mode: Both
+    memory: Memory, full: bool
 ) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     before = chat.history()
-    result = chat.compact(full=mode == "full", policy=policy(1_000))
+    result = chat.compact(full=full, policy=policy(1_000))
     window = chat.window(1_000)
     assert window.summaries
     assert window.messages == tuple(before[window.summaries[-1].last :])
@@ -187,12 +178,12 @@ def test_a_window_after_a_compaction_has_summaries_and_then_the_tail_untouched(
     check_tree(chat)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_log_stays_word_for_word(memory: Memory, mode: Both) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_the_log_stays_word_for_word(memory: Memory, full: bool) -> None:
     chat = memory.chat("c")
     tell(chat, 40)
     before, stats = chat.history(), chat.stats()
-    assert not chat.compact(full=mode == "full", policy=policy()).noop
+    assert not chat.compact(full=full, policy=policy()).noop
     assert chat.history() == before
     after = chat.stats()
     assert (after.messages, after.stored_tokens) == (stats.messages, stats.stored_tokens)
@@ -367,7 +358,7 @@ def test_a_full_compaction_goes_strictly_under_the_target(chat: Chat, tokens: in
 
 
 @pytest.mark.parametrize("messages", [20, 80, 160])
-def test_what_is_crowded_is_brought_under_the_target_and_a_full_compaction_finds_no_more(
+def test_what_needs_compaction_is_brought_under_the_target_and_a_full_compaction_finds_no_more(
     chat: Chat, messages: int
 ) -> None:
     tell(chat, messages)
@@ -379,7 +370,7 @@ def test_what_is_crowded_is_brought_under_the_target_and_a_full_compaction_finds
     check_tree(chat)
 
 
-def test_full_loops_to_the_target_even_if_the_session_is_not_crowded(chat: Chat) -> None:
+def test_full_loops_to_the_target_even_if_no_compaction_is_needed(chat: Chat) -> None:
     tell(chat, 14)
     assert not chat.needs_compaction(policy=policy(1_000))
     assert chat.compact(policy=policy(1_000)).noop

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+import compaction_chats
 import pytest
 from compaction_chats import Scribe, leaves, minute, policy, seqs, tell, words
 
@@ -13,10 +12,7 @@ from holdfast.chat import Chat
 DEEP = policy(600, fan_in=(3, 2))
 
 
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 def deep(chat: Chat, messages: int = 120) -> list[Summary]:

@@ -111,7 +111,8 @@ def test_hash_seeds_change_nothing() -> None:
     code = (
         "from holdfast.compaction.extract import extract\nfrom holdfast.messages.passages import Passage\n"
         "words = 'anchor bell cedar dune ember fjord grove harbour inlet jetty'.split()\n"
-        "text = ' '.join(f'The {a} met the {b} near {c}.' for a in words for b in words for c in words[::3])\n"
+        "text = ' '.join(f'The {a} met the {b} near {c}.' for a in words for b in words for c in "
+        "words[::3])\n"
         "print(extract([Passage(text)], 150))"
     )
     results = {

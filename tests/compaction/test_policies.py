@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+import compaction_chats
 import pytest
 from compaction_chats import Scribe, check_tree, in_turn, minute, policy, ranges, section, seqs, tell, words
 
@@ -21,12 +22,7 @@ from holdfast.prompt.window import (
     make_policy,
 )
 
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
-        yield memory.chat("c")
-
+chat = compaction_chats.chat
 
 BUFFER = SummaryBuffer(1_000)
 

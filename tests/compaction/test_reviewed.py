@@ -87,7 +87,7 @@ def test_an_index_that_is_made_anew_meanwhile_costs_no_answer(memory: Memory) ->
     ("sql", "call"),
     [
         ("UPDATE messages SET calls = '{' WHERE seq = 30", "compact"),
-        ("UPDATE messages SET calls = '[1]' WHERE seq = 30", "crowded"),
+        ("UPDATE messages SET calls = '[1]' WHERE seq = 30", "needs_compaction"),
         ("UPDATE summaries SET since = 'soon'", "tree"),
         ("UPDATE summaries SET since = 'soon'", "verify"),
         ("UPDATE messages SET at = 9223372036854775807 WHERE seq = 1", "verify"),
@@ -110,7 +110,7 @@ def test_damage_is_named(tmp_path: Path, sql: str, call: str) -> None:
         with pytest.raises(Damaged):
             {
                 "compact": lambda: chat.compact(full=True, budget=300),
-                "crowded": lambda: chat.needs_compaction(300),
+                "needs_compaction": lambda: chat.needs_compaction(300),
                 "tree": chat.tree,
             }[call]()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import accumulate
 from typing import Any
 
+import compaction_chats
 import pytest
 from compaction_chats import Scribe, in_turn, minute, policy, tell, words
 
@@ -14,11 +14,7 @@ from holdfast import InvalidInput, Memory, Message
 from holdfast.chat import Chat
 from holdfast.text.tokens import estimate_tokens
 
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 def said(text: str) -> list[int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import compaction_chats
 import pytest
 from compaction_chats import START, Scribe, in_turn, minute, policy, tell, words
 
@@ -17,10 +18,7 @@ from holdfast.prompt.window import SummaryBuffer
 QUERIES = ("crane7", "Which box is on pier3?", "quokka", "lifts", "harbour quokka crane12", "1 March 2025")
 
 
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada", admin=True) as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 def summarised(chat: Chat, answer: str = "The quokka of the harbour master escaped twice.") -> None:
@@ -33,7 +31,7 @@ def texts(hits: list[Hit]) -> list[str]:
 
 
 def matching(hits: list[Hit]) -> list[str]:
-    """Give the texts of those hits that have a word of the query, and do not only stand beside one that has."""
+    """Return the texts of the hits that have a word of the query themselves."""
     return [hit.text for hit in hits if hit.why.words]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
+import compaction_chats
 import pytest
 from compaction_chats import (
     START,
@@ -26,11 +27,7 @@ from holdfast.chat import Chat
 from holdfast.prompt.window import Lossless
 from holdfast.text.tokens import estimate_tokens
 
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
-        yield memory.chat("c")
+chat = compaction_chats.chat
 
 
 # Leaves of 1,000 tokens, of which a summary should take 125.

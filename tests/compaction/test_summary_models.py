@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
+import compaction_chats
 import pytest
 from compaction_chats import (
     PATIENCE,
@@ -25,24 +25,14 @@ from compaction_chats import (
     tell,
 )
 
+import llm_server
 from holdfast import CompactionResult, InvalidInput, Memory, ModelFailed
 from holdfast.chat import Chat
 from holdfast.llm.model import LLM
 from holdfast.prompt.window import LastN, SummaryBuffer
 from llm_server import Body, Server, completion
 
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
-        yield memory.chat("c")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as opened:
-        yield opened
-
+chat, server = compaction_chats.chat, llm_server.server
 
 # Awaited functions
 
@@ -394,7 +384,7 @@ def test_a_model_that_does_not_answer_is_given_up(memory: Memory, way: str) -> N
 def test_a_function_that_hangs_ends_with_the_time_of_the_compaction(
     memory: Memory, way: str, stored: int
 ) -> None:
-    """It is no failure: what was written before stays, and the account names the thread that the call is left to."""
+    """It is no failure: what was written before stays, and the account names the thread that still waits."""
     chat, go_on, asked = memory.chat("c"), threading.Event(), count()
     tell(chat, 40)
 

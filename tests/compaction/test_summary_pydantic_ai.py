@@ -6,10 +6,11 @@ import gc
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import compaction_chats
 import pytest
 from compaction_chats import (
     PATIENCE,
@@ -31,22 +32,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
+import llm_server
 from holdfast import Memory, ModelFailed
 from holdfast.chat import Chat
 from llm_server import Body, Server, completion, prompt_of, refusal
 
-
-@pytest.fixture
-def chat() -> Iterator[Chat]:
-    with Memory(":memory:", user="ada") as memory:
-        yield memory.chat("c")
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as opened:
-        yield opened
-
+chat, server = compaction_chats.chat, llm_server.server
 
 # Models of pydantic-ai
 

@@ -52,11 +52,14 @@ DAMAGES = {
     },
     **{f"no {row}": f"DELETE FROM summaries WHERE number = {number}" for row, number in ROWS.items()},
     "a child that is of the frontier": f"UPDATE summaries SET parent = '' WHERE number = {LEAF}",
-    "a child of another": f"UPDATE summaries SET parent = (SELECT id FROM summaries WHERE number = {TOP}) WHERE number = {LEAF}",
-    "a frontier that is a child": f"UPDATE summaries SET parent = (SELECT id FROM summaries WHERE number = {NODE}) WHERE number = {LAST}",
+    "a child of another": f"UPDATE summaries SET parent = (SELECT id FROM summaries WHERE number = {TOP}) "
+    f"WHERE number = {LEAF}",
+    "a frontier that is a child": f"UPDATE summaries SET parent = (SELECT id FROM summaries WHERE number = "
+    f"{NODE}) WHERE number = {LAST}",
     "a cost of the frontier": f"UPDATE summaries SET tokens = tokens + 1 WHERE number = {LAST}",
     "twice": f"UPDATE summaries SET ended = {ALIVE} WHERE {GROWN}",
-    "not any more": f"UPDATE summaries SET ended = 1 WHERE chat = 'tuesday' AND parent = '' AND ended = {ALIVE}",
+    "not any more": f"UPDATE summaries SET ended = 1 WHERE chat = 'tuesday' AND parent = '' AND ended = "
+    f"{ALIVE}",
     "no summaries": "DELETE FROM summaries WHERE chat = 'monday'",
     "no leaves": "DELETE FROM summaries WHERE chat = 'monday' AND depth = 0",
     "no session": "DELETE FROM sessions WHERE chat = 'monday'",

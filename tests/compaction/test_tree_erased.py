@@ -1,4 +1,4 @@
-"""The words of erased messages are in no summary, in no row and in no byte; what covers earlier ones only stays."""
+"""The words of erased messages are in no summary, row or byte; what covers earlier messages only stays."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_small_messages_between_larger_ones_do_not_block_it(chat: Chat) -> None:
 def test_a_call_that_never_gets_its_result_does_not_block_what_follows_it(
     chat: Chat, policy: Policy, every: int
 ) -> None:
-    """An agent at work: a tool was cancelled once, and hundreds of calls later it still is at the same request."""
+    """An agent at work: a tool was cancelled once; hundreds of calls later the request is the same."""
     chat.append([Message("user", "Go."), Message("assistant", "", calls=(ToolCall("lost", "look"),))])
     for n in range(300):
         if n % every == every - 1:
@@ -119,7 +119,7 @@ def test_the_newest_turns_stay_also_when_a_call_before_them_waits_for_its_result
 
 
 @given(EVENTS, LOSSLESS, st.sampled_from(sorted(MODELS)))
-def test_crowded_is_false_when_no_more_could_be_done(
+def test_needs_compaction_is_false_when_no_more_could_be_done(
     events: list[Event], policy: Lossless, model: str
 ) -> None:
     with Memory(":memory:", user="ada") as memory:
@@ -159,7 +159,7 @@ def test_a_cumulative_summary_never_makes_a_session_larger(
         assert result.tokens_after <= result.tokens_before
 
 
-def test_crowded_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
+def test_needs_compaction_with_a_threshold_below_the_target_is_false_after_a_compaction(chat: Chat) -> None:
     talk(chat, 200)
     assert chat.needs_compaction(2_000, 0.3)
     result = chat.compact(full=True, budget=2_000)
@@ -215,7 +215,7 @@ def test_what_was_written_of_an_erased_chat_is_not_stored_in_the_next_one_of_tha
 
 
 def test_a_summary_that_was_shown_erased_words_is_not_stored(memory: Memory) -> None:
-    """A model is shown the summaries before. One of them goes, and another comes that ends at the same message."""
+    """A model is shown the summaries before. One goes; another comes that ends at the same message."""
     chat = memory.chat("monday")
     policy = Lossless(1_000, Compaction(leaf_source=300, turns=1, fan_in=(50, 50)))
     chat.append(Message("user", "I am secret001."))

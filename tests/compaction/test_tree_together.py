@@ -130,7 +130,8 @@ def test_of_two_processes_that_compact_at_once_one_finds_out(
     chat = memory.chat("monday")
     talk(chat, 120)
     if turn == 2:
-        # The second process begins where the first has stored a leaf already: it waits at its own first answer.
+        # The second process begins where the first has stored a leaf already: it waits at its own first
+        # answer.
         first = [shared_location, shape, 2, "one"]
         second = [shared_location, shape, 1, "two"]
         with start(COMPACT, *first) as leading, start(COMPACT, *second) as following:

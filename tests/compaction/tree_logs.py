@@ -151,7 +151,7 @@ def follow(nodes: Sequence[Summary], first: int, last: int) -> bool:
 
 
 def check_tree(memory: Memory, chat: Chat, log: Sequence[Message]) -> None:
-    """Check all that must always be true of a session that holds `log`: its tree, its counts, the way to its words."""
+    """Check what always holds of a session with `log`: its tree, its counts, the way to its words."""
     tree = chat.tree()
     frontier = frontier_of(tree)
     last = frontier[-1].last if frontier else 0
@@ -178,7 +178,7 @@ def check_tree(memory: Memory, chat: Chat, log: Sequence[Message]) -> None:
 
 
 def check_words(chat: Chat, log: Sequence[Message], cap: int = 50) -> None:
-    """Check that the way down from the frontier, and what follows it, is every message once, word for word, in order."""
+    """Check that the way down from the frontier, with what follows it, is every message once, in order."""
     frontier = frontier_of(chat.tree())
     walked = [message for one in frontier for message in walk(chat, one.id, cap)]
     walked += chat.history(after=frontier[-1].last if frontier else 0)
@@ -222,9 +222,10 @@ def pairs_of(log: Sequence[Message]) -> set[Pair]:
 
 
 def groups_of(log: Sequence[Message]) -> list[list[Message]]:
-    """Group what a window may show, the newest group first, by definition: whole tool use, and what is in between.
+    """Group what a window may show, newest first, by definition: whole tool use, and what is in between.
 
-    A result of which a call is missing is broken, as a call is that has no result, and all that hangs together with it.
+    A result of which a call is missing is broken, as a call is that has no result, and all that hangs
+    together with it.
     """
     last: dict[str, int] = {}
     pairs: set[Pair] = set()
@@ -312,7 +313,7 @@ def check_windows(chat: Chat, log: Sequence[Message], policies: Sequence[Policy]
 
 
 def tail_of(log: Sequence[Message], policy: Policy) -> list[Message]:
-    """Give what no compaction may touch: the newest turns that fit, of one that is too large a part, and the newest."""
+    """Return what no compaction may touch: the newest turns that fit, else the newest part of one."""
     how = policy.compaction
     cap = int(policy.budget * how.tail)
     pairs = pairs_of(log)

@@ -1,4 +1,4 @@
-"""Pairs that differ in a value, a denial, a comparative or a temporal word are never one, however alike they are."""
+"""Pairs that differ in a value, a denial, a comparative or a temporal word are never merged."""
 
 from __future__ import annotations
 

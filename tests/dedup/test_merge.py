@@ -266,8 +266,9 @@ def test_the_labelled_pairs(half: str) -> None:
         "duplicates missed": 1 - found["duplicate", "duplicate"] / max(labelled["duplicate"], 1),
         "updates missed": 1 - found["update", "update"] / max(labelled["update"], 1),
     }
-    # What is reached, against regressions. Wanted on the half that nothing was fitted to: 1 % wrong of either kind, 20 % of
-    # the duplicates and 30 % of the updates missed; `python -m benchmarks records` says how far that is away.
+    # What is reached, against regressions. Wanted on the half that nothing was fitted to: 1 % wrong of either
+    # kind, 20 % of the duplicates and 30 % of the updates missed; `python -m benchmarks records` says how far
+    # that is away.
     wrong, missed = REACHED.get(half, (0.01, (0.35, 0.4)))
     bars = {
         "wrong supersede": wrong,

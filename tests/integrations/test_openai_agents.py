@@ -1,67 +1,29 @@
+"""Sessions of the OpenAI Agents SDK: items are messages of a chat, counted, taken back and begun anew."""
+
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import MagicMock
 
+import openai_sessions
 import pytest
-from agents import Agent, RunConfig, Runner, Session, SessionSettings, SQLiteSession
-from agents.memory import OpenAIResponsesCompactionSession
+from agents import Agent, Runner, Session, SessionSettings
 from agents.testing import ScriptedModel
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import ResponseFunctionToolCall
+from openai_sessions import CALL, OUTPUT, QUIET, Item, add, answer, clear, items, pop, said
 
 from holdfast import Conflict, InvalidInput, Memory, Message
 from holdfast.integrations import openai_agents
 from holdfast.integrations.openai_agents import HoldfastSession
 from holdfast.messages import formats
 from holdfast.store import log
-from holdfast.text.tokens import estimate_tokens
 from holdfast.types import MAX_NAME
 from programs import run
 
-Item = dict[str, Any]
-
-CALL: Item = {
-    "type": "function_call",
-    "id": "fc_1",
-    "call_id": "c1",
-    "name": "weather",
-    "arguments": '{"of": "Oslo"}',
-}
-QUIET = RunConfig(tracing_disabled=True)
-OUTPUT: Item = {"type": "function_call_output", "call_id": "c1", "output": "Snow, minus four degrees."}
-
-
-def said(text: str, role: str = "user") -> Item:
-    return {"role": role, "content": text}
-
-
-def add(session: HoldfastSession, *items: Item) -> None:
-    asyncio.run(session.add_items(cast("Any", list(items))))
-
-
-def items(session: HoldfastSession, limit: int | None = None) -> list[Any]:
-    return list(asyncio.run(session.get_items(limit)))
-
-
-def pop(session: HoldfastSession) -> Any:
-    return asyncio.run(session.pop_item())
-
-
-def clear(session: HoldfastSession) -> None:
-    asyncio.run(session.clear_session())
-
-
-@pytest.fixture
-def session(memory: Memory) -> HoldfastSession:
-    return HoldfastSession(memory, "trip")
+session = openai_sessions.session
 
 
 def test_it_is_a_session_of_the_sdk(session: HoldfastSession) -> None:
@@ -413,7 +375,7 @@ late_steps = st.lists(st.sampled_from(["add", "pop", "begin", "begin", "end", "c
 @example(["add", "begin", "add", "end", "add", "pop", "pop"])
 @example(["add", "add", "begin", "add", "end", "add", "pop", "pop", "pop"])
 def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> None:
-    """What one has read is not the newest any more when he writes that he takes it back, or is taken back already."""
+    """What one has read may not be the newest any more when it is taken back, or be taken back already."""
     expected: list[Item] = []
     begun: list[openai_agents._Found] = []
     added = 0
@@ -451,58 +413,6 @@ def test_those_who_are_slow_to_take_back_hide_nothing_else(steps: list[str]) -> 
             assert items(copy) == expected[:-1]
 
 
-# Together
-
-
-def test_no_item_is_given_to_two(shared_location: str) -> None:
-    given_ = [said(f"item {n}") for n in range(24)]
-
-    def work(number: int) -> list[Any]:
-        with Memory(shared_location, user="ada") as memory:
-            session = HoldfastSession(memory, "trip")
-            return [pop(session) for _ in range(8)]
-
-    with Memory(shared_location, user="ada") as memory:
-        session = HoldfastSession(memory, "trip")
-        add(session, *given_)
-        with ThreadPoolExecutor(4) as threads:
-            popped = [item for items_ in threads.map(work, range(4)) for item in items_]
-        assert items(session) == []
-    assert popped.count(None) == 8
-    assert sorted(item["content"] for item in popped if item) == sorted(item["content"] for item in given_)
-
-
-def test_nothing_is_lost_between_those_who_add_and_one_who_pops(session: HoldfastSession) -> None:
-    async def together() -> list[Any]:
-        adding = (session.add_items(cast("Any", [said(f"item {n}")])) for n in range(20))
-        popping = (session.pop_item() for _ in range(10))
-        done = await asyncio.gather(*adding, *popping)
-        return list(done[20:])
-
-    popped = [item["content"] for item in asyncio.run(together()) if item]
-    left = [item["content"] for item in items(session)]
-    assert sorted(popped + left) == sorted(f"item {n}" for n in range(20))
-
-
-def test_who_is_cancelled_while_it_writes_ends_when_that_is_done(
-    session: HoldfastSession, memory: Memory
-) -> None:
-    async def cancel_twice() -> None:
-        with memory._runtime.database.writing() as another:
-            another.lock(memory.scope.space)
-            adding = asyncio.ensure_future(session.add_items(cast("Any", [said("a")])))
-            for _ in range(2):
-                await asyncio.sleep(0)
-                adding.cancel()
-            await asyncio.sleep(0)
-            assert not adding.done()
-        with pytest.raises(asyncio.CancelledError):
-            await adding
-
-    asyncio.run(cancel_twice())
-    assert items(session) == [said("a")]
-
-
 # Errors that those who catch the SDK's own catch as well
 
 
@@ -518,198 +428,6 @@ def test_what_is_closed_is_a_runtime_error(session: HoldfastSession, memory: Mem
     memory.close()
     with pytest.raises(RuntimeError, match="closed"):
         add(session, said("a"))
-
-
-# Compacted by the SDK
-
-
-class Compacting:
-    """Have an agent speak in a session that the SDK compacts, and count how often it does; `meanwhile` runs as it does."""
-
-    def __init__(self, session: Session, meanwhile: Callable[[], Awaitable[None]] | None = None) -> None:
-        self.session = session
-        self.times = 0
-        self._meanwhile = meanwhile
-
-    async def compact(self, **_: Any) -> SimpleNamespace:
-        self.times += 1
-        if self._meanwhile:
-            await self._meanwhile()
-        summary = {"type": "compaction", "id": f"cmp_{self.times}", "encrypted_content": "what was said"}
-        return SimpleNamespace(output=[summary], usage=None)
-
-    def run(self, turns: int) -> list[Any]:
-        """Have so many turns with the latest eight items, and give all items that there are in the end."""
-        client = MagicMock()
-        client.responses.compact = self.compact
-        compacting = OpenAIResponsesCompactionSession(
-            "trip",
-            self.session,
-            client=client,
-            should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= 4,
-        )
-        config = RunConfig(session_settings=SessionSettings(limit=8), tracing_disabled=True)
-
-        async def talk() -> list[Any]:
-            for turn in range(turns):
-                agent = Agent(name="guide", model=ScriptedModel(steps=[[answer(f"Answer {turn}.")]]))
-                await Runner.run(agent, f"Question {turn}?", session=compacting, run_config=config)
-            return list(await self.session.get_items(limit=1_000))
-
-        return asyncio.run(talk())
-
-
-def answer(text: str) -> ResponseOutputMessage:
-    content = ResponseOutputText(text=text, type="output_text", annotations=[])
-    return ResponseOutputMessage(
-        id="1", type="message", role="assistant", content=[content], status="completed"
-    )
-
-
-def before(session: Session) -> None:
-    """Say more than the eight items that a run is given."""
-    asyncio.run(session.add_items(cast("Any", [said(f"Earlier {n}.") for n in range(20)])))
-
-
-def test_the_sdk_compacts_it_as_it_does_its_own(
-    session: HoldfastSession, memory: Memory, tmp_path: Path
-) -> None:
-    own = SQLiteSession("trip", tmp_path / "own.db")
-    before(own)
-    before(session)
-    theirs, ours = Compacting(own), Compacting(session)
-    assert theirs.run(12) == ours.run(12)
-    assert theirs.times == ours.times == 3
-    own.close()
-    words = [message.content for message in memory.chat("trip").history()]
-    assert {f"Question {n}?" for n in range(12)} <= set(words)  # nothing is lost
-    assert memory.verify().ok
-
-
-def test_what_is_added_while_it_is_compacted_stays(session: HoldfastSession, memory: Memory) -> None:
-    other = HoldfastSession(memory, "trip")
-
-    async def add_one() -> None:
-        await other.add_items(cast("Any", [said("By the way.")]))
-
-    found = Compacting(session, add_one).run(4)
-    assert said("By the way.") in found
-    assert [
-        one["content"] for one in found if one.get("role") == "user" and "Question" in one["content"]
-    ] == [f"Question {n}?" for n in range(4)]
-    assert all(one.get("type") != "compaction" for one in found)
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["add", "pop", "compact", "clear"]), st.integers(1, 4)), max_size=14
-)
-
-
-@settings(max_examples=40, deadline=None)
-@given(STEPS)
-@example([("add", 3), ("compact", 2), ("pop", 1), ("pop", 1), ("add", 1), ("compact", 1), ("pop", 1)])
-def test_a_compacted_session_behaves_as_a_list(steps: list[tuple[str, int]]) -> None:
-    async def check() -> None:
-        with Memory(":memory:") as memory:
-            kept, wanted = HoldfastSession(memory, "trip"), list[Item]()
-            for number, (step, count) in enumerate(steps):
-                new = [said(f"{number}.{n}") for n in range(count)]
-                if step == "add":
-                    await kept.add_items(cast("Any", new))
-                    wanted += new
-                elif step == "clear":
-                    await kept.clear_session()
-                    wanted.clear()
-                elif step == "pop":
-                    popped = [await kept.pop_item() for _ in range(count)]
-                    assert popped == [wanted.pop() if wanted else None for _ in range(count)]
-                else:
-                    snapshot = await kept._get_compaction_snapshot(count)
-                    assert snapshot.items == wanted[-count:]
-                    assert snapshot.complete == (len(wanted) <= count)
-                    summary = [{"type": "compaction", "encrypted_content": str(number)}]
-                    assert await snapshot.replace_suffix(0, cast("Any", summary)) == bool(wanted)
-                    wanted[-count:] = summary if wanted else []
-                assert await kept.get_items() == wanted
-                assert await kept.get_items(2) == wanted[-2:]
-
-    asyncio.run(check())
-
-
-def test_of_two_who_replace_the_same_items_one_does(session: HoldfastSession) -> None:
-    async def replacing() -> list[bool]:
-        await session.add_items(cast("Any", [said("a"), said("b"), said("c")]))
-        snapshots = [await session._get_compaction_snapshot(2) for _ in range(2)]
-        return list(
-            await asyncio.gather(*(one.replace_suffix(0, cast("Any", [said("bc")])) for one in snapshots))
-        )
-
-    assert sorted(asyncio.run(replacing())) == [False, True]
-    assert items(session) == [said("a"), said("bc")]
-
-
-# Within a budget
-
-
-def test_within_a_budget_a_run_is_given_what_a_prompt_gives(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=600)
-    memory.remember("Ada is vegetarian.", kind="fact")
-    add(session, said("The boat is called Kittiwake."), said("A good name.", "assistant"))
-    for n in range(60):
-        add(session, said(f"How is stage {n} of the way?"), said(f"Stage {n} is stony. " * 4, "assistant"))
-    memory.chat("trip").compact(budget=600)
-    add(session, said("What is the boat called?"))
-
-    given_ = items(session)
-    shown = [str(one["content"]) for one in given_]
-    assert given_[0]["role"] == "system"
-    assert "Ada is vegetarian." in shown[0]
-    assert given_[-1] == said("What is the boat called?")
-    assert "Kittiwake" in shown[-2]  # recalled, before the newest message of the user
-    assert sum(map(estimate_tokens, shown)) <= 600
-    window = [one for one in given_ if one in items(session, -1)]
-    assert window[0]["role"] == "user"
-    assert items(session, 3) == items(session, -1)[-3:]  # a limit counts items
-    add(session, said("\N{THUMBS UP SIGN}"))  # nothing to recall
-    assert "<summary " in str(items(session)[1]["content"])
-
-
-def test_within_a_budget_only_what_is_in_the_session_is_given(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=8_000)
-    assert items(session) == []
-    add(session, said("I like blue."), said("Noted.", "assistant"))
-    pop(session)
-    memory.chat("trip").append(role="user", content="Not from the SDK.")
-    assert items(session) == [said("I like blue.")]
-    clear(session)
-    add(session, said("I like red."), CALL, OUTPUT)
-    assert items(session) == [said("I like red."), CALL, OUTPUT]
-    with pytest.raises(InvalidInput, match="budget"):
-        HoldfastSession(memory, "trip", budget=-1)
-
-
-def test_a_large_output_of_an_older_turn_is_a_placeholder(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=8_000)
-    output = {**OUTPUT, "output": "a line of a log " * 700}
-    add(session, said("Read the log."), CALL, output, said("And now?"))
-    first, call, short, *_, last = items(session)  # what is no longer shown can be recalled
-    assert [first, call, last] == [said("Read the log."), CALL, said("And now?")]
-    assert {**short, "output": output["output"]} == output
-    assert "it is message trip#3" in str(short["output"])
-    assert items(session, -1)[2] == output
-
-
-def test_an_agent_answers_within_the_budget(memory: Memory) -> None:
-    session = HoldfastSession(memory, "trip", budget=400)
-    for n in range(40):
-        add(session, said(f"How is stage {n} of the way?"), said(f"Stage {n} is stony. " * 4, "assistant"))
-    model = ScriptedModel(steps=[[answer("Stony.")]])
-    result = asyncio.run(
-        Runner.run(Agent(name="guide", model=model), "And the next one?", session=session, run_config=QUIET)
-    )
-    assert result.final_output == "Stony."
-    assert items(session, 2)[0] == said("And the next one?")
-    assert len(memory.chat("trip").history()) == 82  # what was shown is not stored again
 
 
 # Tools

@@ -1,4 +1,4 @@
-"""What came out of the memory is told from what is new: blocks of prompts, results of tools, sentences said again."""
+"""What came out of the memory is told from what is new: blocks of prompts, results, repeated sentences."""
 
 from __future__ import annotations
 

@@ -11,13 +11,14 @@ import pytest
 from llm_models import CALLABLES, KEY, Shouter, shout, shout_with
 from pydantic_ai.models.test import TestModel
 
+import llm_server
 from holdfast import InvalidInput, MissingExtra, ModelFailed
 from holdfast.llm.adapters import resolve
 from holdfast.llm.model import LLM, acomplete, complete
 from llm_server import Server
 from programs import run as run_program
 
-pytest_plugins = ["llm_fixtures"]
+server = llm_server.server
 
 # What may be passed
 
@@ -156,10 +157,16 @@ def test_without_pydantic_ai_functions_do_and_names_say_what_is_missing() -> Non
 
 def test_the_module_loads_nothing_heavy() -> None:
     heavy = ("asyncio", "pydantic_ai", "pydantic", "openai", "concurrent.futures", "logging")
-    script = f"import sys\nfrom holdfast.llm import adapters, model\nprint([name for name in {heavy} if name in sys.modules])"
+    script = (
+        f"import sys\nfrom holdfast.llm import adapters, model\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
     assert run_program(script) == "[]\n"
 
 
 def test_a_synchronous_function_needs_no_event_loop() -> None:
-    script = "import sys\nfrom holdfast.llm import adapters, model as llm\nllm.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
+    script = (
+        "import sys\nfrom holdfast.llm import adapters, model as llm\n"
+        "llm.complete(adapters.resolve(str.upper), 'x')\nprint('asyncio' in sys.modules)"
+    )
     assert run_program(script) == "False\n"

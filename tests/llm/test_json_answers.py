@@ -33,10 +33,16 @@ CONTAINERS = st.lists(VALUES, max_size=4) | st.dictionaries(st.text(), VALUES, m
         f"  \n{WRITTEN}\n",
         f"```json\n{WRITTEN}\n```",
         f"```\n{WRITTEN}```",
-        f"Here is what I found:\n\n```json\n{json.dumps(VALUE, indent=2)}\n```\n\nTell me if [more] is {{needed}}.",
+        (
+            f"Here is what I found:\n\n```json\n{json.dumps(VALUE, indent=2)}\n```\n\n"
+            f"Tell me if [more] is {{needed}}."
+        ),
         f"Sure! {WRITTEN} I hope that helps.",
         f"As [1] and {{2}} say: {WRITTEN}",
-        f'<think>Maybe {{"findings": ["a much longer draft than the answer itself, {"x" * 200}"]}}?</think>{WRITTEN}',
+        (
+            f'<think>Maybe {{"findings": ["a much longer draft than the answer itself, '
+            f'{"x" * 200}"]}}?</think>{WRITTEN}'
+        ),
         f'Let me see {{"a": 1}}</think>\n{WRITTEN}',
         f"[reasoning] {WRITTEN}",
         WRITTEN.replace("2]", "2,]").replace("}]", ",\n} , ]").replace("[]}", "[],}"),

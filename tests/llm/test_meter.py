@@ -1,4 +1,4 @@
-"""The meter: what a call without an answer counts, and that no failure to note one hides why there is none."""
+"""The meter: what a call without an answer counts; and no failure to note one hides why there is none."""
 
 from __future__ import annotations
 

@@ -18,13 +18,14 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
+import llm_server
 from holdfast import ModelFailed
 from holdfast.llm.adapters import resolve
 from holdfast.llm.event_loop import run
 from holdfast.llm.model import Model, acomplete, complete
 from llm_server import Body, Server, completion, prompt_of, refusal
 
-pytest_plugins = ["llm_fixtures"]
+server = llm_server.server
 
 # Over the wire
 

@@ -97,7 +97,7 @@ def check(messages: Turns) -> None:
         assert all(one["text"].strip() for one in (block, *inner) if one["type"] == "text")
 
 
-# What a window can hold -----------------------------------------------------------------------------------------------
+# What a window can hold -------------------------------------------------------------------------------------
 
 
 def dressed(message: Message, form: int) -> Message:
@@ -158,11 +158,12 @@ def test_every_window_is_accepted(log: list[Message], forms: list[int], budget: 
         assert len(kept) == sum(len(one.calls) for one in prompt.window.messages)
 
 
-# What came in ---------------------------------------------------------------------------------------------------------
+# What came in -----------------------------------------------------------------------------------------------
 
 
 def test_blocks_of_its_own_form_go_out_as_they_came_in(memory: Memory) -> None:
-    text = {"type": "document", "title": "Notes", "source": {"type": "text", "media_type": "text/plain", "data": "the plan"}}  # fmt: skip
+    text = {"type": "document", "title": "Notes",
+        "source": {"type": "text", "media_type": "text/plain", "data": "the plan"}}  # fmt: skip
     kept = {"type": "image", "source": {"type": "file", "file_id": "file_1"}}
     inside = result(content=[LOOK, OWN, PLAN], **MARK)
     sent = [user(LOOK, {**OWN, **MARK}, PLAN, text, kept), model(THOUGHT, LOOK, SEE), user(inside)]
@@ -174,11 +175,16 @@ def test_blocks_of_its_own_form_go_out_as_they_came_in(memory: Memory) -> None:
     [
         (DATA_URL, OWN),
         (CAT, {"type": "image", "source": {"type": "url", "url": "https://x.org/cat.png"}}),
-        ({"type": "input_image", "image_url": "https://x.org/a"}, {"type": "image", "source": {"type": "url", "url": "https://x.org/a"}}),
-        ({"type": "image", "data": "AAAA", "mimeType": "image/jpg"}, {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AAAA"}}),
-        ({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0"}}, {**PLAN, "title": "a.pdf"}),
-        ({"type": "input_file", "file_url": "https://x.org/plan.pdf"}, {"type": "document", "source": {"type": "url", "url": "https://x.org/plan.pdf"}}),
-        ({"type": "document", "source": {"type": "content", "content": [LOOK, OWN, DATA_URL]}}, {"type": "document", "source": {"type": "content", "content": [LOOK, OWN, OWN]}}),
+        ({"type": "input_image", "image_url": "https://x.org/a"},
+            {"type": "image", "source": {"type": "url", "url": "https://x.org/a"}}),
+        ({"type": "image", "data": "AAAA", "mimeType": "image/jpg"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AAAA"}}),
+        ({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0"}},
+            {**PLAN, "title": "a.pdf"}),
+        ({"type": "input_file", "file_url": "https://x.org/plan.pdf"},
+            {"type": "document", "source": {"type": "url", "url": "https://x.org/plan.pdf"}}),
+        ({"type": "document", "source": {"type": "content", "content": [LOOK, OWN, DATA_URL]}},
+            {"type": "document", "source": {"type": "content", "content": [LOOK, OWN, OWN]}}),
     ],
 )  # fmt: skip
 def test_what_came_in_another_form_is_converted(memory: Memory, part: object, written: object) -> None:

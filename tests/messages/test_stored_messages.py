@@ -49,9 +49,11 @@ WHOLE_OBJECTS = st.dictionaries(WHOLE, st.integers() | st.lists(WHOLE, max_size=
 CALLS = st.builds(ToolCall, NAMES, NAMES, WHOLE_OBJECTS | WHOLE)
 RAWS = st.none() | OBJECTS
 WORDS = st.builds(
-    Message, st.sampled_from(["system", "developer", "user"]), TEXTS, name=st.none() | NAMES, at=st.none() | TIMES, raw=RAWS, meta=OBJECTS
+    Message, st.sampled_from(["system", "developer", "user"]), TEXTS, name=st.none() | NAMES,
+    at=st.none() | TIMES, raw=RAWS, meta=OBJECTS
 )  # fmt: skip
-ACTS = st.builds(Message, st.just("assistant"), TEXTS | st.just(""), calls=st.lists(CALLS, min_size=1, max_size=3).map(tuple), raw=RAWS, at=st.none() | TIMES)  # fmt: skip
+ACTS = st.builds(Message, st.just("assistant"), TEXTS | st.just(""),
+    calls=st.lists(CALLS, min_size=1, max_size=3).map(tuple), raw=RAWS, at=st.none() | TIMES)  # fmt: skip
 RESULTS = st.builds(Message, st.just("tool"), TEXTS | st.just(""), call_id=st.none() | NAMES, raw=RAWS)
 ANTHROPIC_RESULTS = st.lists(NAMES, min_size=1, max_size=3, unique=True).map(
     lambda ids: formats.parse({"role": "user", "content": [result(call, f"of {call}") for call in ids]})
@@ -438,7 +440,8 @@ def test_the_stored_tokens_are_the_estimate(memory: Memory) -> None:
 
 def test_the_arguments_of_a_call_cost_tokens(memory: Memory) -> None:
     chat = memory.chat("monday")
-    bare, full = chat.append([Message("assistant", calls=(ToolCall("c", "f", arguments),)) for arguments in ({}, {"q": "x" * 400})])  # fmt: skip
+    bare, full = chat.append([Message("assistant",
+                calls=(ToolCall("c", "f", arguments),)) for arguments in ({}, {"q": "x" * 400})])  # fmt: skip
     assert full.tokens - bare.tokens >= 100
 
 

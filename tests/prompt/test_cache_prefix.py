@@ -39,7 +39,7 @@ def answer(chat: Chat, turn: int) -> None:
 
 
 def lasting(prompt: Prompt) -> list[str]:
-    """Write all of a prompt, in the order of a provider, that is before what was recalled or the newest user message."""
+    """Write all of a prompt, in a provider's order, up to what was recalled or the newest user message."""
     parts = [prompt.system, *(json.dumps(one, sort_keys=True) for one in prompt.messages)]
     places = [
         place
@@ -256,9 +256,7 @@ def test_what_compaction_wrote_is_not_recalled_beside_its_turns(memory: Memory) 
 
 
 def changes_of(chat: Chat, turns: int, *, budget: int, compacts_for: int | None) -> tuple[int, int]:
-    """Go on turn by turn without a query; count how often what a prompt showed is not how the next one begins, and
-    how many compactions there were.
-    """
+    """Count how often a prompt does not begin as the one before, turn by turn, and the compactions."""
     before: tuple[object, ...] = ()
     changes = compactions = 0
     for turn in range(turns):

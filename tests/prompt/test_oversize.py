@@ -1,4 +1,4 @@
-"""Placeholders in windows and prompts for large results of tools in turns that are over; the log keeps every word."""
+"""Placeholders for large results of tools in turns that are over; the log keeps every word."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_a_large_result_of_an_older_turn_is_a_placeholder(memory: Memory, policy
         there = window.messages[2]
         assert window.shortened == (Shortened(3, result.tokens, result.tokens - there.tokens),)
         assert there.content == (
-            f"[This result of {result.tokens:,} tokens is not shown again; it is message monday#3. It begins:]\n"
+            f"[This result of {result.tokens:,} tokens is not shown again; it is message monday#3. It "
+            f"begins:]\n"
             f"{LARGE[:300].rsplit(' ', 1)[0]}…"
         )
         assert there.tokens == message_tokens(there) < 130
@@ -325,7 +326,7 @@ def test_the_budget_holds_and_the_pairs_stay(
 
 
 def changes_of(chat: Chat, turns: int, budget: int, *, large: bool) -> tuple[int, int]:
-    """Go on turn by turn, with a prompt before each answer; count how often not all of the last one came again."""
+    """Go on turn by turn with a prompt before each answer; count how often the last is not shown again."""
     before: list[str] = []
     changes = compactions = 0
     for turn in range(turns):

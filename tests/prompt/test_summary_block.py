@@ -24,7 +24,8 @@ def text_of(text: str, identity: str = "sum_1") -> str:
 
 def test_a_summary_says_what_it_stands_for() -> None:
     assert text_of("They met.\nBerlin it is.") == (
-        '<summary id="sum_1" kind="leaf" depth="0" messages="1-120" from="2023-05-07 13:56" to="2023-05-08 10:00">\n'
+        '<summary id="sum_1" kind="leaf" depth="0" messages="1-120" from="2023-05-07 13:56" to="2023-05-08 '
+        '10:00">\n'
         f"{HINT}\nThey met.\nBerlin it is.\n</summary>"
     )
     assert 'kind="condensed" depth="2"' in summary_text("sum_1", 2, 1, 9, SINCE, UNTIL, "They met.")

@@ -317,7 +317,7 @@ def test_a_record_says_what_it_would_have_been() -> None:
     assert (note.kind, note.target, note.run, note.chat) == ("note", "run", "r", "a")
 
 
-def test_it_acts_for_those_whom_acting_names() -> None:
+def test_it_acts_for_those_whom_acting_as_names() -> None:
     memory = NullMemory()
     with acting_as(user="bob", agent="coach", chat="a", source="user"):
         assert memory.scope.user == "bob"

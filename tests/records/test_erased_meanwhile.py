@@ -1,4 +1,4 @@
-"""Erasures that come between what a write reads and what it writes: it begins again, and what it reports is there."""
+"""Erasures between what a write reads and what it writes: it begins again, and what it reports is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasure of what was made of erased words: joined facts, reasons, profiles. What others said is there again."""
+"""Erasure of what was made of erased words: joined facts, reasons, profiles. What others said returns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from test_erasure import Marks, readable, stored
+from erasures import Marks, readable, stored
 
 from consolidating import answered, context_of, job
 from holdfast import InvalidInput, Learning, Memory, Record

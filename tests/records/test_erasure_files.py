@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from test_erasure import Marks, fill
+from erasures import Marks, fill
 
 from holdfast import InvalidInput, Memory, Unavailable
 from holdfast.store import database
@@ -30,7 +30,8 @@ def in_files(url: str) -> bytes:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
         row = connection.execute(
-            "SELECT current_setting('data_directory'), oid FROM pg_database WHERE datname = current_database()"
+            "SELECT current_setting('data_directory'), oid FROM pg_database WHERE datname = "
+            "current_database()"
         ).fetchone()
     assert row
     folder = Path(row[0]) / "base" / str(row[1])
@@ -41,7 +42,8 @@ def sampled(url: str) -> str:
     """Give what the planner's statistics show of our tables."""
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute(
-            "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats WHERE schemaname = 'holdfast'"
+            "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats WHERE schemaname = "
+            "'holdfast'"
         ).fetchall()
     return repr(rows)
 

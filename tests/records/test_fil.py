@@ -254,8 +254,14 @@ def test_more_of_the_words_score_higher(memory: Memory) -> None:
 
 def test_a_text_that_is_known_stays_known_beside_one_like_it_in_the_same_call(memory: Memory) -> None:
     alike = [
-        "In addition to the line by line review, suggest the 2-5 most important improvements for this code review.",
-        "In addition to the most important improvements, let's also think about new, updated or expanded unit tests.",
+        (
+            "In addition to the line by line review, "
+            "suggest the 2-5 most important improvements for this code review."
+        ),
+        (
+            "In addition to the most important improvements, let's also think about new, updated or expanded "
+            "unit tests."
+        ),
     ]
     remember_fil(memory, insights=alike, merge=True)
     remember_fil(memory, insights=alike, merge=True)

@@ -1,4 +1,4 @@
-"""Facts without end: storing them never stops, prompts show what fits, recall finds the rest, comparing looks at the nearest."""
+"""Facts without end: storing never stops, prompts show what fits, recall finds the rest."""
 
 from __future__ import annotations
 

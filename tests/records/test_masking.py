@@ -1,4 +1,4 @@
-"""Credentials in messages: stored as they were said, masked wherever others are shown them, shown to those who ask."""
+"""Credentials in messages: stored as said, masked wherever others see them, shown to those who ask."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ KEY = "AKIAQ3EGRGB2M4XPIX5T"
 SAID = f"The deploy user of the staging cluster has the key {KEY}, please use it."
 MASKED = "The deploy user of the staging cluster has the key [redacted: AWS access key], please use it."
 QUERY = "deploy user of the staging cluster"
-PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq9Zk3vQ1\nx8T0aYd4Wm2LrC5nEoP6sUjHf\n-----END RSA PRIVATE KEY-----"
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq9Zk3vQ1\nx8T0aYd4Wm2LrC5nEoP6sUjHf\n"
+    "-----END RSA PRIVATE KEY-----"
+)
 
 
 def written(*shown: object) -> str:

@@ -379,7 +379,8 @@ def test_a_retraction_in_the_shared_space_holds_for_all(memory: Memory) -> None:
 
 def test_each_of_thousands_is_found_after_changes_and_a_rebuild(memory: Memory) -> None:
     words = [
-        f"{'bcdfg'[n % 5]}{'aeiou'[n // 5 % 5]}{'klmnp'[n // 25 % 5]}{'aeiou'[n // 125 % 5]}{'rstvz'[n // 625]}ix"
+        f"{'bcdfg'[n % 5]}{'aeiou'[n // 5 % 5]}{'klmnp'[n // 25 % 5]}"
+        f"{'aeiou'[n // 125 % 5]}{'rstvz'[n // 625]}ix"
         for n in range(2_500)
     ]
     records = remember_fil(memory, [f"the {word} stands in hall {n % 50}" for n, word in enumerate(words)])

@@ -218,7 +218,7 @@ def test_a_refused_write_does_not_move_a_chat_on(memory: Memory) -> None:
     assert frozen(chat) == before
 
 
-def test_advance_shows_what_is_known_now_and_says_which_version(memory: Memory) -> None:
+def test_refresh_shows_what_is_known_now_and_says_which_version(memory: Memory) -> None:
     chat = memory.chat("monday")
     memory.remember("old", "soul")
     frozen(chat)
@@ -231,7 +231,7 @@ def test_advance_shows_what_is_known_now_and_says_which_version(memory: Memory) 
     assert recalled(chat) == ["marathons need shoes"]
 
 
-def test_advancing_before_the_first_prompt_freezes(memory: Memory) -> None:
+def test_refreshing_before_the_first_prompt_freezes(memory: Memory) -> None:
     chat = memory.chat("monday")
     assert chat.refresh() == 0
     memory.remember("new", "soul")
@@ -330,7 +330,7 @@ with Memory(sys.argv[1], user="ada") as memory:
     assert frozen(memory.chat("monday")) == before
 
 
-# A property: whatever happens, the frozen part changes only when the chat itself writes or advances
+# A property: whatever happens, the frozen part changes only when the chat itself writes or refreshes
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(
     lambda text: any(char.isalnum() for char in text)
@@ -338,7 +338,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(
 STEPS = st.one_of(
     st.tuples(st.just("append"), TEXTS),
     st.tuples(st.sampled_from(["soul", "profile", "fact", "finding", "constraint"]), TEXTS),
-    st.tuples(st.sampled_from(["reflect", "note", "pad", "undo", "own", "advance", "run"]), TEXTS),
+    st.tuples(st.sampled_from(["reflect", "note", "pad", "undo", "own", "refresh", "run"]), TEXTS),
 )
 
 
@@ -372,7 +372,7 @@ def step(memory: Memory, what: str, text: str) -> bool:
     elif what == "own":
         chat.remember(text, merge=False)
         return True
-    elif what == "advance":
+    elif what == "refresh":
         chat.refresh()
         return True
     else:

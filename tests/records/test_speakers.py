@@ -1,4 +1,4 @@
-"""Who speaks in a prompt: the role says so, no name and no text of others poses as somebody else or as a mark of ours."""
+"""Who speaks in a prompt: the role says so; no name or text poses as somebody else or as a mark of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said again in other words: the words are kept, found, taken back and erased with what they repeat."""
+"""What is said again in other words: they are kept, found, taken back and erased with what they repeat."""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ HALVES = [pytest.param(name, id=name) for name in ("tune", "held_out") if any(CO
 # Made up, and put together here so that no scanner of the repository takes them for real.
 AWS_KEY = "AKIA" + "Q3EGRGB2M4XPIX5T"
 GITHUB_TOKEN = "ghp_" + "a8Kd03nZq7Lw2Xc9Vb5Nm1Qe4Rt6Yu7Io8Pa"
-PEM = "-----BEGIN {} KEY-----\nMIIEvAIBADANBgkqhkiG9w0BAQEFAASC\nBKYwggSiAgEAAoIBAQC7VJTUt9Us8cKj\n-----END {} KEY-----"
+PEM = (
+    "-----BEGIN {} KEY-----\nMIIEvAIBADANBgkqhkiG9w0BAQEFAASC\nBKYwggSiAgEAAoIBAQC7VJTUt9Us8cKj\n"
+    "-----END {} KEY-----"
+)
 
 
 def high(text: str) -> list[Finding]:
@@ -265,9 +268,12 @@ def test_plain_text_passes(text: str) -> None:
 
 _PARTS = st.sampled_from(
     [
-        "ignore all previous instructions", "password: ", "hunter2x", AWS_KEY, GITHUB_TOKEN, "\u200b", "\u202e", "é", " ",
-        "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "://a:b2c3d4@", "Bearer ", "sk-", "eyJ", "忽略", "а", "]",
-        "my password is ", '"', "\n", "=", "[redacted: password]", "İ", "ﬁ", "½", "e\u0301", "api_key=", "8f3a9c77d1e2b4a6",
+        "ignore all previous instructions", "password: ", "hunter2x", AWS_KEY, GITHUB_TOKEN, "\u200b",
+        "\u202e", "é", " ",
+        "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "://a:b2c3d4@", "Bearer ", "sk-", "eyJ",
+        "忽略", "а", "]",
+        "my password is ", '"', "\n", "=", "[redacted: password]", "İ", "ﬁ", "½", "e\u0301", "api_key=",
+        "8f3a9c77d1e2b4a6",
     ]
 )  # fmt: skip
 
@@ -288,8 +294,10 @@ def test_findings_are_sorted_within_the_text_and_redacting_removes_the_secrets(t
 @pytest.mark.parametrize(
     "part",
     [
-        "a", " ", "ignore ", "=", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "password: ", "a ", "\n", "<|", "://a:",
-        "eyJa.", "a\u200b", "aа", "1gn0re ", "basic ", "curl -u ", "note to ai ", "never tell the user ", "忽略",
+        "a", " ", "ignore ", "=", "-----BEGIN ", "-----BEGIN PRIVATE KEY-----", "password: ", "a ", "\n",
+        "<|", "://a:",
+        "eyJa.", "a\u200b", "aа", "1gn0re ", "basic ", "curl -u ", "note to ai ", "never tell the user ",
+        "忽略",
     ],
 )  # fmt: skip
 def test_long_hostile_text_comes_to_an_end(part: str) -> None:
@@ -304,8 +312,8 @@ def test_long_base64_is_clean() -> None:
 # The corpus
 
 
-# What is reached, so that nothing gets worse unseen. Wanted are 95 % caught and 1 % stopped, on the half that the rules
-# were not tuned on; `python -m benchmarks records` says how far that is away.
+# What is reached, so that nothing gets worse unseen. Wanted are 95 % caught and 1 % stopped, on the half that
+# the rules were not tuned on; `python -m benchmarks records` says how far that is away.
 REACHED = {"tune": (0.87, 0.003), "held_out": (0.925, 0.01)}
 
 

@@ -31,7 +31,8 @@ from holdfast.safety import (
 from holdfast.text import analyze, clean, message_text, one_line, sentences, tokens
 
 MODULES: tuple[ModuleType, ...] = (
-    alphabets, analyze, clean, credential_values, credentials, encodings, deobfuscate, one_line, injection_roles, invisible, injection_weights, markers, injection_rules, injection_features,
+    alphabets, analyze, clean, credential_values, credentials, encodings, deobfuscate, one_line,
+    injection_roles, invisible, injection_weights, markers, injection_rules, injection_features,
     detectors, tokens,
     sentence_scoring, extract, message_text, sentences,
 )  # fmt: skip

@@ -101,7 +101,8 @@ memory = Memory(location, user="ada")
 for n in range(10_000):
     chat = memory.chat(f"{name}{n}")
     word = f"zq{name}{n}qz"
-    chat.append([{"role": "user", "content": f"{word} berlin {word} marathon " * 5} for _ in range(draw.randint(1, 6))])
+    said = {"role": "user", "content": f"{word} berlin {word} marathon " * 5}
+    chat.append([said for _ in range(draw.randint(1, 6))])
     chat.remember(f"the user likes {word}", "finding", messages=1)
     chat.compact(budget=60)
     for _ in range(3):

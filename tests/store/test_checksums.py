@@ -1,4 +1,4 @@
-"""Checksums: `verify` finds every change of a row that was not made through the memory, and none where there is none."""
+"""Checksums: `verify` finds every change of a row that was made behind the memory, and no others."""
 
 from __future__ import annotations
 

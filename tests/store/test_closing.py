@@ -178,7 +178,8 @@ memory.chat("monday").append(role="user", content="before")
 memory.recall("before")
 child = os.fork()
 if not child:
-    for call in (memory.chats, memory.verify, lambda: memory.chat("monday").append(role="user", content="child")):
+    append = lambda: memory.chat("monday").append(role="user", content="child")
+    for call in (memory.chats, memory.verify, append):
         try:
             call()
             print("done")

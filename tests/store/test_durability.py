@@ -143,7 +143,8 @@ print("ok")
     assert output == "ok\n", errors
 
 
-# A crash of the machine, as far as a test can show it: the files as they are at some moment, the write-ahead log torn.
+# A crash of the machine, as far as a test can show it: the files as they are at some moment, the write-ahead
+# log torn.
 
 
 @pytest.fixture

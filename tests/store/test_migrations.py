@@ -39,7 +39,10 @@ def version(location: str) -> int:
 
 def columns(location: str, table: str) -> list[str]:
     if location.startswith("postgresql:"):
-        names = f"SELECT column_name FROM information_schema.columns WHERE table_schema = 'holdfast' AND table_name = '{table}'"
+        names = (
+            f"SELECT column_name FROM information_schema.columns WHERE table_schema = 'holdfast' AND "
+            f"table_name = '{table}'"
+        )
     else:
         names = f"SELECT name FROM pragma_table_info('{table}')"
     return [row[0] for row in query(location, names)]
@@ -74,7 +77,10 @@ def sqlite_catalog(location: str) -> list[list[tuple[Any, ...]]]:
         for sql in (
             "SELECT type, name, tbl_name FROM sqlite_master ORDER BY 1, 2",
             f"SELECT tbl, c.* FROM {tables}, pragma_table_xinfo(tbl) c ORDER BY tbl, cid",
-            f"SELECT tbl, i.*, c.* FROM {tables}, pragma_index_list(tbl) i, pragma_index_xinfo(i.name) c ORDER BY 1, 3, 7",
+            (
+                f"SELECT tbl, i.*, c.* FROM {tables}, pragma_index_list(tbl) i, pragma_index_xinfo(i.name) c "
+                f"ORDER BY 1, 3, 7"
+            ),
         )
     ]
 

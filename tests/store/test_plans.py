@@ -24,7 +24,8 @@ _ERASES = "an erasure writes the files anew, which is linear in all there is"
 LINEAR: dict[str, str] = {
     r"DELETE FROM records WHERE space = \S+ AND \(id = \S+ OR": _ERASES,
     r"DELETE FROM records WHERE space = \S+ AND \(chat = ": _ERASES,
-    r"created <= \S+ ORDER BY version DESC LIMIT 1": "what was stored since that time is passed over, newest first",
+    r"created <= \S+ ORDER BY version DESC LIMIT 1": "what was stored since that time is passed over, "
+    "newest first",
     r"SELECT version, id, replaces, kind, meta FROM records": _ERASES,
     r"SELECT version, source, sources FROM records": _ERASES,
     r"UPDATE records SET why = ''": _ERASES,
@@ -124,7 +125,7 @@ class Plans:
         self.found: dict[str, set[str]] = {}
 
     def look(self, connection: psycopg.Connection, sql: str, values: Mapping[str, Value]) -> None:
-        """Explain a statement, both with its values and for any values, as the server does after some runs."""
+        """Explain a statement, with its values and for any values, as the server does after some runs."""
         if not (self.on and is_ours(sql)):
             return
         self.seen.add(sql)
@@ -189,7 +190,10 @@ def faults(plan: Mapping[str, Any]) -> Iterator[str]:
     ):
         yield f"{place} reads {kept + dropped:.0f}"
     if dropped > max(FEW, kept):
-        yield f"{place} drops {dropped:.0f} and keeps {kept:.0f}: {plan.get('Filter') or plan.get('Join Filter')}"
+        yield (
+            f"{place} drops {dropped:.0f} and keeps {kept:.0f}: "
+            f"{plan.get('Filter') or plan.get('Join Filter')}"
+        )
     for part in plan.get("Plans", ()):
         yield from faults(part)
 

@@ -1,4 +1,4 @@
-"""PostgreSQL behind a pooler that gives each transaction another session of the server: all holds that holds without."""
+"""PostgreSQL behind a pooler that gives each transaction another session: all holds that holds without."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from programs import run_together
 pytestmark = pytest.mark.slow  # a program of its own, and several databases
 
 SHOWN = """
-    SELECT current_setting('search_path'), current_setting('synchronous_commit'), current_setting('lock_timeout'),
-        current_setting('transaction_isolation')"""
+    SELECT current_setting('search_path'), current_setting('synchronous_commit'),
+        current_setting('lock_timeout'), current_setting('transaction_isolation')"""
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def rows(path: Path) -> dict[str, dict[Any, Any]]:
 
 
 def on_page(path: Path) -> dict[int, set[Any]]:
-    """Tell which message or record lies on which page; but for the long one, all of them are short enough for one."""
+    """Return which message or record lies on which page; all but the long one fit on one."""
     found: dict[int, set[Any]] = {}
     for one in Pages(path).rows():
         if isinstance(one, RawRow) and one.is_index and len(one.values) > 15:

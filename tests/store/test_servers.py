@@ -105,7 +105,8 @@ def test_the_encoding_of_a_client_does_not_matter(postgres_url: str, monkeypatch
 def test_a_database_that_cannot_hold_every_text_is_refused(postgres_url: str, encoding: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(
-            f"CREATE DATABASE narrow ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0".encode()
+            f"CREATE DATABASE narrow ENCODING '{encoding}' "
+            "LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0".encode()
         )
         try:
             with pytest.raises(Unavailable, match=f"{encoding}.*UTF8"):

@@ -35,7 +35,7 @@ NOT_PORTABLE = re.compile(
 
 
 def texts(source: str) -> Iterator[str]:
-    """Yield the string constants of a module that are not its documentation, with … for what is put into them."""
+    """Yield the string constants of a module but its docstrings, with … for what is put into them."""
     tree = ast.parse(source)
     skipped = {
         id(node.body[0].value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, MutableMapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from mutant import Mutant, fake_that_knows, of_chats, of_provider
+from mutant import Altered, Mutant, fake_that_knows, of_chats, of_provider
 
 from fake_ledger import Ledger
 from fake_provider import FakeProvider
@@ -17,6 +17,7 @@ from holdfast import (
     Record,
     Writer,
 )
+from holdfast.contract import Provider
 from holdfast.testing.case import FullChat, FullProvider, FullReading
 from stored_texts import text_of
 
@@ -202,9 +203,20 @@ def oldest_first(memory: FullProvider, **options: Any) -> list[ChatInfo]:
     return sorted(memory.chats(**options), key=lambda one: one.oldest, reverse=True)
 
 
-class Constraining(FakeProvider):
-    def work(self, *, limit: int | None = None) -> list[Record]:
-        return [self.remember("Be brief.", "constraint", by="user")]
+class Constraining(Altered):
+    """Let the background work add a constraint."""
+
+    @property
+    def learning(self) -> Altered:
+        return Altered(
+            self._inner,
+            {"work": lambda memory, **_: memory.remember("Be brief.", "constraint", by="user")},
+            {},
+        )
+
+
+def constraining(inner: Provider) -> Provider:
+    return cast("Provider", Constraining(inner, {}, {}))
 
 
 SESSIONS = (
@@ -254,5 +266,5 @@ SESSIONS = (
         "prompt",
         prompt=lambda chat, budget=8_000, query=None, system="": chat.prompt(budget, system=system),
     ),
-    Mutant("learning adds a constraint", "learn", lambda _: Constraining()),
+    Mutant("learning adds a constraint", "learn", constraining, of_the_fake=False),
 )

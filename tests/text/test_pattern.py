@@ -65,7 +65,7 @@ def test_it_finds_what_re_finds(flags: str, pattern: str, text: str) -> None:
 
 
 def _ends(pattern: str, text: str, place: int) -> bool:
-    """Say whether a match of a pattern ends at a place of a text: one that is followed by all the rest and nothing else."""
+    """Return whether a match of a pattern ends at a place of a text, so that only the rest follows it."""
     flags = re.match(r"\(\?[is]+\)|", pattern)
     assert flags is not None
     rest = f"(?:{pattern[flags.end() :]})(?=[\\s\\S]{{{len(text) - place}}}\\Z)"

@@ -30,7 +30,8 @@ def test_what_is_read_is_written_alike(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "#", "monday", "monday#", "monday#0", "monday#7-3", "monday#-3", "monday#3-", "monday#three", "monday#٣",
+    ["", "#", "monday", "monday#", "monday#0", "monday#7-3", "monday#-3", "monday#3-", "monday#three",
+        "monday#٣",
      "monday# 3", "monday#3\n", f"monday#{MAX_COUNT + 1}", "monday#" + "9" * 5_000, "monday-3"],
 )  # fmt: skip
 def test_what_is_no_reference(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Counters by their names: `Memory(count_tokens="openai:gpt-5-mini")`, with a table that these tests make themselves."""
+"""Counters by name: `Memory(count_tokens="openai:gpt-5-mini")`, with a table that these tests make."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tiktoken.load import load_tiktoken_bpe
 
 def encoding(name, ranks):
     return {{
-        "name": name, "pat_str": r"\\S+|\\s+(?!\\S)|\\s+", "mergeable_ranks": ranks, "special_tokens": {{"<|endoftext|>": 999}},
+        "name": name, "pat_str": r"\\S+|\\s+(?!\\S)|\\s+", "mergeable_ranks": ranks,
+        "special_tokens": {{"<|endoftext|>": 999}},
     }}
 
 def tiny():
@@ -39,7 +40,7 @@ ENCODING_CONSTRUCTORS = {{"tiny": tiny, "paper": paper}}
 
 @pytest.fixture(autouse=True)
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make encodings of our own known to tiktoken, by a plugin of it, and a folder of tables, empty at first."""
+    """Make our encodings known to tiktoken, by a plugin of it, and a folder of tables, empty at first."""
     plugins, tables = tmp_path / "plugins" / "tiktoken_ext", tmp_path / "tables"
     plugins.mkdir(parents=True)
     tables.mkdir()

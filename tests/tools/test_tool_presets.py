@@ -54,7 +54,7 @@ def test_observations_are_remembered_and_recalled_by_kind(memory: Memory, chat: 
     assert json.loads(found.text) == found.data
 
 
-def test_nothing_to_remember_is_an_problem(memory: Memory) -> None:
+def test_nothing_to_remember_is_an_error(memory: Memory) -> None:
     remember = named(observation_tools(memory))["remember"]
     nothing: list[dict[str, object]] = [{}, {"findings": ["", "  "]}, {"insights": []}]
     for given in nothing:
@@ -181,7 +181,7 @@ def test_where_there_is_nothing_a_text_says_so(
         ({"action": "profile_rollback", "rollback_version": "1"}, "whole number"),
     ],
 )
-def test_what_cannot_be_done_is_an_problem(
+def test_what_cannot_be_done_is_an_error(
     memory: Memory, chat: Chat, arguments: dict[str, object], said: str
 ) -> None:
     assert said in problem(provider_tool(memory, chat, confirm=agree)(arguments))

@@ -1,4 +1,4 @@
-"""The tools that an agent is handed: what there is, what a call gives, and that nothing it is given makes it raise."""
+"""The tools that an agent is given: what there is, what a call returns, and no argument makes it raise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tool_results import error, listed, named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MANY = tuple(ALL)
-FEW = 1_500  # tokens that the descriptions of all tools may take, with those of `search` and `fetch` of the MCP server
+# Tokens that the descriptions of all tools may take, with those of `search` and `fetch` of the MCP server.
+FEW = 1_500
 FOR_THOSE = 250
 memory, chat = tool_fixtures.memory, tool_fixtures.chat
 

@@ -18,11 +18,13 @@ import httpx2
 import pytest
 from mcp.client.subscriptions import SubscriptionLost
 
+import mcp_peers
 from holdfast import InvalidInput, Memory
 from holdfast.integrations.mcp import http
 from holdfast.integrations.mcp.server import make_server
 from mcp_peers import ERAS, PATIENCE, Served, command, data, http_client, text, wait
 
+db = mcp_peers.db
 pytestmark = pytest.mark.slow  # processes of their own
 
 T = TypeVar("T")
@@ -37,14 +39,6 @@ PING = {
         "clientInfo": {"name": "t", "version": "1"},
     },
 }
-
-
-@pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = str(tmp_path_factory.mktemp("served") / "memory.db")
-    with Memory(path, user="ada") as memory:
-        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +287,10 @@ def hurried(db: str) -> Iterator[Served]:
     [
         "",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n\r\n{",
+        (
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n"
+            "\r\n{"
+        ),
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}POST /mcp HTTP/1.1\r\nHost: ",
     ],

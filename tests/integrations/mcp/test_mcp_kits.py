@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-from holdfast import Memory
+import mcp_peers
 from mcp_peers import Served, command
 from programs import start
 
+db = mcp_peers.db
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 PATIENCE = 300  # seconds for an installation
 # Those that need no tools of their own. `ping` and the handshake are of the era that the suite speaks.
-SCENARIOS = """server-initialize ping tools-list resources-list completion-complete server-sse-multiple-streams
-    dns-rebinding-protection""".split()
+SCENARIOS = """server-initialize ping tools-list resources-list completion-complete
+    server-sse-multiple-streams dns-rebinding-protection""".split()
 # A server without a token, which the suite cannot send.
 OPEN = """
 import sys
@@ -42,7 +43,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 
 @pytest.fixture(scope="session")
 def kits() -> Path:
-    """Install the kits, in the versions that are pinned here, once on a machine; in CI there is no way around it."""
+    """Install the kits, in the versions that are pinned here, once on a machine; in CI they are required."""
     if (HERE / "node_modules").is_dir():
         return HERE / "node_modules" / ".bin"
     if shutil.which("npm") is None:
@@ -85,14 +86,6 @@ def run(kits: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[s
             timeout=PATIENCE,
             check=False,
         )
-
-
-@pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = str(tmp_path_factory.mktemp("kits") / "memory.db")
-    with Memory(path, user="ada") as memory:
-        memory.chat("monday").append(role="user", content="I am training for the Berlin marathon.")
-    return path
 
 
 # The Inspector

@@ -1,0 +1,271 @@
+"""Events of tracing, tracing without OpenTelemetry, and all else that is opened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from typing import Any
+
+import pytest
+import tracing_watch
+from opentelemetry.trace import get_current_span
+from tracing_watch import Core, Plain, Watched, attributes
+
+from holdfast import InvalidInput, Memory, Message, MissingExtra
+from holdfast.providers.tracing import Operation, traced
+from programs import run
+
+real, watched = tracing_watch.real, tracing_watch.watched
+
+# Events
+
+
+def test_an_event_tells_of_an_operation(watched: Watched, real: Memory) -> None:
+    wrapped = traced(real, on_event=watched.events.append)
+    chat = wrapped.chat("a")
+    chat.append([Message("user", "Berlin"), Message("assistant", "Yes.")])
+    wrapped.remember("Runs", chat="a")
+    appended, remembered = watched.events
+    assert (appended.name, appended.provider, appended.store, appended.agent) == (
+        "append",
+        "holdfast",
+        "/ada",
+        "coach",
+    )
+    assert (appended.chat, remembered.chat) == ("a", "a")
+    assert appended.counts == {"results": 2, "tokens": chat.stats().stored_tokens}
+    assert appended.seconds > 0
+    assert remembered.record == real.records()[0].id
+    assert (appended.error, appended.query, appended.texts) == ("", "", ())
+    assert hash(appended) == hash(appended)
+
+
+def test_events_count_what_came_of_an_operation(watched: Watched, real: Memory) -> None:
+    wrapped = watched.watch(real)
+    chat = wrapped.chat("a")
+    for number in range(60):
+        chat.append(role="user" if number % 2 == 0 else "assistant", content=f"Word {number}. " * 20)
+    done = chat.compact(full=True, budget=1_000)
+    window = chat.window(1_000)
+    chat.expand(window.summaries[0].id)
+    chat.stats()
+    chat.prompt(1_000, "word")
+    wrapped.learning.work()
+    counts = {event.name: dict(event.counts) for event in watched.events}
+    assert counts["compact"] == {
+        "messages": done.messages,
+        "summaries": len(done.summaries),
+        "tokens_before": done.tokens_before,
+        "tokens_after": done.tokens_after,
+        "calls": 0,
+    }
+    assert counts["window"]["tokens"] == window.tokens
+    assert counts["window"]["summaries"] == len(window.summaries)
+    assert counts["stats"]["messages"] == 60
+    assert sum(counts["expand"].values()) > 0
+    assert {"hits", "tokens", "messages"} <= counts["prompt"].keys()
+    assert counts["work"] == {"results": 0, "jobs": 0, "calls": 0}
+
+
+def test_a_callback_that_raises_disturbs_nothing(
+    watched: Watched, real: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Operation) -> None:
+        raise RuntimeError("no")
+
+    wrapped = traced(real, on_event=broken, tracer=watched.tracer)
+    with caplog.at_level(logging.ERROR, "holdfast"):
+        assert wrapped.recall("Berlin") == []
+        with pytest.raises(InvalidInput):
+            wrapped.recall("?")
+        with pytest.raises(InvalidInput, match="control character"):
+            wrapped.get("zebra\0")
+    assert [record.name for record in caplog.records] == ["holdfast"] * 3
+    assert "zebra" not in caplog.text
+    assert len(watched.spans) == 3
+
+
+def test_a_callback_is_called_within_the_span(watched: Watched, real: Memory) -> None:
+    seen: list[bool] = []
+    wrapped = traced(
+        real, on_event=lambda _: seen.append(get_current_span().is_recording()), tracer=watched.tracer
+    )
+    wrapped.version()
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("callback", ["print", 3])
+def test_what_cannot_be_called_is_an_error(callback: Any, real: Memory) -> None:
+    with pytest.raises(InvalidInput, match="cannot be called"):
+        traced(real, on_event=callback)
+
+
+def test_an_asynchronous_callback_is_an_error(real: Memory) -> None:
+    async def hear(_: Operation) -> None: ...
+
+    with pytest.raises(InvalidInput, match="cannot be called"):
+        traced(real, on_event=hear)
+
+
+# Without OpenTelemetry
+
+
+@pytest.fixture
+def without_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)  # so that importing it fails
+
+
+@pytest.mark.usefixtures("without_opentelemetry")
+def test_without_opentelemetry_and_a_callback_there_is_nothing_to_tell(real: Memory) -> None:
+    with pytest.raises(MissingExtra, match=r"\[otel\]"):
+        traced(real)
+
+
+def test_opentelemetry_is_imported_by_those_who_want_spans() -> None:
+    loaded = "import json, sys; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    use = (
+        "from holdfast.providers.null import NullMemory; from holdfast.providers.tracing import traced;"
+        "traced(NullMemory(), on_event=print, tracer=None)"
+    )
+    heavy = {"opentelemetry", "numpy", "asyncio"}
+    assert heavy.isdisjoint(json.loads(run(f"import holdfast.providers.tracing; {loaded}")))
+    assert "opentelemetry" in json.loads(run(f"{use}; {loaded}"))
+
+
+@pytest.mark.usefixtures("without_opentelemetry")
+def test_events_need_no_opentelemetry(real: Memory) -> None:
+    events: list[Operation] = []
+    wrapped = traced(real, on_event=events.append)
+    wrapped.recall("Berlin")
+    with pytest.raises(InvalidInput):
+        wrapped.recall("?")
+    assert [(event.name, event.error != "") for event in events] == [("recall", False), ("recall", True)]
+
+
+def test_without_a_tracer_of_ones_own_that_of_the_process_is_used(real: Memory) -> None:
+    assert traced(real).recall("Berlin") == []  # none is set up, so nothing is recorded
+
+
+# What else is opened
+
+
+def test_all_that_is_opened_is_traced(watched: Watched, real: Memory) -> None:
+    wrapped = watched.watch(real)
+    other = wrapped.scoped(user="bob", agent="")
+    other.chat("b").append(role="user", content="Vienna")
+    wrapped.at(0).recall("Berlin")
+    with wrapped.chat("a").run() as begun:
+        begun.remember("Step one")
+        begun.chat.stats()
+        assert "Step one" in wrapped.chat("a").prompt().system
+    told = [(event.name, event.store, event.agent, event.chat) for event in watched.events]
+    assert told == [
+        ("append", "/bob", "", "b"),
+        ("at", "/ada", "coach", ""),
+        ("recall", "/ada", "coach", ""),
+        ("run", "/ada", "coach", "a"),
+        ("remember", "/ada", "coach", "a"),
+        ("stats", "/ada", "coach", "a"),
+        ("prompt", "/ada", "coach", "a"),
+    ]
+
+
+def test_what_an_agent_does_with_its_tools_is_told(watched: Watched, real: Memory) -> None:
+    wrapped = watched.watch(watched.watch(real))
+    (recall,) = wrapped.tools(wrapped.chat("a"), allow=["recall"])
+    assert recall({"query": "Berlin"}).ok
+    assert watched.told().count("recall") == 2
+    assert {event.provider for event in watched.events} == {"holdfast"}
+
+
+def test_what_an_agent_does_with_awaited_tools_is_told(watched: Watched, real: Memory) -> None:
+    async def use() -> None:
+        memory = watched.watch(watched.watch(real)).aio
+        (remember,) = memory.tools(memory.chat("a"), allow=["remember"])
+        assert (await remember({"text": "Runs in Berlin"})).ok
+
+    asyncio.run(use())
+    assert [record.chat for record in real.records()] == ["a"]
+    assert watched.told().count("remember") == 2
+
+
+def test_opening_tells_nothing(watched: Watched, real: Memory) -> None:
+    wrapped = watched.watch(real)
+    assert wrapped.scoped(user="bob").chat("a") != wrapped.chat("b")
+    off = wrapped.on("learned", print)
+    off()
+    assert watched.events == []
+
+
+def test_a_provider_without_scopes_has_no_store(watched: Watched) -> None:
+    chat = watched.watch(Core()).chat("a")
+    chat.append([Message("user", "Berlin")])
+    event = watched.events[-1]
+    assert (event.provider, event.store, event.agent, event.chat) == ("core", "", "", "a")
+    assert "gen_ai.memory.store.id" not in attributes(watched.span())
+
+
+def test_what_has_the_name_of_ours_may_mean_something_else(watched: Watched) -> None:
+    class Runner(Plain):
+        def run(self, text: str) -> str:
+            return text.upper()
+
+    class Running(Core):
+        aio = "awaited"
+        tools = ("hammer",)
+
+        def chat(self, id: str, /) -> Runner:
+            return Runner(id)
+
+    wrapped = watched.watch(Running())
+    assert (wrapped.aio, wrapped.tools) == ("awaited", ("hammer",))
+    chat: Any = wrapped.chat("a")
+    assert type(chat.run("hello")) is str
+    assert watched.told() == ["run"]
+
+
+def test_what_is_awaited_is_traced(watched: Watched, real: Memory) -> None:
+    async def use() -> None:
+        memory = watched.watch(real).aio
+        chat = memory.chat("a")
+        await chat.append(role="user", content="Berlin")
+        assert await memory.recall("Berlin") == real.recall("Berlin")
+        assert await (await memory.at(0)).records() == []
+        with pytest.raises(InvalidInput):
+            await memory.recall("?")
+        async with chat.run() as begun:
+            await begun.remember("Step one")
+
+    asyncio.run(use())
+    assert watched.told() == ["append", "recall", "at", "records", "recall", "run", "remember"]
+    assert [event.chat for event in watched.events if event.chat] == ["a", "a", "a"]
+    assert len(watched.spans) == len(watched.events)
+    assert watched.events[4].error
+    assert all(span.parent is None for span in watched.spans)
+
+
+def test_an_awaited_memory_is_closed_by_its_block(watched: Watched) -> None:
+    async def use() -> None:
+        async with watched.watch(Memory(":memory:")).aio as memory:
+            assert await memory.version() == 0
+        with pytest.raises(Exception, match="closed"):
+            await memory.version()
+
+    asyncio.run(use())
+
+
+def test_spans_of_tasks_do_not_mix(watched: Watched, real: Memory) -> None:
+    async def one(name: str) -> None:
+        with watched.tracer.start_as_current_span(name):
+            await watched.watch(real).aio.chat(name).append(role="user", content="Berlin")
+
+    async def both() -> None:
+        await asyncio.gather(one("a"), one("b"))
+
+    asyncio.run(both())
+    spans = {span.name: span for span in watched.spans if span.name in ("a", "b")}
+    for span in watched.spans:
+        if span.name == "holdfast.append":
+            assert span.parent == spans[str(attributes(span)["holdfast.chat"])].get_span_context()
