@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import cached_property
 from typing import Annotated, Any
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
@@ -30,7 +28,7 @@ _APART = ("constraint", "note", "file")  # kinds that have tools of their own
 MOST = 50  # of what one call lists
 NO_SESSION = "tools"  # where no session is named, one is opened, and nothing stored in it
 REFUSALS = (LookupError, ValueError, PermissionError)
-"""What a provider refuses with; our own errors of that sort are among them."""
+"""The errors with which a provider refuses a call; ours are among them."""
 
 _INNER = str.maketrans("“”", '""')
 Confirm = Callable[[str], bool]
@@ -45,7 +43,7 @@ def check_confirm(confirm: Confirm | None) -> Confirm:
     """Return the function that asks the user; None confirms nothing.
 
     Raises:
-        InvalidInput: it is no function, or it has to be awaited: what it returns is no answer.
+        InvalidInput: it is not a function, or has to be awaited.
 
     """
     todo = "Pass a plain function that returns True or False."
@@ -79,15 +77,10 @@ def quoted(text: str) -> str:
 def kinds_of(provider: Provider) -> tuple[str, ...]:
     """Return the kinds of records that an agent stores one by one in a memory."""
     internals = internals_of(provider)
-    return (
-        KINDS
-        if internals is None
-        else tuple(
-            kind.name
-            for kind in internals.kinds.values()
-            if not kind.one_per and kind.name not in _APART and "agent" in kind.writers
-        )
-    )
+    if internals is None:
+        return KINDS
+    listed = [kind for kind in internals.kinds.values() if not kind.one_per and "agent" in kind.writers]
+    return tuple(kind.name for kind in listed if kind.name not in _APART)
 
 
 class ActionBase:
@@ -108,16 +101,13 @@ class ActionBase:
         check_provider(provider)
         if check_count(max_tokens, "max_tokens") < LEAST:
             raise InvalidInput(f"A result of {max_tokens} tokens is too small.", f"Allow {LEAST} at least.")
-        if isinstance(chat, str | None):
-            session: Any = provider.chat(NO_SESSION if chat is None else chat)
-        elif isinstance(getattr(chat, "id", None), str):
-            session = chat
-        else:
-            raise InvalidInput(f"`chat` is {shown(chat)}.", "Pass a chat, or the id of one.")
-        # What a provider can do beyond the core is found out, not declared.
+        # A provider does not declare what it can do beyond the core, so its type does not say it.
         self._provider: Any = provider
-        self._chat = session
-        self._session = "" if chat is None else session.id
+        opened = NO_SESSION if chat is None else chat
+        self._chat: Any = provider.chat(opened) if isinstance(opened, str) else opened
+        if not isinstance(getattr(self._chat, "id", None), str):
+            raise InvalidInput(f"`chat` is {shown(chat)}.", "Pass a chat, or the id of one.")
+        self._session = "" if chat is None else self._chat.id
         self._by = by
         self._confirm = check_confirm(confirm)
         self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
@@ -126,26 +116,16 @@ class ActionBase:
         self._count = usual if count_tokens is None else counter(count_tokens)
         self._cap = max_tokens
         can, locked = capabilities(provider), locked_parts(read_only)
-        self._permissions = Permissions(provider, can, locked, self._session)
+        self._permissions = Permissions(provider, can, locked, self._session, self._kinds)
+        self._available = available(self._permissions, type(self))
 
     def available(self) -> tuple[Action, ...]:
         """Return the actions that are permitted, with those of their parameters that are."""
         return self._available
 
-    @cached_property
-    def _available(self) -> tuple[Action, ...]:
-        found = available(self._permissions, type(self))
-        return tuple(self._with_kinds(one) if one.name == "remember" else one for one in found)
-
-    def _with_kinds(self, action: Action) -> Action:
-        named = (
-            replace(one, choices=self._kinds) if one.name == "kind" else one for one in action.parameters
-        )
-        return replace(action, parameters=tuple(named))
-
     def _begin(self, action: str, **arguments: object) -> None:
         """Raise Denied where an action is not permitted, or an argument of it."""
-        there = {one.name: {known.name for known in one.parameters} for one in self.available()}
+        there = {one.name: {known.name for known in one.parameters} for one in self._available}
         why = "nothing may be written, or this memory cannot do it"
         if action not in there:
             raise Denied(f"`{action}` is not possible here: {why}.", f"There are {', '.join(there)}.")

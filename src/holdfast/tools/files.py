@@ -173,18 +173,11 @@ class Files:
 
         """
         place, old, new = resolve(path), _text(old_str, "old_str"), _text(new_str, "new_str")
-
-        def plan(tree: Tree, author: _Author) -> _Plan:
-            before = self._file(tree, place)
-            draft = replace(before, text=file_lines.replaced(place, before.text, old, new), target=place)
-            position = before.text.find(old)
-
-            def answer(record: Record) -> str:
-                return file_lines.snippet(record.text, position)
-
-            return self._written(author, place, draft, before, answer)
-
-        return self._write(plan)
+        return self._edit(
+            place,
+            lambda before: file_lines.replaced(place, before, old, new),
+            lambda before, after: file_lines.snippet(after, before.find(old)),
+        )
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Insert a text after a line of a file; 0 is before the first.
@@ -195,11 +188,19 @@ class Files:
 
         """
         place, text = resolve(path), _text(insert_text, "insert_text")
+        return self._edit(
+            place,
+            lambda before: file_lines.inserted(before, insert_line, text),
+            lambda _before, _after: f"The file {place} has been edited.",
+        )
+
+    def _edit(self, place: str, change: Callable[[str], str], answer: Callable[[str, str], str]) -> str:
+        """Change the text of a file, and answer by its text before and after."""
 
         def plan(tree: Tree, author: _Author) -> _Plan:
             before = self._file(tree, place)
-            draft = replace(before, text=file_lines.inserted(before.text, insert_line, text), target=place)
-            return self._written(author, place, draft, before, lambda _: f"The file {place} has been edited.")
+            draft = replace(before, text=change(before.text), target=place)
+            return self._written(author, place, draft, before, lambda text: answer(before.text, text))
 
         return self._write(plan)
 
@@ -298,7 +299,7 @@ class Files:
         place: str,
         draft: Record,
         before: Record | None,
-        answer: Callable[[Record], str],
+        answer: Callable[[str], str],
     ) -> _Plan:
         """Plan a version of a file with a new text, or a record that waits in quarantine."""
         allow(author.rules, author.by, "change" if before else "add")
@@ -315,7 +316,7 @@ class Files:
             return _Plan(edits, f"The file {place} was not written: {_WAITING}")
         is_changed = before is None or content_of(record) != content_of(before)
         edits = [_Edit(record, before, "replace" if before else "add")] if is_changed else []
-        return _Plan(edits, answer(record) + (_CUT if record.text != draft.text else ""))
+        return _Plan(edits, answer(record.text) + (_CUT if record.text != draft.text else ""))
 
     def _chat(self) -> str:
         """Return the chat of `acting`; the id of a new one holds no credential."""

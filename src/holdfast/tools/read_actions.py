@@ -26,7 +26,7 @@ from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.memory_internals import is_covered, shared_memory
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
-from holdfast.types import ChatInfo, Hit
+from holdfast.types import ChatInfo, Hit, Message
 
 READ = 100  # messages that are looked at for one page
 _FOR_ONE = 4  # of so many hits, one is the first of its session, or of the session that is meant
@@ -110,15 +110,7 @@ class ReadActions(ActionBase):
             read = [message for message in read if message.seq <= last]
         if not read or (not page.start.anchor and read[0].seq != begin):
             return None
-        # Only those that fit are looked at.
-        items = (render.of_message(message, chat) for message in read)
-        fitting, end = page.fill(items)
-        on = None
-        if end.item < len(read):
-            on = PageStart(str(read[end.item].seq), 0, end.character)
-        elif len(read) == READ and read[-1].seq != last:
-            on = PageStart(str(read[-1].seq + 1))
-        return fitting, page.cursor(on) if on else None
+        return _fitting(read, chat, page, more=len(read) == READ and read[-1].seq != last)
 
     def _sources(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
         """Open a summary; the cursor of the provider is where our own begins."""
@@ -201,14 +193,24 @@ class ReadActions(ActionBase):
         if not read and not page.start.anchor:
             raise _no_session(chat.id)
         read.reverse()
-        items = (render.of_message(message, chat.id) for message in read)
-        fitting, end = page.fill(items)
-        on = None
-        if end.item < len(read):
-            on = PageStart(str(read[end.item].seq + 1), 0, end.character)
-        elif read and read[-1].seq > 1:
-            on = PageStart(str(read[-1].seq))
-        return fitting[::-1], page.cursor(on) if on else None
+        more = bool(read) and read[-1].seq > 1
+        fitting, on = _fitting(read, chat.id, page, more=more, backwards=True)
+        return fitting[::-1], on
+
+
+def _fitting(
+    read: Sequence[Message], chat: str, page: Page, *, more: bool, backwards: bool = False
+) -> _Items:
+    """Return the messages that fit, and the cursor if there are others; it names the `seq` to read on from.
+
+    Reading backwards is from before a `seq`.
+    """
+    # Only those that fit are rendered.
+    fitting, end = page.fill(render.of_message(message, chat) for message in read)
+    if end.item == len(read) and not more:
+        return fitting, None
+    seq = read[end.item].seq if end.item < len(read) else read[-1].seq + (-1 if backwards else 1)
+    return fitting, page.cursor(PageStart(str(seq + backwards), 0, end.character))
 
 
 def _of_chat(chat: ChatInfo) -> SessionItem:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from holdfast.contract import Provider, Session
@@ -83,11 +84,10 @@ class _Compartments(Preset):
     ) -> ToolResult:
         details: dict[str, Any] = {"category": category or "", "tags": tags or (), "meta": metadata}
         details["priority"] = priority or 5
+        in_chat = partial(self._chat.remember, kind="note", target=compartment)
+        remember = self._run().remember if compartment == "run" else in_chat
         try:
-            if compartment == "run":
-                saved = self._run().remember(content, **details)
-            else:
-                saved = self._chat.remember(content, "note", target=compartment, **details)
+            saved = remember(content, **details)
         except InvalidInput as error:
             if self._has_room(compartment, Record("", "note", content, meta=metadata or {})):
                 raise
@@ -100,9 +100,7 @@ class _Compartments(Preset):
         cap = internals.kinds["note"].cap.get(compartment) if internals else None
         if cap is None:
             return True
-        outside = compartment == "run" and self._current_run() is None
-        entries = [] if outside else self._entries(compartment, None, None)
-        return sum(map(capped_length, [entry, *entries])) <= cap
+        return sum(map(capped_length, [entry, *self._entries(compartment, None, None)])) <= cap
 
     def get(
         self,
@@ -154,11 +152,8 @@ class _Compartments(Preset):
             for one in count_uses(internals.database, scope, internals.kinds, internals.now(), found)
         ]
 
-    def _current_run(self) -> Any:
-        return self._named_run or current_run(self._chat)
-
     def _run(self) -> Any:
-        run = self._current_run()
+        run = self._named_run or current_run(self._chat)
         if run is None:
             raise InvalidInput("No run is going on.", "Use the compartment 'session' or 'plan'.")
         return run

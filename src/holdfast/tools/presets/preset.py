@@ -47,6 +47,11 @@ class Preset:
             note_shown(self._memory, self._chat, list(references))
 
 
+def within(limit: int, most: int, otherwise: int) -> int:
+    """Return a limit that a model passed: `most` at most, and another one where it is not above 0."""
+    return min(limit, most) if limit > 0 else otherwise
+
+
 def shortened(text: str, cap: int) -> str:
     """Cut a text that takes more than so many tokens, and end it with an ellipsis then."""
     part = text
