@@ -318,7 +318,6 @@ compaction/compactor.py compact
 compaction/explorer.py _matching
 compaction/explorer.py search
 integrations/mcp/http.py serve
-integrations/pydantic_ai.py
 learning/service.py
 learning/service.py episodes
 learning/service.py work
