@@ -317,7 +317,6 @@ cli/transfer.py export
 compaction/compactor.py compact
 compaction/explorer.py _matching
 compaction/explorer.py search
-integrations/mcp/http.py serve
 learning/service.py
 learning/service.py episodes
 learning/service.py work

@@ -9,7 +9,7 @@
 >>> agent.run_sync("Which race am I training for?")
 
 Pass no `message_history` from run to run: the chat has it. One that is passed is stored once, provided that
-its messages keep their times; messages that are created for each run, as from a browser, are stored each time.
+its messages keep their times; messages created for each run, as from a browser, are stored each time.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
     async def wrap_run(
         self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
     ) -> AgentRunResult[object]:
-        """Store the messages after the last request, however the run ends, and compact the chat if configured."""
+        """Store the messages after the last request, however the run ends, and compact the chat if wanted."""
         if self.compact is not False:
             # Raises for a policy that cannot compact, before the run rather than after it.
             await asyncio.to_thread(self._chosen(ctx).needs_compaction)

@@ -57,7 +57,7 @@ def to_messages(messages: Iterable[ModelMessage]) -> list[Message]:
     """Return messages of pydantic-ai as messages that a chat can store; `to_model_messages` is the inverse.
 
     A response becomes one message. A request becomes one for each of its parts; parts about settings of the
-    framework go with the part before them. Files become `[image: …]` and `[file: …]`; `raw` has the originals.
+    framework go with the part before them. Files become `[image: …]` and `[file: …]`; `raw` has the original.
     """
     made = []
     for message in messages:
@@ -300,7 +300,7 @@ class PlacedMessage(NamedTuple):
 
 
 def placed_messages(messages: Sequence[ModelMessage]) -> Iterator[PlacedMessage]:
-    """Yield the messages to store, each with an id that stays the same whenever the framework passes it again.
+    """Yield the messages to store, each with an id that is the same whenever the framework passes it.
 
     The framework merges and splits requests, and fills in fields of the run. So each part of a request
     becomes a message of its own, without those fields. Parts have a time, so that a text which is repeated

@@ -66,12 +66,12 @@ class Files:
     """The files of an agent, below `/memories`.
 
     Each handle has a tree of its own: that of its tenant, user and agent. Over a view of `Memory.at` it shows
-    the tree as of then. Commands answer with the strings of the Anthropic SDK, and one line more where a
-    credential was cut out. A text by an agent that looks like an order to a model is not in the tree until
-    the user releases it (`memory.quarantine.release`), and the answer says so. `recall` finds files; no prompt shows one
-    that was not recalled for it.
+    the tree as of then. Commands answer with the strings of the Anthropic SDK, and one more line if a
+    credential was cut out. A text by an agent that looks like an instruction to a model is in quarantine, not
+    in the tree, until the user releases it (`memory.quarantine.release`), and the answer says so. `recall`
+    finds files; prompts show only those that were recalled.
 
-    A `NullMemory` has a tree that stays empty. Each command reads the whole tree, which takes 20 ms for a
+    The tree of a `NullMemory` stays empty. Each command reads the whole tree, which takes 20 ms for a
     thousand files of 3,000 characters.
 
     >>> files = Files(memory)
@@ -79,8 +79,8 @@ class Files:
     'File created successfully at: /memories/plan.md'
 
     Args:
-        memory: the `Memory` that keeps the files, or a view of it.
-        by: the writer; the one named by `acting`, or else the agent.
+        memory: the `Memory` that stores the files, or a view of it.
+        by: the writer; None for the one of `acting_as`, else the agent.
 
     """
 

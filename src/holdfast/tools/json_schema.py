@@ -18,24 +18,26 @@ MOST = 1_000_000  # characters of arguments as JSON
 _QUOTED = 40  # characters of an argument that an error repeats
 
 
-class _JsonType(NamedTuple):
-    name: str
+class JsonType(NamedTuple):
+    """A type of arguments: the annotation, the words for it in errors, and the test of a value."""
+
+    python: type
     words: str
     accepts: Callable[[object], bool]
 
 
-_TYPES: Mapping[object, _JsonType] = {
-    str: _JsonType("string", "text", lambda value: isinstance(value, str)),
-    int: _JsonType("integer", "a whole number", is_whole),
-    bool: _JsonType("boolean", "true or false", lambda value: isinstance(value, bool)),
-    list: _JsonType(
-        "array",
-        "a list of texts",
-        lambda value: isinstance(value, list | tuple) and all(isinstance(one, str) for one in value),
-    ),
-    dict: _JsonType("object", "an object", lambda value: isinstance(value, Mapping)),
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+TYPES: Mapping[str, JsonType] = {
+    "string": JsonType(str, "text", lambda value: isinstance(value, str)),
+    "integer": JsonType(int, "a whole number", is_whole),
+    "boolean": JsonType(bool, "true or false", lambda value: isinstance(value, bool)),
+    "array": JsonType(list, "a list of texts", _is_texts),
+    "object": JsonType(dict, "an object", lambda value: isinstance(value, Mapping)),
 }
-_BY_NAME = {one.name: one for one in _TYPES.values()}
+"""The types of arguments, by their names in JSON schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,9 @@ def _parameter(name: str, hint: Any, *, required: bool) -> Parameter:
     if get_origin(hint) is Literal:
         return Parameter(name, "string", description, required, get_args(hint))
     allowed = next((one for one in extras if isinstance(one, Range)), None)
-    return Parameter(name, _TYPES[get_origin(hint) or hint].name, description, required, range=allowed)
+    annotation = get_origin(hint) or hint
+    type_ = next(one for one, known in TYPES.items() if known.python is annotation)
+    return Parameter(name, type_, description, required, range=allowed)
 
 
 def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]:
@@ -164,7 +168,7 @@ def _checked(value: object, declared: Parameter) -> object:
     """Return a value that a parameter takes; a whole number that is written as 5.0 is one."""
     if declared.type == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    type_ = _BY_NAME[declared.type]
+    type_ = TYPES[declared.type]
     if not type_.accepts(value):
         what = f"`{declared.name}` must be {type_.words}, not {_name_of(value)}."
         is_quoted = declared.type == "integer" and isinstance(value, str)
@@ -193,5 +197,5 @@ def _name_of(value: object) -> str:
         return "a number"
     if isinstance(value, list | tuple):
         return "a list"
-    found = next((one for one in _TYPES.values() if one.accepts(value)), None)
+    found = next((one for one in TYPES.values() if one.accepts(value)), None)
     return found.words if found else type(value).__name__

@@ -29,17 +29,20 @@ STYLES: tuple[Style, ...] = get_args(Style)
 
 
 class ToolOptions(TypedDict, total=False):
-    """How `Memory.tools` makes tools.
+    """The options of `Memory.tools`.
 
-    A call takes JSON and gives JSON, and never raises: what goes wrong is a result that says what is possible. See
-    `holdfast.tools.exports` for the forms that model providers take, `holdfast.tools.presets` for other sets.
+    A call takes and returns JSON and never raises: an error is a result with what to do. See
+    `holdfast.tools.exports` for the forms of model providers, and `holdfast.tools.presets` for other sets.
 
-    `style`: "many" for one tool for each action, "single" for one tool `memory` with an argument `action`. `allow`: only
-    these actions; None for all. `read_only`: True if nothing may be written, or the parts that may not: "records",
-    "profile", "soul", "constraints", "notes", "scratchpad"; what may not be written cannot be rolled back either.
-    `confirm` asks the user about a change of a constraint, and returns True if they agreed; without it constraints cannot
-    be changed, and the model is told that the user has to be asked. `max_tokens`: of a result at most, 400 or more; it comes
-    with a cursor where there is more.
+    Args:
+        style: "many" for one tool for each action, "single" for one tool `memory` with an argument `action`.
+        allow: only these actions; None for all.
+        read_only: True to permit no writes, or the parts that are read-only: "records", "profile", "soul",
+            "constraints", "notes", "scratchpad"; these cannot be rolled back either.
+        confirm: asks the user about a change of a constraint, and returns True if they agreed; without it
+            constraints cannot be changed, and the model learns that the user has to be asked.
+        max_tokens: of a result at most, 400 or more; a longer one has a cursor.
+
     """
 
     style: Style
