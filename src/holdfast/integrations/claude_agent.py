@@ -226,8 +226,10 @@ def _first_of_each(messages: Iterable[Message]) -> list[Message]:
 def _message(entry: Mapping[str, object]) -> Message:
     """Return the message to store for an entry."""
     if not isinstance(entry, Mapping):
-        what = f"An entry of a transcript is of the type {type(entry).__name__!r}."
-        raise InvalidInput(what, "Append dicts, as the SDK does.")
+        raise InvalidInput(
+            f"An entry of a transcript is of the type {type(entry).__name__!r}.",
+            "Append dicts, as the SDK does.",
+        )
     inner = entry.get("message") if _is_spoken(entry) else None
     message = read_message(inner) if isinstance(inner, Mapping) else None
     return replace(

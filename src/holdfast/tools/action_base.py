@@ -1,10 +1,10 @@
-"""A memory as one agent holds it: in which session, with which permissions, and within how many tokens."""
+"""The base of actions: a memory, a session, permissions, and a limit of tokens."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput, shown
@@ -24,9 +24,9 @@ from holdfast.tools.permissions import (
 from holdfast.types import Record, Writer, check_count
 
 KINDS = ("fact", "finding", "insight", "lesson")
-_APART = ("constraint", "note", "file")  # kinds that have tools of their own
-MOST = 50  # of what one call lists
-NO_SESSION = "tools"  # where no session is named, one is opened, and nothing stored in it
+_APART = ("constraint", "note", "file")  # kinds with tools of their own
+MOST = 50  # items of a result
+NO_SESSION = "tools"  # the id of the chat that is opened if none is given; nothing is stored in it
 REFUSALS = (LookupError, ValueError, PermissionError)
 """The errors with which a provider refuses a call; ours are among them."""
 
@@ -37,6 +37,17 @@ Limit = Annotated[int, _LIMIT]
 Query = Annotated[str, "2-4 distinctive words or a question"]
 Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
+
+
+class ActionOptions(TypedDict, total=False):
+    """The options of `Actions`, which describes them."""
+
+    by: Writer
+    confirm: Confirm | None
+    kinds: Iterable[str] | None
+    read_only: bool | Iterable[str]
+    max_tokens: int
+    count_tokens: CountBy | None
 
 
 def check_confirm(confirm: Confirm | None) -> Confirm:
@@ -69,13 +80,13 @@ def ask(confirm: Confirm, question: str) -> None:
 
 
 def quoted(text: str) -> str:
-    """Quote a text for the user to confirm: nothing in it hides, and nothing in it ends the quotation."""
+    """Return a text in quotes for the user to confirm, with invisible characters and quotes escaped."""
     seen = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     return f"“{seen.translate(_INNER)}”"
 
 
 def kinds_of(provider: Provider) -> tuple[str, ...]:
-    """Return the kinds of records that an agent stores one by one in a memory."""
+    """Return the kinds of records that `remember` stores in a memory."""
     internals = internals_of(provider)
     if internals is None:
         return KINDS
@@ -134,10 +145,10 @@ class ActionBase:
                 raise Denied(f"`{action}` takes no `{name}` here: {why}.", "Leave it out.")
 
     def _writer(self, kind: str, question: str) -> Writer:
-        """Return who writes a record of a kind: for a constraint the user, if they confirm it.
+        """Return the writer of a record of a kind: for a constraint the user, who has to confirm it.
 
         Raises:
-            Denied: they do not, or this part is read-only.
+            Denied: they do not, or the part is read-only.
 
         """
         if not self._permissions.writes(part_of(kind)):
@@ -151,12 +162,12 @@ class ActionBase:
         return self._session or None
 
     def _note(self, references: Sequence[str]) -> None:
-        """Note what the session was shown, so that it is not learned again."""
+        """Store what the session was shown, so that it is not learned as new."""
         if self._session:
             note_shown(self._provider, self._chat, references)
 
     def _find(self, id: str, provider: Any = None) -> Record | None:
-        """Return a record by its id, of another provider if one is passed; none that is in quarantine."""
+        """Return a record by its id, if it is neither in quarantine nor retracted."""
         if "records" not in self._permissions.can:
             return None
         provider = provider or self._provider
@@ -166,12 +177,12 @@ class ActionBase:
             try:
                 record = get(id)
             except REFUSALS:
-                # It cannot be the id of a record.
+                # The id is malformed.
                 return None
         else:
             record = next((one for one in provider.records() if one.id == id), None)
         if record is None and self._session and takes(provider.records, "chat"):
-            # A note that all agents of the session share.
+            # All agents of a session share its notes.
             notes = provider.records(kind="note", chat=self._session)
             record = next((one for one in notes if one.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
@@ -183,19 +194,19 @@ class ActionBase:
         return found
 
     def _page(self, cursor: str | None, *call: object) -> Page:
-        """Return the page of a call that a cursor leads to."""
+        """Return the page of a call at a cursor."""
         scope = repr(getattr(self._provider, "scope", ""))
         return Page(self._cap, self._count, cursor, (self._provider.name, scope, self._session, *call))
 
 
 def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:
-    """Call a method with those further arguments that are not None and that it takes."""
+    """Call a method, with the keyword arguments that it takes and that are not None."""
     taken = {name: value for name, value in more.items() if value is not None and takes(method, name)}
     return method(*arguments, **taken)
 
 
 def write_text(provider: Any, kind: str, text: str, *, by: Writer, chat: str | None) -> Record:
-    """Write the one text of a kind, such as the profile; an empty one takes it back."""
+    """Write the one text of a kind, such as the profile; "" retracts it."""
     if text:
         written: Record = call(provider.remember, text, kind, by=by, chat=chat)
         return written
@@ -204,10 +215,10 @@ def write_text(provider: Any, kind: str, text: str, *, by: Writer, chat: str | N
 
 
 def check_limit(limit: int) -> int:
-    """Return how many items are wanted at most, or raise InvalidInput."""
+    """Return a limit of items, or raise InvalidInput."""
     return _LIMIT.check(limit, "limit")
 
 
 def unknown_id(id: str) -> InvalidInput:
-    """Return the error for an id that names nothing that can be shown."""
+    """Return the error for an id of nothing, or of something that is withheld."""
     return InvalidInput(f"There is nothing with the id {quoted_argument(id)}.", "Use an id from a result.")

@@ -1,8 +1,8 @@
-"""What an agent can do with a memory: typed functions of plain values, over any provider of the contract.
+"""The actions of an agent on a memory: typed functions of plain values, over any provider of the contract.
 
-Tools, the MCP server and adapters are all made of these. Their signatures have the parameters and what these
-are for; `Actions.available` returns those that are permitted. They return the dataclasses of
-`holdfast.tools.results`, within a number of tokens, and raise the errors of Holdfast.
+Tools, the MCP server and integrations are made of them. The signatures describe the parameters;
+`Actions.available` returns the actions that are permitted. They return the dataclasses of
+`holdfast.tools.results`, within a limit of tokens, and raise the errors of Holdfast.
 """
 
 from __future__ import annotations
@@ -35,18 +35,17 @@ class Actions(ReadActions):
 
     Args:
         provider: the memory.
-        chat: the session in which the agent acts, or its id; None for no session in particular.
-        by: who writes; constraints are always written as the user, who confirmed them.
-        confirm: asks the user about a change of a constraint, in words made for them, and returns whether
-            they agreed. A model has no way to call it. Without it, constraints cannot be changed.
-        kinds: the kinds of records that `remember` stores; None for those of the memory. Of a part that is
-            read-only it stores none.
-        read_only: True if nothing may be written, or the parts that may not: "records", "profile", "soul",
-            "constraints", "notes", "scratchpad". What may not be written cannot be rolled back either.
-        max_tokens: tokens of a result at most; the rest comes with its cursor. Texts are cut for that, names
-            and ids are not: with a cap below 1,000, very long ones may take more.
-        count_tokens: counts the tokens of a text, by a function or a name as `Memory` takes it; None for the
-            counter of the memory.
+        chat: the session in which the agent acts, or its id; None for no session.
+        by: the writer; constraints are always written as the user, who confirmed them.
+        confirm: asks the user a question about a change of a constraint, and returns whether they agreed. A
+            model cannot call it. Without it, constraints cannot be changed.
+        kinds: the kinds of records that `remember` stores; None for those of the memory.
+        read_only: True to permit no writes, or the parts that are read-only: "records", "profile", "soul",
+            "constraints", "notes", "scratchpad". These cannot be rolled back either.
+        max_tokens: of a result at most; its cursor leads to the rest. Texts are cut, names and ids are not:
+            with a limit below 1,000, very long ones may exceed it.
+        count_tokens: counts the tokens of a text, a function or a name as in `Memory`; None for the counter
+            of the memory.
 
     Raises:
         InvalidInput: an option is of the wrong kind, or `confirm` has to be awaited.
@@ -54,7 +53,7 @@ class Actions(ReadActions):
     """
 
     def remember(self, text: str, kind: str = "fact") -> results.WriteResult:
-        """Store one thing that is known.
+        """Store one record.
 
         Raises:
             InvalidInput: it cannot be accepted; nothing was stored.
@@ -82,7 +81,7 @@ class Actions(ReadActions):
         return _written(call(self._provider.replace, record.id, text, by=by, chat=self._in_chat()))
 
     def forget(self, id: Id) -> results.WriteResult:
-        """Take a record back; it stays in the history.
+        """Retract a record; it stays in the history.
 
         Raises:
             InvalidInput: there is no such record.
@@ -102,7 +101,7 @@ class Actions(ReadActions):
         restore: Annotated[int | None, "version to take `id` or `kind` back to"] = None,
         cursor: Cursor = None,
     ) -> results.ChangePage:
-        """List changes, newest first; or restore a record, or a kind, as it was at a version.
+        """Return changes, newest first, after restoring a record or a kind to a version if one is passed.
 
         Raises:
             InvalidInput: there is no such record, kind or version.
@@ -125,9 +124,9 @@ class Actions(ReadActions):
     def _changes(
         self, kind: str | None, record: str | None, start: PageStart, limit: int
     ) -> tuple[list[Change], int]:
-        """Read changes from a place on, one more than the limit, and the newest version at first.
+        """Return changes from a position on, one above the limit, and the newest version of the first page.
 
-        What came since the first page is not counted, so that no page repeats a change of the one before.
+        Changes since the first page are left out, so that no page repeats a change of the one before.
         """
         newest = start.number
         newer = self._provider.version() - newest if newest and "versions" in self._permissions.can else 0
@@ -135,7 +134,7 @@ class Actions(ReadActions):
         most = start.item + limit + 1 + newer if by_id else None
         while True:
             found: list[Change] = call(self._provider.changes, kind=kind, id=record, limit=most)
-            # Compactions and erasures have no version.
+            # Compactions and erasures are changes without a version.
             versions = [change for change in found if change.version]
             older = [
                 change
@@ -157,16 +156,16 @@ class Actions(ReadActions):
         except InvalidInput as error:
             raise InvalidInput(error.what, "Use an id, or a kind, and a version of `history`.") from error
         if self._session and "snapshots" in self._permissions.can and self._chat.snapshot() is not None:
-            # The next prompt of the session would not show it by itself.
+            # Prompts show the snapshot, which is older.
             self._chat.refresh()
         return f"Restored as {len(done)} new version{'' if len(done) == 1 else 's'}."
 
     def _named(self, what: str) -> tuple[str, str, str]:
-        """Return the id or kind that is to be restored, its kind, and the text of a single record."""
+        """Return the id or kind to restore, its kind, and the text of a single record."""
         record = self._find(what)
         if record is not None:
             return record.id, record.kind, record.text
-        # Of one that was taken back.
+        # A retracted record.
         changes, _ = self._changes(None, what, PageStart(), 1)
         if changes:
             return what, changes[0].kind, changes[0].before or changes[0].after or ""
@@ -178,7 +177,7 @@ class Actions(ReadActions):
         soul: Annotated[str | None, "new soul, whole"] = None,
         cursor: Cursor = None,
     ) -> results.ProfilePage:
-        """Read the profile of the user and the soul of the agent, after writing them where a text is passed.
+        """Return the profile of the user and the soul of the agent, after writing those that are passed.
 
         Raises:
             InvalidInput: a text is blank or too long.
@@ -204,7 +203,7 @@ class Actions(ReadActions):
     def constraints(
         self, add: str | None = None, remove: Annotated[str | None, "id"] = None, cursor: Cursor = None
     ) -> results.ConstraintPage:
-        """List the constraints, after adding or removing one that the user confirmed.
+        """Return the constraints, after adding or removing one, which the user has to confirm.
 
         Raises:
             InvalidInput: there is no such constraint, or it cannot be accepted.
@@ -226,10 +225,10 @@ class Actions(ReadActions):
         search: Annotated[str | None, "only with this in the text"] = None,
         cursor: Cursor = None,
     ) -> results.NotePage:
-        """Read the notes of the session, after adding or removing one.
+        """Return the notes of the session, after adding or removing one.
 
         Raises:
-            InvalidInput: there is no such note, it cannot be accepted, or there is no room for it.
+            InvalidInput: there is no such note, it cannot be accepted, or the notes would be too long.
 
         """
         self._begin("notes", add=add, remove=remove)
@@ -268,10 +267,10 @@ class Actions(ReadActions):
         search: Annotated[str | None, "only with this in name or value"] = None,
         cursor: Cursor = None,
     ) -> results.ScratchpadPage:
-        """Read the scratchpad, after writing or removing a value.
+        """Return the values of the scratchpad, after writing or removing one.
 
         Raises:
-            InvalidInput: a name or a value cannot be used, or there is nothing to remove.
+            InvalidInput: a name or a value is invalid, or there is nothing to remove.
             Denied: the value looks like a credential.
 
         """
@@ -298,7 +297,7 @@ class Actions(ReadActions):
         return results.ScratchpadPage(entries=items, cursor=on, note="" if found else "No matches found.")
 
     def status(self) -> results.Status:
-        """Return which memory this is, what it can do, and the size of this session."""
+        """Return the name of the memory, the actions it can do, and the size of the session."""
         stats = self._chat.stats() if self._session else ChatStats()
         return results.Status(
             memory=self._provider.name,
@@ -312,15 +311,15 @@ class Actions(ReadActions):
 
 
 def check_own(name: str, what: str = "name") -> None:
-    """Raise Denied where a name of a scratchpad is not the agent's."""
+    """Raise Denied for a name of a scratchpad that belongs to the application."""
     if name.startswith(TEMPORARY):
         problem = f"{what.capitalize()}s that begin with {TEMPORARY} are the application's own."
         raise Denied(problem, f"Use another {what}.")
 
 
 def matching(pad: MutableMapping[str, str], search: str) -> list[tuple[str, str]]:
-    """Return the names and values of a scratchpad with a text in either, in any case of letters, sorted."""
-    # A view would read each name by itself.
+    """Return the names and values of a scratchpad with a text in either, ignoring case, sorted."""
+    # `dict` would read each value separately.
     stored = pad.stored() if hasattr(pad, "stored") else dict(pad)
     part = search.casefold()
     return [pair for pair in sorted(stored.items()) if any(part in one.casefold() for one in pair)]

@@ -1,4 +1,4 @@
-"""Parameters of functions for agents: read from a signature, as JSON schema, checked before a call."""
+"""Parameters of tools: read from a signature, described as JSON schema, and checked before a call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.safety.guard import mask_name
 from holdfast.types import is_whole
 
 MOST = 1_000_000  # characters of arguments as JSON
-_QUOTED = 40  # characters of an argument that an error repeats
+_QUOTED = 40  # characters of an argument in an error
 
 
 class JsonType(NamedTuple):
@@ -48,7 +48,7 @@ class Range:
     last: int
 
     def check(self, value: int, name: str) -> int:
-        """Return a number if it is one of them.
+        """Return a number if it is within the range.
 
         Raises:
             InvalidInput: it is not.
@@ -62,7 +62,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its JSON type, its description, and the values it takes."""
+    """A parameter: its JSON type, its description, and the values that it accepts."""
 
     name: str
     type: str
@@ -86,7 +86,7 @@ class Parameter:
 
 
 def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
-    """Return the JSON schema of an object that has these parameters and no others."""
+    """Return the JSON schema of an object with these parameters and no others."""
     listed = tuple(parameters)
     written: dict[str, object] = {"type": "object", "properties": {one.name: one.schema() for one in listed}}
     if required := [one.name for one in listed if one.required]:
@@ -95,7 +95,7 @@ def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
 
 
 def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
-    """Return the parameters of a function or a method; `Annotated[str, "…"]` has a description."""
+    """Return the parameters of a function or method; the text in `Annotated[str, "…"]` describes one."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(
         _parameter(name, hints[name], required=one.default is one.empty)
@@ -125,7 +125,7 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
     """Return the arguments of a call, passed as a mapping or as JSON.
 
     Raises:
-        InvalidInput: it is no JSON object, or longer than 1,000,000 characters.
+        InvalidInput: they are not a JSON object, or longer than 1,000,000 characters.
 
     """
     if arguments is None:
@@ -144,7 +144,7 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
 
 
 def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what: str) -> dict[str, object]:
-    """Return the arguments of a call as its function takes them, without those that are null.
+    """Return the arguments of a call, converted for its function, without those that are null.
 
     Raises:
         InvalidInput: one is unknown, missing or of another type; the message names it, and what is possible.
@@ -165,7 +165,7 @@ def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what
 
 
 def _checked(value: object, declared: Parameter) -> object:
-    """Return a value that a parameter takes; a whole number that is written as 5.0 is one."""
+    """Return a value that a parameter accepts, 5.0 as 5 for a whole number."""
     if declared.type == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
     type_ = TYPES[declared.type]

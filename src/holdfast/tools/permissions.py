@@ -1,4 +1,4 @@
-"""Which actions an agent has: by what the provider can do, and what the application permits."""
+"""The actions that an agent has: those that the provider can do and the application permits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.tools.json_schema import Parameter, parameters
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]
-"""What can be made read-only by itself; "records" is everything that the others are not."""
+"""The parts of a memory that can be read-only; "records" are those of no other part."""
 PARTS: tuple[Part, ...] = get_args(Part)
 _PART_OF: Mapping[str, Part] = {
     "constraint": "constraints",
@@ -21,13 +21,13 @@ _PART_OF: Mapping[str, Part] = {
     "profile": "profile",
     "soul": "soul",
 }
-# The parameters that write, in whatever action.
+# The parameters that write, in every action.
 _WRITING = frozenset({"restore", "text", "soul", "add", "remove", "value"})
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action as it is available: its parameters, and its effects on what is stored."""
+    """An action that is available: its parameters, and its effects on what is stored."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What decides which actions are available: a provider, its capabilities, the read-only parts.
+    """The conditions of actions: a provider, its capabilities, the read-only parts, a session.
 
     `kinds` are the kinds of records that `remember` stores.
     """
@@ -65,7 +65,7 @@ class Rule:
     description: str
     needs: tuple[Capability, ...] = ()
     optional: Mapping[str, _Test] = field(default_factory=dict)
-    # Whatever its arguments; otherwise it writes with those of `_WRITING` only.
+    # True if it writes with any arguments, otherwise it does with those of `_WRITING`.
     writes: bool = False
     destructive: bool = True
     idempotent: bool = True
@@ -154,14 +154,14 @@ _RULES: Mapping[str, Rule] = {
 ALL: tuple[str, ...] = tuple(_RULES)
 """The names of all actions, in the order in which they are listed."""
 
-# Of the methods of classes, which stay; a function of a memory would keep that open.
+# Cached for methods of classes only: the cache would keep a memory open.
 _parameters_of = cache(parameters)
 
 
 def available(
     permissions: Permissions, methods: type, rules: Mapping[str, Rule] = _RULES
 ) -> tuple[Action, ...]:
-    """Return the actions that are permitted, methods of a class, each with its parameters that are."""
+    """Return the permitted actions of a class, its methods, each with its permitted parameters."""
     return tuple(
         _action(name, rule, permissions, _parameters_of(getattr(methods, name)))
         for name, rule in rules.items()
@@ -192,7 +192,7 @@ def part_of(kind: str) -> Part:
 
 
 def locked_parts(read_only: object) -> frozenset[str]:
-    """Return the parts that are read-only: all for True, none for False, or those of some names.
+    """Return the parts that are read-only: all for True, none for False, or those named.
 
     Raises:
         InvalidInput: there is no such part.
@@ -237,6 +237,6 @@ def takes(method: Callable[..., object], parameter: str) -> bool:
     try:
         found = inspect.signature(method).parameters
     except (TypeError, ValueError):
-        # Some functions that are not written in Python have no signature.
+        # Functions that are not written in Python may have no signature.
         return False
     return parameter in found or any(one.kind is one.VAR_KEYWORD for one in found.values())

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 PATIENCE = 300  # seconds for an installation
 # Those that need no tools of their own. `ping` and the handshake are of the era that the suite speaks.
-SCENARIOS = """server-initialize ping tools-list resources-list completion-complete server-sse-multiple-streams
-    dns-rebinding-protection""".split()
+SCENARIOS = """server-initialize ping tools-list resources-list completion-complete
+    server-sse-multiple-streams dns-rebinding-protection""".split()
 # A server without a token, which the suite cannot send.
 OPEN = """
 import sys
@@ -42,7 +42,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 
 @pytest.fixture(scope="session")
 def kits() -> Path:
-    """Install the kits, in the versions that are pinned here, once on a machine; in CI there is no way around it."""
+    """Install the kits in their pinned versions, once on a machine; in CI they are required."""
     if (HERE / "node_modules").is_dir():
         return HERE / "node_modules" / ".bin"
     if shutil.which("npm") is None:

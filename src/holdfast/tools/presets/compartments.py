@@ -32,13 +32,13 @@ _ECHOED = 100  # tokens of the arguments of a call that its result repeats
 def compartment_tools(
     memory: Provider, chat: Session, *, run: object = None, max_tokens: int = CAP
 ) -> list[Tool]:
-    """Make `save_memory`, `get_memory` and `clear_memory`; an entry has to meet all conditions.
+    """Return `save_memory`, `get_memory` and `clear_memory`; their conditions are combined by "and".
 
     Args:
-        memory: the `Memory` that keeps the entries.
-        chat: the chat they belong to.
-        run: the `Run` of the compartment "run"; None for the one that the call is made within, if any.
-        max_tokens: tokens of a result at most, about.
+        memory: the `Memory` that stores the entries.
+        chat: the chat that they belong to.
+        run: the `Run` of the compartment "run"; None for the current one of the caller, if any.
+        max_tokens: of a result at most, about.
 
     """
     entries = _Compartments(memory, chat, max_tokens, run)
@@ -132,7 +132,7 @@ class _Compartments(Preset):
         return result({"cleared": len(cleared), "compartment": compartment, "note": note}, note)
 
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
-        """Read the entries that meet all conditions, those of high priority and the often used first."""
+        """Return the entries that meet all conditions, by priority and then by number of uses."""
         if compartment == "run":
             found = filter(selection(category=category, tags=tags), self._run().notes())
         else:
@@ -141,7 +141,7 @@ class _Compartments(Preset):
         return sorted(found, key=lambda note: (-note.priority, -note.uses))
 
     def _used(self, found: list[Record]) -> list[dict[str, object]]:
-        """Count a use of entries, and return them with all their fields."""
+        """Count a use of entries, and return all their fields."""
         internals = internals_of(self._memory)
         if internals is None:
             return [_entry(one, one.created) for one in found]

@@ -26,20 +26,20 @@ Key = Annotated[str, "name of the value"]
 def observation_tools(
     memory: Provider, chat: Session | None = None, *, lasting: bool = True, max_tokens: int = CAP
 ) -> list[Tool]:
-    """Make `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
+    """Return `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
 
     Args:
-        memory: the `Memory` that keeps the observations.
+        memory: the `Memory` that stores the observations.
         chat: the chat in which the agent acts.
         lasting: True for the scratchpad of the user, False for that of the chat.
-        max_tokens: tokens of a result at most, about.
+        max_tokens: of a result at most, about.
 
     Raises:
-        InvalidInput: the scratchpad of a chat is wanted, and there is no chat.
+        InvalidInput: `lasting` is False, and there is no chat.
 
     """
     if not lasting and chat is None:
-        raise InvalidInput("There is no session whose scratchpad it could be.", "Pass a chat.")
+        raise InvalidInput("A scratchpad that is not lasting needs a chat.", "Pass `chat`.")
     observations = _Observations(memory, chat, max_tokens, lasting=lasting)
     duration = _KEPT if lasting else _PASSING
     read = f"Read a value of the scratchpad. {duration}"
@@ -103,7 +103,7 @@ def recall_fil(memory: Any, query: str, limit_per_kind: int = 5) -> dict[str, li
 
 
 class _Observations(Preset):
-    """What was found out, concluded and learned, and texts under names, of a user or of a chat."""
+    """Findings, insights and lessons, and the scratchpad of a user or a chat."""
 
     def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
         super().__init__(memory, chat, cap)

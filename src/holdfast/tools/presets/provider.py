@@ -63,16 +63,16 @@ def provider_tool(
     confirm: Confirm | None = None,
     max_tokens: int = CAP,
 ) -> Tool:
-    """Make one tool `memory` whose actions are those that the provider can do; at the least `status`.
+    """Return one tool `memory` with the actions that the provider can do, at least `status`.
 
     Args:
         provider: the memory.
         chat: the chat in which the agent acts.
         allow: only these actions.
-        read_only_profile: the profile is neither updated nor rolled back.
-        read_only_soul: the soul is not updated, and only the profile and constraints are rolled back.
+        read_only_profile: whether the profile can be neither updated nor rolled back.
+        read_only_soul: whether the soul can be neither updated nor rolled back.
         confirm: asks the user about a change of a constraint, and returns whether they agreed.
-        max_tokens: tokens of a result at most, about.
+        max_tokens: of a result at most, about.
 
     Raises:
         InvalidInput: there is no action of a name in `allow`, or `confirm` has to be awaited.
@@ -105,7 +105,7 @@ class _ProviderActions(Preset):
 
     @property
     def _of_user(self) -> Any:
-        """The provider; one of many users must know which one this is."""
+        """The provider, which has to be bound to a user."""
         scope = getattr(self._memory, "scope", None)
         if scope is not None and not scope.user:
             raise InvalidInput("It is not known who the user is.", "Go on without what is known of them.")
