@@ -326,8 +326,6 @@ cli/chats.py
 cli/transfer.py export
 compaction/explorer.py _matching
 compaction/explorer.py search
-integrations/mcp/http.py serve
-integrations/pydantic_ai.py
 learning/service.py
 learning/service.py episodes
 learning/service.py work

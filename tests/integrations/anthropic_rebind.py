@@ -1,4 +1,4 @@
-"""A plugin of pytest: the tests of the Anthropic SDK's memory tool, on ours in place of the one on disk."""
+"""A plugin of pytest that runs the tests of the Anthropic SDK's memory tool on ours."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from holdfast import Memory
 from holdfast.integrations.anthropic import AsyncMemoryTool, MemoryTool
 from holdfast.tools.files import Files
 
-LINKS = "makes a symbolic link on the disk, and here are none"
-MODES = "looks at the modes of folders on the disk"
+LINKS = "makes a symbolic link on the disk"
+LINES = "makes a file of a million lines; ours have 100,000 characters"
+MODES = "checks the modes of folders on the disk"
 NOT_PORTABLE = {
     "test_mkdir_parents_not_world_writable_under_permissive_umask": MODES,
-    "test_view_error_for_files_with_too_many_lines": "makes a file of a million lines; ours have 100,000 "
-    "characters",
+    "test_view_error_for_files_with_too_many_lines": LINES,
     "test_read_rejects_symlink_created_after_validation": LINKS,
     "test_read_rejects_file_replaced_with_symlink_before_open": LINKS,
     "test_view_rejects_directory_symlink_created_after_validation": LINKS,
@@ -30,7 +30,7 @@ NOT_PORTABLE = {
     "test_symlink_validation_reject_creating_files_through_symlink_pointing_outside": LINKS,
     "test_symlink_validation_reject_parent_directory_that_is_symlink_pointing_outside": LINKS,
 }
-"""The tests that no tool without a disk can pass, with the reason. One that passes or is gone is an error."""
+"""The tests that no tool without a disk can pass, with the reason; that they fail is checked."""
 
 _opened = Memory(os.environ.get("REBOUND_ON", ":memory:"), durability="normal")
 

@@ -1,4 +1,4 @@
-"""A plugin of pytest: the session tests of the OpenAI Agents SDK, on our session in place of its own."""
+"""A plugin of pytest that runs the session tests of the OpenAI Agents SDK on our session."""
 
 from __future__ import annotations
 

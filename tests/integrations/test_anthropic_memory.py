@@ -1,4 +1,4 @@
-"""The memory tool of the Anthropic SDK on ours: the answers of the one on disk, and what it adds."""
+"""The memory tool of the Anthropic SDK on ours: the answers of the SDK's own, and what ours adds."""
 
 from __future__ import annotations
 
@@ -287,8 +287,8 @@ except MissingExtra as error:
     print(error)
 """
     assert programs.run(script).strip() == (
-        "The Anthropic memory tool needs anthropic. Run in a checkout of Holdfast: pip install "
-        "'.[anthropic]'."
+        "The Anthropic memory tool needs anthropic. "
+        "Run in a checkout of Holdfast: pip install '.[anthropic]'."
     )
 
 

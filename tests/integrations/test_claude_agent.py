@@ -352,7 +352,7 @@ def test_a_subagent_is_deleted_alone(store: HoldfastSessionStore) -> None:
 
 @pytest.fixture
 def sdk(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Stand in for the SDK where it is not installed: of all that it folds, last title and first prompt."""
+    """Stand in for the SDK if it is not installed, with the last title and the first prompt."""
     if importlib.util.find_spec("claude_agent_sdk") is None:
         module = ModuleType("claude_agent_sdk")
         module.fold_session_summary = fold  # type: ignore[attr-defined]  # a module of the test's own

@@ -1,4 +1,4 @@
-"""The conformance suite of the Claude Agent SDK on our session store, where that package is installed."""
+"""The conformance suite of the Claude Agent SDK on our session store, if that large package is installed."""
 
 from __future__ import annotations
 

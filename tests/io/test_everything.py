@@ -1,4 +1,4 @@
-"""Everything goes out and comes back equal: each table and column, from each database into each."""
+"""An export of everything is restored equal: each table and column, from each database into each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that look like transcripts with anything in them: no crash, no silent loss, nothing added twice."""
+"""Files like transcripts with arbitrary values: no crash, nothing lost silently, nothing added twice."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from holdfast.io.export import export_chats
 from holdfast.io.importing import import_paths
 from transcripts import chatgpt, claude, said
 
-KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role content timestamp
-    customTitle messages id session_id chat title agent archived answers raw meta calls tool_calls function
-    name arguments call_id tool_call_id mapping current_node parent children author weight metadata
-    content_type parts text recipient create_time attachments conversation session_1 session_1_date_time
-    sample_id dia_id speaker blip_caption qa evidence dialogues dialogue_turns session_uuid current_time
-    is_query memory_session_uuids at input tool_use_id""".split()
+KEYS = """type uuid parentUuid sessionId isSidechain agentId isMeta message role content timestamp customTitle
+    messages id session_id chat title agent archived answers raw meta calls tool_calls function name arguments
+    call_id tool_call_id mapping current_node parent children author weight metadata content_type parts text
+    recipient create_time attachments conversation session_1 session_1_date_time sample_id dia_id speaker
+    blip_caption qa evidence dialogues dialogue_turns session_uuid current_time is_query memory_session_uuids
+    at input tool_use_id""".split()
 ATOMS: list[object] = [
     *(
         "user",

@@ -1,4 +1,4 @@
-"""Tools in the forms of model providers: by the rules these state, with schemas that a validator accepts."""
+"""Tools in the forms of model providers: by their rules, with schemas that a validator accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools that an agent is given: what there is, what a call returns, and no argument makes it raise."""
+"""The tools of an agent: which there are, the results of calls, and that no call raises."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from tool_results import error, listed, named, properties
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 MANY = tuple(ALL)
-# Tokens that the descriptions of all tools may take, with those of `search` and `fetch` of the MCP server.
-FEW = 1_500
+FEW = 1_500  # tokens of all descriptions at most, with those of `search` and `fetch` of the MCP server
 FOR_THOSE = 250
 memory, chat = tool_fixtures.memory, tool_fixtures.chat
 

@@ -1,4 +1,4 @@
-"""The memory tool of the Anthropic SDK over memory files: `client.beta.messages.tool_runner(tools=[MemoryTool(memory)], …)`."""
+"""The memory tool of the Anthropic SDK over memory files: pass `MemoryTool(memory)` to its `tool_runner`."""
 
 from __future__ import annotations
 
@@ -26,30 +26,31 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-def _told(work: Callable[[], str]) -> str:
-    """Do some work; what goes wrong is a result that the model can read.
+def _run(command: Callable[[], str]) -> str:
+    """Return the answer of a command.
 
     Raises:
-        ToolError: the command was refused, or the memory could not carry it out.
+        ToolError: it was refused, or the memory failed; the text is for the model.
 
     """
     try:
-        return work()
+        return command()
     except FileCommandError as error:
         raise ToolError(error.answer) from error
     except HoldfastError as error:
-        said = failure(error).data
-        raise ToolError(f"{said['error']} {said['todo']}") from error
+        data = failure(error).data
+        raise ToolError(f"{data['error']} {data['todo']}") from error
 
 
 class MemoryTool(BetaAbstractMemoryTool):
-    """Let Claude keep files in a memory; see `holdfast.tools.files.Files` for what becomes of them.
+    """The memory tool of the SDK, which stores files as records; see `holdfast.tools.files.Files`.
 
-    >>> runner = client.beta.messages.tool_runner(tools=[MemoryTool(memory)], model=…, messages=…, max_tokens=1_000)
+    >>> tools = [MemoryTool(memory)]
+    >>> runner = client.beta.messages.tool_runner(tools=tools, model=…, messages=…, max_tokens=1_000)
 
     Args:
-        memory: whose files these are.
-        by: who writes them; the one named by `acting_as`, or else the agent.
+        memory: the memory that stores the files, or a view of it.
+        by: the writer; None for the one of `acting_as`, else the agent.
         cache_control: as in the SDK.
 
     """
@@ -65,21 +66,21 @@ class MemoryTool(BetaAbstractMemoryTool):
         self.files = Files(memory, by=by)
 
     def call(self, input: object) -> str:
-        """Carry out a command as the model gave it."""
-        return _told(partial(self.files.call, input))
+        """Run a command with the input of the model, and return its answer."""
+        return _run(partial(self.files.call, input))
 
-    def _carried_out(self, command: BaseModel) -> str:
+    def _command(self, command: BaseModel) -> str:
         return self.call(dict(command))
 
-    view = create = str_replace = insert = delete = rename = _carried_out
+    view = create = str_replace = insert = delete = rename = _command
 
     def clear_all_memory(self) -> str:
         """See `Files.clear`."""
-        return _told(self.files.clear)
+        return _run(self.files.clear)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """Do what `MemoryTool` does, awaited: each command runs on a thread, and one that has begun is finished.
+    """`MemoryTool`, awaited: each command runs on a thread, and completes once it has started.
 
     Args:
         memory, by, cache_control: as for `MemoryTool`.
@@ -97,14 +98,14 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         self.files = Files(memory, by=by)
 
     async def call(self, input: object) -> str:
-        """Carry out a command as the model gave it."""
-        return await run_sync(_told, partial(self.files.call, input))
+        """Run a command with the input of the model, and return its answer."""
+        return await run_sync(_run, partial(self.files.call, input))
 
-    async def _carried_out(self, command: BaseModel) -> str:
+    async def _command(self, command: BaseModel) -> str:
         return await self.call(dict(command))
 
-    view = create = str_replace = insert = delete = rename = _carried_out
+    view = create = str_replace = insert = delete = rename = _command
 
     async def clear_all_memory(self) -> str:
         """See `Files.clear`."""
-        return await run_sync(_told, self.files.clear)
+        return await run_sync(_run, self.files.clear)

@@ -1,7 +1,7 @@
-"""The Claude Agent SDK: a session store whose transcripts are chats. It takes and gives plain dicts, and imports no SDK.
+"""The Claude Agent SDK: a session store whose transcripts are chats. It uses plain dicts and imports no SDK.
 
->>> from claude_agent_sdk import ClaudeAgentOptions                                            # doctest: +SKIP
->>> ClaudeAgentOptions(session_store=HoldfastSessionStore(memory))                              # doctest: +SKIP
+>>> from claude_agent_sdk import ClaudeAgentOptions                # doctest: +SKIP
+>>> ClaudeAgentOptions(session_store=HoldfastSessionStore(memory))  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Required, TypedDict, cast
 
 from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
-from holdfast.integrations.opaque_items import told
+from holdfast.integrations.opaque_items import read_message
 from holdfast.messages import formats
 from holdfast.store.message_rows import check_time, to_micros
 from holdfast.types import Message
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from holdfast.aio import AsyncChat
     from holdfast.memory import Memory
 
-_ROOT = "claude"  # the ids of the chats begin with it
+_ROOT = "claude"  # the prefix of the ids of the chats
 _PAGE = 256  # messages read at once
-_ENTRY = {"claude_agent": "entry"}  # the `meta` of a message that stands for one
-_LONGEST_PROJECT = 200  # characters of the key of a project that are legible in the id of a chat
-_LONGEST_UUID = 100  # characters of a `uuid` that can be the id of a message
+_ENTRY = {"claude_agent": "entry"}  # the `meta` of a message made of an entry
+_LONGEST_PROJECT = 200  # characters of a project key in the id of a chat; a longer one is hashed
+_LONGEST_UUID = 100  # characters of a `uuid` as the id of a message; a longer one is hashed
 _UNSAFE = re.compile(r"[%/\x00-\x1f\x7f\ud800-\udfff]")
 _ESCAPED = re.compile(r"%(D[89A-F][0-9A-F]{2}|[0-7][0-9A-F])")
 
 
 class Entry(TypedDict, total=False):
-    """One line of a transcript, with whatever else the SDK has written into it."""
+    """One line of a transcript, with any other fields of the SDK."""
 
     type: Required[str]
     uuid: str
@@ -45,14 +45,14 @@ class Entry(TypedDict, total=False):
 
 
 class Listed(TypedDict):
-    """A session and when the last thing in it was said, in milliseconds since the epoch."""
+    """A session and the time of its newest message, in milliseconds since the epoch."""
 
     session_id: str
     mtime: int
 
 
 class SessionSummary(TypedDict):
-    """A session with what the SDK shows of it in a list: its title, its first prompt and the like."""
+    """A session with the data that the SDK lists: title, first prompt and others."""
 
     session_id: str
     mtime: int
@@ -63,41 +63,41 @@ _Fold = Callable[[SessionSummary | None, Mapping[str, object], Sequence[object]]
 
 
 class _Folded(NamedTuple):
-    """How far a transcript was read for its summary, by the `seq` of the last message, and what came of it."""
+    """The summary of a transcript up to a `seq`."""
 
     through: int = 0
     summary: SessionSummary | None = None
 
 
 class HoldfastSessionStore:
-    """Keep the transcripts of the Claude Agent SDK in the chats of a memory.
+    """Store the transcripts of the Claude Agent SDK as chats of a memory.
 
     A transcript is one chat, `claude/<project_key>/<session_id>`, and so is that of a subagent,
-    `claude/<project_key>/<session_id>/<subpath>`; all belong to the user of the memory. What the user and the
-    assistant said is found by recall, with the time at which it was said. What the program keeps beside it
-    (titles, snapshots, progress) is stored in its place as a result, without text, of a call that nobody
-    made: no window shows it, and none of its words is found. Each entry is kept whole and comes back as it
-    was; the same `uuid` twice is one entry.
+    `claude/<project_key>/<session_id>/<subpath>`; all belong to the user of the memory. Recall finds the
+    messages of the user and the assistant, with their times. Other entries (titles, snapshots, progress) are
+    stored in their places as results, without text, of a call that does not exist: no window shows them and
+    recall does not find them. Each entry is stored whole and is loaded as it was; entries with the same
+    `uuid` are one.
 
     Args:
-        memory: whose the transcripts are.
+        memory: the memory that stores the transcripts.
 
     Raises:
-        InvalidInput: `memory` is none.
+        InvalidInput: `memory` is not a memory.
 
     """
 
     def __init__(self, memory: Memory) -> None:
         check_provider(memory)
         self._memory = memory.aio
-        # By space, with the number of erasures at which it was made: what was erased then is in no summary.
+        # By space, with the number of erasures: a new erasure makes the summaries of the space invalid.
         self._folded: dict[str, tuple[int, dict[str, _Folded]]] = {}
 
     async def append(self, key: Mapping[str, object], entries: Sequence[Mapping[str, object]]) -> None:
-        """Store entries after those that are there, all or none; those whose `uuid` is there already are left out.
+        """Append entries, all or none; those whose `uuid` is stored already are left out.
 
         Raises:
-            InvalidInput: the key names nothing, or an entry is not JSON; none was stored.
+            InvalidInput: the key is incomplete, or an entry is not JSON; none was stored.
 
         """
         chat = self._memory.chat(_chat_id(key))
@@ -105,31 +105,32 @@ class HoldfastSessionStore:
         while True:
             try:
                 await chat.append(fresh)
-            except Conflict:  # an entry was stored under the same uuid with other words; the first one stays
+            except Conflict:
+                # An entry is stored under the same uuid with another text; the first one stays.
                 stored = {message.id async for page in _pages(chat) for message in page}
                 fresh = [message for message in fresh if message.id not in stored]
             else:
                 return
 
     async def load(self, key: Mapping[str, object]) -> list[Entry] | None:
-        """Read a transcript in the order in which it was stored; None if there is none.
+        """Return the entries of a transcript, in the order they were stored; None if there are none.
 
         Raises:
-            InvalidInput: the key names nothing.
+            InvalidInput: the key is incomplete.
 
         """
         chat = self._memory.chat(_chat_id(key))
         return [entry async for page in _pages(chat) for entry in _entries(page)] or None
 
     async def list_sessions(self, project_key: str) -> list[Listed]:
-        """List the sessions of a project, without those of subagents."""
+        """Return the sessions of a project, without those of subagents."""
         return list((await self._sessions(project_key)).values())
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummary]:
-        """Summarise the sessions of a project, as the SDK does it.
+        """Return the summaries of the sessions of a project, made by the SDK.
 
-        A summary is made of the transcript whenever it is asked for, of what is new since the last time, so
-        that it says what the transcript says, whoever writes at the same time.
+        Each call reads the entries that are new since the one before, so that a summary agrees with its
+        transcript even with concurrent writers.
 
         Raises:
             MissingExtra: the SDK is not installed.
@@ -155,34 +156,36 @@ class HoldfastSessionStore:
         return {**listed, "data": dict(summary["data"]) if summary else {}}
 
     async def delete(self, key: Mapping[str, object]) -> None:
-        """Erase a transcript, with those of its subagents unless the key names one of these, and all learned from them.
+        """Erase a transcript, those of its subagents, and what was learned from them.
 
-        As `Memory.erase`, once for each transcript, which writes a file anew each time; receipts without
-        words stay. What is not there is no error.
+        The key of a subagent erases its transcript only. This calls `Memory.erase` for each transcript, which
+        rewrites the file each time; receipts without text stay. It is no error if there is nothing to erase.
 
         Raises:
-            InvalidInput: the key names nothing.
-            Denied: a constraint was confirmed in the session, and it is not the user who acts.
-            Unavailable: it is erased, but others kept reading the file, which still holds remains.
+            InvalidInput: the key is incomplete.
+            Denied: a constraint was confirmed in the session, and another than the user acts.
+            Unavailable: it is erased, but other readers held the file open, which still has remains.
 
         """
         main = _chat_id(key)
         below = {} if _is_below(key) else await self._found(main)
-        for chat in [*(f"{main}/{rest}" for rest in below), main]:  # in this order a retry finds what is left
-            with suppress(InvalidInput):  # there is nothing of that name
+        # Last the main one, so that a retry finds the others.
+        for chat in [*(f"{main}/{rest}" for rest in below), main]:
+            # There may be no such chat.
+            with suppress(InvalidInput):
                 await self._memory.erase(chat=chat)
 
     async def list_subkeys(self, key: Mapping[str, object]) -> list[str]:
-        """List the `subpath` of each subagent of a session.
+        """Return the `subpath` of each subagent of a session.
 
         Raises:
-            InvalidInput: the key names nothing.
+            InvalidInput: the key is incomplete.
 
         """
         return [_unescape(rest) for rest in await self._found(_chat_id(key))]
 
     async def _sessions(self, project_key: str) -> dict[str, Listed]:
-        """Find the sessions of a project by the ids of their chats."""
+        """Return the sessions of a project by the ids of their chats."""
         project = _project(project_key)
         return {
             f"{project}/{rest}": {"session_id": _unescape(rest), "mtime": to_micros(newest) // 1000}
@@ -191,7 +194,7 @@ class HoldfastSessionStore:
         }
 
     async def _found(self, above: str) -> dict[str, datetime]:
-        """Return the rest of the id of each chat below an id, with the time of its newest message."""
+        """Return the chats below an id: the rest of their ids, with the times of their newest messages."""
         chats = await self._memory.chats(agent="", archived=None)
         return {
             chat.id.removeprefix(f"{above}/"): chat.newest
@@ -201,19 +204,19 @@ class HoldfastSessionStore:
 
 
 async def _pages(chat: AsyncChat, after: int = 0) -> AsyncIterator[list[Message]]:
-    """Read a chat from after a `seq` to its end."""
+    """Yield the messages of a chat after a `seq`, page by page."""
     while page := await chat.history(_PAGE, after=after):
         yield page
         after = page[-1].seq
 
 
 def _entries(page: Iterable[Message]) -> Iterable[Entry]:
-    """Return the entries that messages were made from; a message that another has put there is none."""
+    """Return the entries that messages were made of, without messages that others appended."""
     return (cast("Entry", message.raw) for message in page if message.meta == _ENTRY)
 
 
 def _first_of_each(messages: Iterable[Message]) -> list[Message]:
-    """Leave out what has the id of one before it."""
+    """Return messages without those whose id an earlier one has."""
     kept: dict[object, Message] = {}
     for message in messages:
         kept.setdefault(message.id or len(kept), message)
@@ -221,20 +224,21 @@ def _first_of_each(messages: Iterable[Message]) -> list[Message]:
 
 
 def _message(entry: Mapping[str, object]) -> Message:
-    """Make the message that stands for an entry."""
+    """Return the message to store for an entry."""
     if not isinstance(entry, Mapping):
         raise InvalidInput(
-            f"An entry of a transcript is {type(entry).__name__}.", "Append dicts, as the SDK does."
+            f"An entry of a transcript is of the type {type(entry).__name__!r}.",
+            "Append dicts, as the SDK does.",
         )
-    said = entry.get("message") if _is_spoken(entry) else None
-    message = told(said) if isinstance(said, Mapping) else None
+    inner = entry.get("message") if _is_spoken(entry) else None
+    message = read_message(inner) if isinstance(inner, Mapping) else None
     return replace(
         message or Message("tool", call_id="none"), id=_id(entry), at=_time(entry), raw=entry, meta=_ENTRY
     )
 
 
 def _is_spoken(entry: Mapping[str, object]) -> bool:
-    """Return whether an entry is a part of the conversation, by the rules of the importer for Claude Code."""
+    """Return whether an entry belongs to the conversation, by the rules of the importer for Claude Code."""
     by_program = entry.get("isMeta") is True or entry.get("isCompactSummary") is True
     return entry.get("type") in ("user", "assistant") and not by_program
 
@@ -258,7 +262,7 @@ def _time(entry: Mapping[str, object]) -> datetime | None:
 
 
 def _chat_id(key: Mapping[str, object]) -> str:
-    """Name the chat of a transcript, such that no two transcripts have the same one."""
+    """Return the id of the chat of a transcript, different for every key."""
     parts = [_project(key.get("project_key")), _escape(_text(key, "session_id"))]
     if _is_below(key):
         parts += map(_escape, _text(key, "subpath").split("/"))
@@ -271,7 +275,7 @@ def _is_below(key: Mapping[str, object]) -> bool:
 
 
 def _project(key: object) -> str:
-    """Name what the chats of a project have in common; a key that is very long is told by its digest."""
+    """Return the prefix of the ids of a project's chats; of a very long key, it has the hash."""
     project = _escape(_text({"project_key": key}, "project_key"))
     return f"{_ROOT}/{project if len(project) <= _LONGEST_PROJECT else '%' + _digest(project)}"
 
@@ -279,9 +283,7 @@ def _project(key: object) -> str:
 def _text(key: Mapping[str, object], name: str) -> str:
     value = key.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(
-            f"The key of a session has no {name}.", f"Pass text that is not empty as {name!r}."
-        )
+        raise InvalidInput(f"The key of a session has no {name!r}.", "Pass a text that is not empty.")
     return value
 
 
@@ -301,6 +303,5 @@ def _fold() -> _Fold:
     try:
         return cast("_Fold", import_module("claude_agent_sdk").fold_session_summary)
     except ImportError as error:
-        raise MissingExtra(
-            "Summaries of sessions are made by the Claude Agent SDK.", "Run: pip install claude-agent-sdk."
-        ) from error
+        what = "Summaries of sessions are made by the Claude Agent SDK."
+        raise MissingExtra(what, "Run: pip install claude-agent-sdk.") from error

@@ -1,4 +1,4 @@
-"""What frameworks keep of a session is opaque to us: it is kept whole, and read as far as it can be. What they show of ours."""
+"""Items of other frameworks' sessions: stored whole, and read as messages where their form is known."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ if TYPE_CHECKING:
     from holdfast.types import Prompt
 
 
-def told(entry: Mapping[str, object]) -> Message | None:
-    """Read what was said or called in an entry that is like a message of OpenAI or Anthropic; None if that is not clear.
+def read_message(entry: Mapping[str, object]) -> Message | None:
+    """Return the message in an item that has the form of OpenAI's or Anthropic's; None for any other.
 
-    Its ids, times and names are not taken over: they are those of the framework, which may repeat them.
+    It has no id, time and name: those are the framework's, which may repeat them.
     """
     if not isinstance(entry.get("type"), str | None):
         return None
     try:
-        said = formats.parse(entry)
+        found = formats.parse(entry)
         message = Message(
-            said.role, said.content, calls=said.calls, call_id=said.call_id, answers=said.answers
+            found.role, found.content, calls=found.calls, call_id=found.call_id, answers=found.answers
         )
-        # Only calls can hold what cannot be stored. Of the rest, the check would scan the text, which append
-        # does anyway.
+        # Only calls can hold values that cannot be stored; checking others would scan their text twice.
         return ready(message) if message.calls else message
     except (InvalidInput, RecursionError):
         return None
 
 
 def recalled(prompt: Prompt) -> str:
-    """Return the text of what was recalled: the one message of a prompt that its window does not have."""
+    """Return the text of the recall block: the one message of a prompt that is not in its window."""
     window = prompt.window
     plain = [*prompt.messages[: len(window.summaries)], *to_chat(window.messages), None]
     different = (one for one, other in zip(prompt.messages, plain, strict=False) if one != other)

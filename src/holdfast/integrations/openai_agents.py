@@ -1,8 +1,8 @@
-"""The OpenAI Agents SDK: a session whose items are the messages of a chat, and our tools as its function tools.
+"""The OpenAI Agents SDK: a session whose items are the messages of a chat, and function tools.
 
->>> from agents import Agent, Runner                                                           # doctest: +SKIP
->>> agent = Agent(name="Coach", tools=tools(memory, "ada-1"))                                   # doctest: +SKIP
->>> await Runner.run(agent, "Hello", session=HoldfastSession(memory, "ada-1"))                  # doctest: +SKIP
+>>> from agents import Agent, Runner                                            # doctest: +SKIP
+>>> agent = Agent(name="Coach", tools=tools(memory, "ada-1"))                    # doctest: +SKIP
+>>> await Runner.run(agent, "Hello", session=HoldfastSession(memory, "ada-1"))   # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from holdfast.contract import check_provider
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
-from holdfast.integrations.opaque_items import recalled, told
+from holdfast.integrations.opaque_items import read_message, recalled
 from holdfast.prompt.summary_block import summary_message
 from holdfast.text.clean import clean
 from holdfast.text.references import write_reference
@@ -36,41 +36,41 @@ if TYPE_CHECKING:
     from holdfast.tools.tool import Tool
 
 _PAGE = 256  # messages read at once
-_KIND = "openai_agents"  # the key in `meta` that says what a message is to the session:
+_KIND = "openai_agents"  # the key in `meta` for the role of a message in the session, one of:
 _ITEM, _TAKEN_BACK, _CLEARED = "item", "taken back", "cleared"
-_LONGEST_TYPE = 40  # characters of the type of an item that nobody knows
+_LONGEST_TYPE = 40  # characters of an unknown type of items
 
 
 class WrongItem(InvalidInput, TypeError):
-    """An item of a session cannot be stored; none was. It is a TypeError as well, which the SDK's own sessions raise."""
+    """An item of a session cannot be stored; none was. A TypeError too, as the SDK's sessions raise it."""
 
 
 class HoldfastSession:
-    """Keep the history of a session of the OpenAI Agents SDK in a chat of a memory.
+    """Store the history of a session of the OpenAI Agents SDK in a chat of a memory.
 
     Each item is one message of the chat whose id is `session_id`, so that recall, windows, compaction and
-    learning work on it; the item itself is in `raw` and comes back as it was. Messages that others append to
-    the chat are no items of the session.
+    learning work on it; the item itself is stored in `raw` and returned unchanged. Messages that others
+    append to the chat are not items of the session.
 
-    The log is only added to. An item that is taken back, and all items when the session is cleared, are no
-    longer in the session, but stay in the chat, where a message says what became of them; `Memory.erase`
-    removes words for ever. Every method may be called from many tasks, threads and processes at once: no item
-    is given to two who pop it. A call that is cancelled while it writes ends when that is done.
+    The log is append-only. Items that are popped or cleared leave the session but stay in the chat, followed
+    by a message that records it; `Memory.erase` removes them. All methods are safe for concurrent tasks,
+    threads and processes: no item is popped twice. A call that is cancelled while it writes ends after the
+    write.
 
-    With a budget, a run is given what `Chat.prompt` gives in place of all items: what is known, the
-    summaries, the newest items that fit, from a user's turn on where one is in reach, and before the newest
-    message of the user what is recalled for it.
+    With a budget, a run gets what `Chat.prompt` returns in place of all items: the knowledge block, the
+    summaries, the newest items that fit, from a user's turn on if possible, and the recall block before the
+    newest message of the user.
 
     Args:
-        memory: whose the chat is.
+        memory: the memory of the chat.
         session_id: the id of the chat.
-        budget: tokens at most of what `get_items` gives where neither the caller nor the settings name a
-            limit; None for all items. What a run adds is not counted.
-        session_settings: as in the SDK; `limit` is how many items `get_items` gives, None for all.
+        budget: maximum tokens that `get_items` returns if neither the caller nor the settings have a limit,
+            without the items that the run adds; None for all items.
+        session_settings: as in the SDK; `limit` is the number of items that `get_items` returns, or None.
 
     Raises:
-        InvalidInput: `memory` is none, the budget is negative, or the id is blank, longer than 512 bytes in
-            UTF-8, or has control characters.
+        InvalidInput: `memory` is not a memory, the budget is negative, or the id is blank, longer than 512
+            bytes in UTF-8, or has control characters.
 
     """
 
@@ -89,12 +89,12 @@ class HoldfastSession:
         self.session_settings: SessionSettings | None = SessionSettings().resolve(session_settings)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Read the latest items, oldest first; without a limit as many as the settings or the budget say.
+        """Return the newest items, oldest first; None as limit is that of the settings or the budget.
 
         A limit below zero means all, as in the SDK's own sessions.
 
         Raises:
-            InvalidInput: the limit is no whole number.
+            InvalidInput: the limit is not a whole number.
 
         """
         if limit is None:
@@ -107,7 +107,7 @@ class HoldfastSession:
         return [_item(message) for message in reversed(found.items)]
 
     async def _prompted(self, budget: int) -> list[TResponseInputItem]:
-        """Return what a prompt of the chat shows, of its messages those that are in the session."""
+        """Return the prompt of the chat as items, without messages that are not in the session."""
         newest = await self._newest(_PAGE)
         query = next((message.content for message in newest.items if message.role == "user"), "")
         prompt = await self._chat.prompt(budget, query or None)
@@ -124,10 +124,10 @@ class HoldfastSession:
         return known + items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Store items after those that are there, all or none.
+        """Append items, all or none.
 
         Raises:
-            WrongItem: one is no dict, or not JSON; none was stored.
+            WrongItem: one is not a dict, or not JSON; none was stored.
 
         """
         try:
@@ -136,14 +136,19 @@ class HoldfastSession:
             raise WrongItem(error.what, error.todo) from error
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the newest item back and return it; None if there is none. Takes the same however many were taken back."""
+        """Remove the newest item and return it; None if there is none.
+
+        The time it takes does not depend on the number of items popped before.
+        """
         refused = ""
         while (found := await self._newest(2)).items:
             newest = found.items[0]
             try:
                 await _settled(self._chat.append([_taken_back(found, self.session_id)]))
-            except Conflict:  # another was faster, so it is the one before
-                if newest.id == refused:  # or else it was not us who wrote that
+            except Conflict:
+                # A concurrent call popped the item, so the next one is tried. The same item twice means that
+                # a message of another kind has the id.
+                if newest.id == refused:
                     raise
                 refused = newest.id
             else:
@@ -151,16 +156,16 @@ class HoldfastSession:
         return None
 
     async def clear_session(self) -> None:
-        """Begin anew: what was added until now is no longer in the session."""
+        """Remove all items."""
         if (await self._newest(1)).items:
             cleared = Message("system", "[the session was cleared]", meta={_KIND: _CLEARED})
             await _settled(self._chat.append([cleared]))
 
     async def _get_compaction_snapshot(self, limit: int, **_: object) -> _Snapshot:
-        """Return the latest items with what replaces them: `OpenAIResponsesCompactionSession` looks for it by this name.
+        """Return the newest items with a function that replaces them, for `OpenAIResponsesCompactionSession`.
 
-        Of sessions that do not have it, it compacts only those whose every item was in the last exchange with
-        the model.
+        The SDK looks the method up by this name. It compacts a session without it only if the last request to
+        the model had all items.
         """
         found = await self._newest(limit + 1)
         latest = found.items[:limit][::-1]
@@ -171,22 +176,24 @@ class HoldfastSession:
         return _Snapshot([_item(message) for message in latest], len(found.items) <= limit, replace_suffix)
 
     async def _replaced(self, messages: Sequence[Message], output: Sequence[TResponseInputItem]) -> bool:
-        """Take the newest items back and add others in one transaction; do nothing if they are not the newest any more."""
+        """Replace the newest items in one transaction; return False if there are newer ones by now."""
         found = await self._newest(len(messages) + 1)
         if not messages or _ids(found.items[: len(messages)]) != _ids(reversed(messages)):
             return False
         try:
-            await _settled(
-                self._chat.append(
-                    [_taken_back(found, self.session_id, len(messages)), *map(_message, output)]
-                )
-            )
-        except Conflict:  # another was faster
+            removal = _taken_back(found, self.session_id, len(messages))
+            await _settled(self._chat.append([removal, *map(_message, output)]))
+        except Conflict:
+            # A concurrent call changed the newest items.
             return False
         return True
 
     async def _newest(self, limit: int | None, *, jump: bool = True) -> _Found:
-        """Read the items that are in the session, newest first: all, or a few without what was taken back between them."""
+        """Return the newest items of the session, at most `limit`, newest first.
+
+        The messages that record a removal say which items were removed and where to read on; `jump` follows
+        them.
+        """
         items: list[Message] = []
         gone: set[str] = set()
         jumps: dict[str, _Jump] = {}
@@ -194,7 +201,8 @@ class HoldfastSession:
         while limit is None or len(items) < limit:
             page = await self._chat.history(size, before=before)
             if to and (not page or page[-1].id != to):
-                return await self._newest(limit, jump=False)  # it was imported: its numbers are others
+                # The chat was imported, and its messages have other numbers.
+                return await self._newest(limit, jump=False)
             newest, to = newest or (page[-1].id if page else ""), ""
             for message in reversed(page):
                 if message.id in jumps and jump and limit is not None:
@@ -222,7 +230,7 @@ class HoldfastSession:
 
 
 class _Found(NamedTuple):
-    """Items, newest first; the newest message of the chat; and which older items are known to have been taken back."""
+    """Items, newest first; the id of the chat's newest message; the ids of older items known as removed."""
 
     items: list[Message]
     newest: str
@@ -230,7 +238,7 @@ class _Found(NamedTuple):
 
 
 class _Jump(NamedTuple):
-    """Which items were taken back, and which is the next one before them that was not: its id and its number, or "" and 0."""
+    """The ids of removed items, with id and `seq` of the next older item; "" and 0 if there is none."""
 
     taken: frozenset[str]
     to: str
@@ -238,7 +246,7 @@ class _Jump(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """The latest items, whether they are all, and what puts others in place of those from one of them on."""
+    """The newest items, whether they are all, and a function that replaces those from an index on."""
 
     items: list[TResponseInputItem]
     complete: bool
@@ -246,7 +254,7 @@ class _Snapshot(NamedTuple):
 
 
 async def _settled(write: Coroutine[object, object, object]) -> None:
-    """Wait for a write to its end, however often the caller is cancelled: who retries then knows what was stored."""
+    """Await a write to its end even if the caller is cancelled, so that a retry reads what was stored."""
     task = asyncio.ensure_future(write)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -257,20 +265,22 @@ async def _settled(write: Coroutine[object, object, object]) -> None:
     if cancelled is None:
         await task
     else:
-        task.exception()  # what became of it is for those who read; the caller has gone
+        # Retrieved, or asyncio would log it.
+        task.exception()
         raise cancelled
 
 
 def _message(item: object) -> Message:
-    """Make the message that stands for an item."""
+    """Return the message to store for an item."""
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"An item of a session is {type(item).__name__}.", "Add dicts, as the SDK does.")
-    said = told(item) or Message(_role(item), f"[{_type(item)}]")
-    return replace(said, raw=item, meta={_KIND: _ITEM})
+        what = f"An item of a session is of the type {type(item).__name__!r}."
+        raise InvalidInput(what, "Add dicts, as the SDK does.")
+    message = read_message(item) or Message(_role(item), f"[{_type(item)}]")
+    return replace(message, raw=item, meta={_KIND: _ITEM})
 
 
 def _role(item: Mapping[str, object]) -> Role:
-    """Return who an item is from that has nothing to read: it was the model that searched, ran code or called a server."""
+    """Return the role of an item of unknown form: that of the model, which searched or called a server."""
     role = item.get("role")
     return role if role in ROLES else "assistant"
 
@@ -285,11 +295,10 @@ def _item(message: Message) -> TResponseInputItem:
 
 
 def _taken_back(found: _Found, chat: str, count: int = 1) -> Message:
-    """Make the message by which the newest items are taken back: of two for the same newest one, the log takes only the first.
+    """Return the message that removes the newest items; its id lets the log accept only one for an item.
 
-    It also says where who reads backwards can go on when he comes to what was the newest message: at the next
-    item, with the older ones that are known to have been taken back. So nobody has to look at all that was
-    taken back before.
+    It names the newest message of the chat, the next older item, and the items known as removed before that.
+    A reader that arrives at that message goes on at the next item, and reads nothing that was removed.
     """
     (newest, *also), others = found.items[:count], found.items[count:]
     meta: dict[str, object] = {
@@ -311,7 +320,7 @@ def _taken_back(found: _Found, chat: str, count: int = 1) -> Message:
 
 
 def _jump(message: Message) -> dict[str, _Jump]:
-    """Read where to go on, and from which message; a message of a version before does not say so."""
+    """Return where to read on, by the id of the message to read on from; old messages have none."""
     last, below = message.meta.get("last"), message.meta.get("below", 0)
     if not isinstance(last, str) or not isinstance(below, int):
         return {}
@@ -319,7 +328,7 @@ def _jump(message: Message) -> dict[str, _Jump]:
 
 
 def _taken(message: Message) -> frozenset[str]:
-    """Read which items a message takes back."""
+    """Return the ids of the items that a message removes."""
     return frozenset([str(message.meta.get("message")), *_texts(message.meta.get("also"))])
 
 
@@ -339,7 +348,7 @@ def tools(
     read_only: bool | Iterable[str] = False,
     confirm: Callable[[str], bool] | None = None,
 ) -> list[FunctionTool]:
-    """Make function tools for an agent of those of `Memory.tools`, with the same options; the session's id is the chat's.
+    """Return the tools of `Memory.tools` as function tools; pass the id of the session as `chat`.
 
     Raises:
         InvalidInput: an option is of the wrong kind.
@@ -358,5 +367,6 @@ def _function_tool(tool: Tool) -> FunctionTool:
         description=tool.description,
         params_json_schema=dict(tool.parameters),
         on_invoke_tool=invoke,
-        strict_json_schema=False,  # not every parameter has to be there
+        # Strict schemas need every parameter.
+        strict_json_schema=False,
     )

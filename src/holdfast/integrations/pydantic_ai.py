@@ -1,25 +1,25 @@
-"""pydantic-ai: an agent whose model sees a prompt of a chat, whose messages are stored there, and which has our tools.
+"""pydantic-ai: a capability that stores a run in a chat and prompts the model from it, and a toolset.
 
 >>> from pydantic_ai import Agent
->>> agent = Agent("openai:gpt-5-mini", capabilities=[Remembering(chat)], toolsets=[toolset(memory.tools(chat))])
+>>> agent = Agent(
+...     "openai:gpt-5-mini",
+...     capabilities=[Remembering(chat)],
+...     toolsets=[toolset(memory.tools(chat))],
+... )
 >>> agent.run_sync("Which race am I training for?")
 
-No `message_history` is passed from run to run: the chat has it. One that is passed all the same is stored
-once, if its messages keep their times: one that is made anew for each run, as from what a browser sends, is
-new to the chat each time.
+Pass no `message_history` from run to run: the chat has it. One that is passed is stored once, provided that
+its messages keep their times; messages created for each run, as from a browser, are stored each time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from hashlib import blake2b
 from itertools import chain, dropwhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from holdfast.chat import Chat
 from holdfast.errors import Conflict, InvalidInput, MissingExtra
@@ -37,17 +37,23 @@ try:
     from pydantic_ai.messages import (
         ModelMessage,
         ModelRequest,
-        ModelRequestPart,
         ModelResponse,
         SpeechPart,
         SystemPromptPart,
-        ToolCallPart,
-        ToolReturnPart,
         UserPromptPart,
     )
     from pydantic_ai.tools import AgentDepsT
 
-    from holdfast.integrations.pydantic_messages import NOTED, answered_call, to_model_messages, user, write
+    from holdfast.integrations.pydantic_messages import (
+        PartIndex,
+        PlacedMessage,
+        answered_calls,
+        calls_of,
+        first_request,
+        placed_messages,
+        to_model_messages,
+        user,
+    )
 except ImportError as error:
     raise MissingExtra.of("pydantic-ai") from error
 
@@ -59,33 +65,31 @@ if TYPE_CHECKING:
     from holdfast.tools.tool import Tool
     from holdfast.types import Message, Prompt, Window
 
-# What the model sees --------------------------------------------------------------------------------------------------
-
 
 @dataclass
 class Remembering(AbstractCapability[AgentDepsT]):
-    """Let an agent remember: its model sees a prompt of the chat, and all that is said is stored there, each once.
+    """Store the messages of an agent's runs in a chat, each once, and show its model a prompt of the chat.
 
-    Before each request of the model, what is new is stored, and the model is shown what `Chat.prompt` gives:
-    what is known, the summaries, the newest messages that fit, and what is recalled for the newest message of
-    the user. Calls are never parted from their results; the newest message of the user is there, however long
-    the run, and so is the newest message. The system prompt of the agent stands first and is not stored, nor
-    are its instructions.
+    Before each request, new messages are stored, and the model is shown what `Chat.prompt` returns: the
+    knowledge block, the summaries, the newest messages that fit, and the hits for the newest message of the
+    user. Calls are never separated from their results. The newest message and the newest message of the user
+    are always included, however long the run is. The agent's system prompt comes first; neither it nor the
+    instructions are stored.
 
-    What the framework keeps of a run (`result.all_messages()`) is left as it is. A run that fails or is
-    cancelled leaves what was said until then. Runs may go on at the same time, in one chat or in many. A
-    capability that changes what a model sees of earlier runs stands after this one, which brings them.
+    The framework's own messages (`result.all_messages()`) are not changed. A run that fails or is cancelled
+    leaves its messages until then. Runs may be concurrent, in one chat or in several. Place a capability that
+    changes messages of earlier runs after this one, which adds them.
 
     Args:
         chat: the chat, or a function that chooses it for a run by its context.
-        budget: tokens at most of what the model sees; instructions and tools are the agent's own, and not
-            counted. None for that of the memory's policy.
+        budget: maximum tokens of the prompt, without instructions and tools of the agent; None for the budget
+            of the memory's policy.
         recall: whether to recall for the newest message of the user.
-        compact: whether to compact the chat after a run that leaves more than fits; a model in place of True
-            writes the summaries, as in `Chat.compact`.
+        compact: whether to compact the chat after a run if it no longer fits; pass a model to write the
+            summaries, as in `Chat.compact`.
 
     Raises:
-        InvalidInput: a negative budget, what is no chat, or what is no model.
+        InvalidInput: the budget is negative, or `chat` or the model is of the wrong kind.
 
     """
 
@@ -93,31 +97,31 @@ class Remembering(AbstractCapability[AgentDepsT]):
     budget: int | None = None
     recall: bool = True
     compact: bool | LLM = False
-    # Of the run, as it grows; and what is stored of it, by its id.
+    # The framework's messages of the run, a list that grows, and the stored ones by id.
     _history: list[ModelMessage] = field(default_factory=list, init=False, repr=False)
     _stored: dict[str, Message] = field(default_factory=dict, init=False, repr=False)
-    _room: int = field(default=0, init=False, repr=False)  # of the last prompt, for the session
-    _expand: bool = field(default=False, init=False, repr=False)  # whether the agent has this tool
+    # Tokens for messages in the last prompt.
+    _room: int = field(default=0, init=False, repr=False)
+    # Whether the agent has the tool `expand`.
+    _expand: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is not None:
             check_count(self.budget, "budget")
         if not callable(self.chat) and not callable(getattr(self.chat, "append", None)):
-            raise InvalidInput(
-                f"{type(self.chat).__name__!r} is no chat.",
-                "Pass `memory.chat(id)`, or a function that chooses one.",
-            )
+            what = f"`chat` is of the type {type(self.chat).__name__!r}."
+            raise InvalidInput(what, "Pass `memory.chat(id)`, or a function that chooses one.")
         if not isinstance(self.compact, bool):
             resolve(self.compact)
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> Remembering[AgentDepsT]:
-        """Choose the chat, and keep apart what belongs to this run."""
+        """Return a copy with the chat of this run and a state of its own."""
         return replace(self, chat=self._chosen(ctx))
 
     async def before_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Store what is new, and show the model a prompt of the chat."""
+        """Store the new messages, and replace those of the request by a prompt of the chat."""
         self._history = ctx.messages
         tools = request_context.model_request_parameters.function_tools
         self._expand = any(tool.name == "expand" for tool in tools)
@@ -129,9 +133,9 @@ class Remembering(AbstractCapability[AgentDepsT]):
     async def wrap_run(
         self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler
     ) -> AgentRunResult[object]:
-        """Store what came after the last request, however the run ends, and compact the chat where that is wanted."""
+        """Store the messages after the last request, however the run ends, and compact the chat if wanted."""
         if self.compact is not False:
-            # A policy that cannot compact is told now, not when the result is there.
+            # Raises for a policy that cannot compact, before the run rather than after it.
             await asyncio.to_thread(self._chosen(ctx).needs_compaction)
         try:
             result = await handler()
@@ -143,50 +147,51 @@ class Remembering(AbstractCapability[AgentDepsT]):
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
-        """Return None: it cannot be written in a specification, since it holds a chat."""
+        """Return None: a chat cannot be serialized in a specification of an agent."""
         return None
 
     def _chosen(self, ctx: RunContext[AgentDepsT]) -> Chat:
         return self.chat(ctx) if callable(self.chat) else self.chat
 
     def _prompted(self, chat: Chat, given: Sequence[ModelMessage], run: str | None) -> list[ModelMessage]:
-        """Store what is new of the history, and make what the model sees in place of what is given."""
-        said = self._store(chat)
-        own = {one.message.id for one in said if one.place.message >= _begin(self._history, run)}
+        """Store the new messages, and return those to show the model in place of the given ones."""
+        placed = self._store(chat)
+        own = {one.message.id for one in placed if one.place.message >= _begin(self._history, run)}
         begin = _begin(given, run)
-        if given != self._history:  # another capability has changed it
-            said = list(_said(given))
-        users = [one for one in said if one.message.role == "user"]
+        if given != self._history:
+            # Another capability changed the messages.
+            placed = list(placed_messages(given))
+        users = [one for one in placed if one.message.role == "user"]
         asked = [one.message for one in users if one.place.message >= begin]
         query = asked[-1].content if asked and self.recall else None
         task = self._stored.get(users[-1].message.id) if users else None
         system = _system(given)
         words = "\n\n".join(part.content for part in system)
-        # What this run has is shown as it is, also before a newer message of the user.
+        # Results of this run are shown whole, also those before a newer message of the user.
         policy = _unshortened_policy(chat, self.budget) if len(asked) > 1 else None
         prompt, window = self._window(chat, query, words, task, policy, asked=bool(asked))
         left_out = {one.id for one in self._stored.values() if _is_left_out(one, prompt.window)}
         left_out -= {one.id for one in window}
-        hidden = {one.place for one in said if one.message.id in left_out}
+        hidden = {one.place for one in placed if one.message.id in left_out}
         known = prompt.system.removeprefix(words).removeprefix("\n\n")
         older = to_model_messages(message for message in window if message.id not in own)
         newest = list(_shown(given, begin, hidden))
         return _assembled(
             [*system, SystemPromptPart(known)] if known else system,
             prompt,
-            [*_behind_calls(older, _answered(newest)), *newest],
+            [*_behindcalls_of(older, answered_calls(newest)), *newest],
         )
 
     def _compacted(self, chat: Chat) -> None:
         if chat.needs_compaction(self._room):
             chat.compact(budget=self._room, llm=None if isinstance(self.compact, bool) else self.compact)
 
-    def _store(self, chat: Chat) -> list[Said]:
-        """Store what is new of the history, and give all of it."""
-        said = list(_said(self._history))
-        new = [one.message for one in said if one.message.id not in self._stored]
+    def _store(self, chat: Chat) -> list[PlacedMessage]:
+        """Store the new messages of the history, and return all of it."""
+        placed = list(placed_messages(self._history))
+        new = [one.message for one in placed if one.message.id not in self._stored]
         self._stored |= {message.id: message for message in _appended(chat, new)}
-        return said
+        return placed
 
     def _window(
         self,
@@ -198,19 +203,23 @@ class Remembering(AbstractCapability[AgentDepsT]):
         *,
         asked: bool,
     ) -> tuple[Prompt, tuple[Message, ...]]:
-        """Return a prompt and the messages it shows: the task is among them, and where there is one, they begin with a user."""
+        """Return a prompt and its messages, with the task among them.
+
+        They begin with a message of the user if there is one.
+        """
         make = partial(chat.prompt, query=query, system=system, expand=self._expand)
         prompt = make(self.budget, policy=policy)
         self._room = prompt.tokens["room"]
         window = prompt.window.messages
         if not asked and window and window[0].role == "user":
-            task = None  # of an earlier run, and the window has a beginning without it
+            # The task is of an earlier run, and the window begins properly without it.
+            task = None
         if task is not None and task.id not in {message.id for message in window}:
-            # The newest turn alone is too long: its end is shown, and what the user wants of it.
+            # The newest turn alone is too long: its end is shown, and the message that began it.
             prompt = make(max(0, prompt.tokens["budget"] - task.tokens), policy=policy)
             window = prompt.window.messages
         if task is not None or any(message.role == "user" for message in window):
-            # The end of what another run was told is no beginning.
+            # A window must not begin with the end of another run's turn.
             window = tuple(dropwhile(lambda message: message.role != "user", window))
         if task is not None and task.id not in {message.id for message in window}:
             window = (task, *window)
@@ -218,7 +227,7 @@ class Remembering(AbstractCapability[AgentDepsT]):
 
 
 def _appended(chat: Chat, messages: Sequence[Message]) -> list[Message]:
-    """Store messages. Of one that a run before has stored with another content, the first one stays."""
+    """Store messages and return them; one that an earlier run stored with other content stays as it is."""
     try:
         return chat.append(messages)
     except Conflict:
@@ -236,7 +245,7 @@ def _is_left_out(message: Message, window: Window) -> bool:
 def _assembled(
     system: Sequence[SystemPromptPart], prompt: Prompt, messages: Sequence[ModelMessage]
 ) -> list[ModelMessage]:
-    """Put what a prompt has beside messages where it belongs."""
+    """Return messages with the system text, summaries and recall block of a prompt in their places."""
     front = [ModelRequest(parts=list(system))] if system else []
     front += [user(str(one["content"])) for one in prompt.messages[: len(prompt.window.summaries)]]
     found = recalled(prompt)
@@ -246,44 +255,35 @@ def _assembled(
     return [*front, *messages[:place], user(found), *messages[place:]]
 
 
-def _behind_calls(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
-    """Put the results of a call right behind it, and calls whose results are awaited last.
+def _behindcalls_of(messages: Iterable[ModelMessage], awaited: set[str]) -> Iterable[ModelMessage]:
+    """Return messages with results right after their calls, and calls whose results are awaited last.
 
-    In a chat with several runs at a time they may stand elsewhere.
+    Concurrent runs in a chat can separate them.
     """
     blocks: list[list[ModelMessage]] = []
     calls: dict[str, list[ModelMessage]] = {}
     for message in messages:
-        block = next((calls[call] for call in _answered([message]) if call in calls), None)
+        block = next((calls[call] for call in answered_calls([message]) if call in calls), None)
         if block is None:
             blocks.append(block := [])
         block.append(message)
-        calls |= dict.fromkeys(_calls(message), block)
-    blocks.sort(key=lambda block: not awaited.isdisjoint({*_calls(block[0])} - _answered(block)))
+        calls |= dict.fromkeys(calls_of(message), block)
+    blocks.sort(key=lambda block: not awaited.isdisjoint({*calls_of(block[0])} - answered_calls(block)))
     return chain.from_iterable(blocks)
 
 
-def _calls(message: ModelMessage) -> list[str]:
-    return [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
-
-
-def _answered(messages: Iterable[ModelMessage]) -> set[str]:
-    calls = (answered_call(part) for message in messages for part in message.parts)
-    return {call for call in calls if call is not None}
-
-
-def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[StoredPart]) -> Iterator[ModelMessage]:
-    """Leave out what does not fit, and the system prompt, which has a place of its own."""
-    system, kept = _first_request(given), _newest(given)
+def _shown(given: Sequence[ModelMessage], begin: int, hidden: set[PartIndex]) -> Iterator[ModelMessage]:
+    """Yield the messages from `begin` on without hidden parts and without the system prompt."""
+    system, kept = first_request(given), _newest(given)
     for number, message in enumerate(given[begin:], begin):
         if isinstance(message, ModelResponse):
-            if number >= kept or StoredPart(number) not in hidden:
+            if number >= kept or PartIndex(number) not in hidden:
                 yield message
             continue
         parts = [
             part
             for place, part in enumerate(message.parts)
-            if (number >= kept or StoredPart(number, place) not in hidden)
+            if (number >= kept or PartIndex(number, place) not in hidden)
             and not (number == system and isinstance(part, SystemPromptPart))
         ]
         if len(parts) == len(message.parts):
@@ -298,117 +298,35 @@ def _is_user(message: ModelMessage) -> bool:
     )
 
 
-def _first_request(messages: Sequence[ModelMessage]) -> int:
-    """Find the request with the system prompt of the agent, if it has one."""
-    return next((n for n, message in enumerate(messages) if isinstance(message, ModelRequest)), -1)
-
-
 def _system(messages: Sequence[ModelMessage]) -> list[SystemPromptPart]:
-    first = _first_request(messages)
+    first = first_request(messages)
     return (
         [part for part in messages[first].parts if isinstance(part, SystemPromptPart)] if first >= 0 else []
     )
 
 
 def _begin(messages: Sequence[ModelMessage], run: str | None) -> int:
-    """Find where a run begins, or what it is to answer, if that is older or no message says so."""
+    """Return the index where a run begins, or of what it has to answer, whichever is lower."""
     newest = _newest(messages)
     return min(next((n for n, message in enumerate(messages) if message.run_id == run), newest), newest)
 
 
 def _newest(messages: Sequence[ModelMessage]) -> int:
-    """Find what is to be answered, and so is shown whatever it costs: the last message, from the calls on whose results it has."""
+    """Return the index of what is to be answered, and always shown.
+
+    That is the last message, or that of the calls whose results it has.
+    """
     last = len(messages) - 1
-    results = _answered(messages[-1:])
-    calls = (n for n in range(last, -1, -1) if not results.isdisjoint(_calls(messages[n])))
+    results = answered_calls(messages[-1:])
+    calls = (n for n in range(last, -1, -1) if not results.isdisjoint(calls_of(messages[n])))
     return next(calls, last)
 
 
-# What is stored -------------------------------------------------------------------------------------------------------
-
-
-class StoredPart(NamedTuple):
-    """The index of a message, and of a part of a request."""
-
-    message: int
-    part: int = 0
-
-
-class Said(NamedTuple):
-    """One thing that was said: where it stands in the messages of the framework, and what is stored of it."""
-
-    place: StoredPart
-    message: Message
-
-
-def _said(messages: Sequence[ModelMessage]) -> Iterator[Said]:
-    """Return what was said, each with an id that is the same whenever the framework passes it again.
-
-    It merges requests, splits them, and fills in what belongs to a run. So each part of a request is a
-    message of its own, without what belongs to a run. Parts carry their time: the same words said twice are
-    two messages.
-    """
-    first = _first_request(messages)
-    twins: Counter[str] = Counter()
-    for number, message in enumerate(messages):
-        if isinstance(message, ModelResponse):
-            if message.state == "suspended":  # comes again, whole
-                continue
-            own: list[tuple[int, ModelMessage]] = [
-                (0, replace(message, run_id=None, conversation_id=None, metadata=None))
-            ]
-        else:
-            own = [
-                (place, ModelRequest(parts=[part]))
-                for place, part in enumerate(message.parts)
-                if _lasts(part, is_first=number == first)
-            ]
-        for place, one in own:
-            written, lasting = write(one), _without_objects(one)
-            known = written.raw if lasting is one else write(lasting).raw
-            key = blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
-            twins[key] += 1
-            name = key if twins[key] == 1 else f"{key}-{twins[key]}"
-            yield Said(StoredPart(number, place), replace(written, id=name))
-
-
-def _without_objects(message: ModelMessage) -> ModelMessage:
-    """Leave out what a tool was given and what it returned: these are objects that may change while the run goes on."""
-    if isinstance(message, ModelResponse):
-        if not _calls(message):
-            return message
-        return replace(
-            message,
-            parts=[
-                ToolCallPart(part.tool_name, tool_call_id=part.tool_call_id)
-                if isinstance(part, ToolCallPart)
-                else part
-                for part in message.parts
-            ],
-        )
-    (part,) = message.parts
-    if not isinstance(part, ToolReturnPart):
-        return message
-    same = ToolReturnPart(part.tool_name, "", part.tool_call_id, timestamp=part.timestamp)
-    return ModelRequest(parts=[same])
-
-
-def _lasts(part: ModelRequestPart, *, is_first: bool) -> bool:
-    """Return whether a part was said in the conversation, and is not of the agent's own settings."""
-    if isinstance(part, SystemPromptPart):
-        return not is_first and part.scope == "conversation"
-    return part.part_kind not in NOTED
-
-
-# What the agent can do
-# ------------------------------------------------------------------------------------------------
-
-
 def toolset(tools: Iterable[Tool]) -> FunctionToolset[object]:
-    """Make a toolset of tools, those of `Memory.tools` for instance.
+    """Return a toolset of tools, for instance those of `Memory.tools`.
 
-    An agent with a chat for each run takes a function instead: `toolsets=[lambda ctx:
-    toolset(memory.tools(chat_of(ctx)))]`.
+    For an agent with a chat for each run, pass a function:
+    `toolsets=[lambda ctx: toolset(memory.tools(chat_of(ctx)))]`.
     """
     made = [
         PydanticTool[object].from_schema(

@@ -1,10 +1,12 @@
-"""Messages of pydantic-ai, and ours: each written as the other, and back without loss."""
+"""Conversion between messages of pydantic-ai and those of a chat, without loss in either direction."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic_ai.messages import (
@@ -37,9 +39,9 @@ from holdfast.text.clean import clean
 if TYPE_CHECKING:
     from holdfast.types import Message
 
-EMPTY = "[empty]"  # stands for a message without words; what it is instead is in `raw`
-_DEEP = 100  # brackets in the arguments of a call, from which on they are kept as text
-# What the framework notes of its own settings: no part of what was said.
+EMPTY = "[empty]"  # the content of a message without text; `raw` has the original
+_DEEP = 100  # brackets in the arguments of a call; with more they are stored as text
+# Parts by which the framework records its own settings; they are not part of the conversation.
 NOTED = frozenset(
     (
         "instruction-delta",
@@ -52,10 +54,10 @@ NOTED = frozenset(
 
 
 def to_messages(messages: Iterable[ModelMessage]) -> list[Message]:
-    """Write messages of pydantic-ai as messages that a chat can store; `to_model_messages` reads them back, equal.
+    """Return messages of pydantic-ai as messages that a chat can store; `to_model_messages` is the inverse.
 
-    A response is one message. A request is one for each of its parts; what the framework notes of its own
-    settings goes with the part before it. Files become `[image: …]` and `[file: …]`; `raw` has all of it.
+    A response becomes one message. A request becomes one for each of its parts; parts about settings of the
+    framework go with the part before them. Files become `[image: …]` and `[file: …]`; `raw` has the original.
     """
     made = []
     for message in messages:
@@ -65,14 +67,14 @@ def to_messages(messages: Iterable[ModelMessage]) -> list[Message]:
 
 
 def to_model_messages(messages: Iterable[Message]) -> list[ModelMessage]:
-    """Write messages of a chat as messages of pydantic-ai, whichever framework they came from.
+    """Return messages of a chat as messages of pydantic-ai, whichever framework they came from.
 
-    Those of `to_messages` are as they were. Others are made of their words and calls; a message of nothing
-    but reasoning becomes none.
+    Those of `to_messages` are restored. Others are made of their text and calls; a message of reasoning alone
+    is left out.
     """
     names: dict[str, str] = {}
     made: list[ModelMessage] = []
-    last = -1  # which slice of its request the last message is; -1 if it is none
+    last = -1  # the number of the last message among the slices of its request; -1 if it is none of them
     for message in messages:
         names |= {call.id: call.name for call in message.calls}
         found = _original(message)
@@ -102,7 +104,7 @@ def _of_one(one: ModelRequest, other: ModelRequest) -> bool:
 
 
 def _slices(request: ModelRequest) -> list[ModelRequest]:
-    """Cut a request before each part that says something, but for the first."""
+    """Return a request in slices with one part of the conversation each."""
     cuts = [place for place, part in enumerate(request.parts) if place and part.part_kind not in NOTED]
     if cuts and all(part.part_kind in NOTED for part in request.parts[: cuts[0]]):
         cuts = cuts[1:]
@@ -113,20 +115,20 @@ def _slices(request: ModelRequest) -> list[ModelRequest]:
 
 
 def write(message: ModelMessage, number: int = 0) -> Message:
-    """Write a response, or a request with one part that says something, as a message."""
-    # Text, so that neither depth nor broken characters keep it from being stored.
+    """Return a response, or a slice of a request, as a message."""
+    # As text, since depth or broken characters could prevent storing it as JSON.
     dumped = ModelMessagesTypeAdapter.dump_python([message], mode="json", fallback=repr)[0]
     raw = {"pydantic_ai": json.dumps(dumped), "part": number}
     if isinstance(message, ModelResponse):
         return parse({**_response(message), "at": message.timestamp, "raw": raw})
-    said = next((part for part in message.parts if part.part_kind not in NOTED), None)
-    at = getattr(said, "timestamp", None) or message.timestamp
-    item = {"role": "developer", "content": EMPTY} if said is None else _request(said)
+    part = next((part for part in message.parts if part.part_kind not in NOTED), None)
+    at = getattr(part, "timestamp", None) or message.timestamp
+    item = {"role": "developer", "content": EMPTY} if part is None else _request(part)
     return parse({**item, "at": at, "raw": raw})
 
 
 def _request(part: ModelRequestPart) -> dict[str, object]:
-    """Write a part of a request in the OpenAI chat format."""
+    """Return a part of a request in the OpenAI chat format."""
     if isinstance(part, ToolReturnPart):
         content = [_text(_result(part)), *map(_content, part.files)]
         return {"role": "tool", "tool_call_id": answered_call(part), "content": content}
@@ -146,26 +148,27 @@ def _request(part: ModelRequestPart) -> dict[str, object]:
 def _result(part: ToolReturnPart) -> str:
     try:
         return part.model_response_str()
-    except ValueError:  # broken characters within what is no text
+    except ValueError:
+        # It has broken characters and is not text.
         return json.dumps(part.content, default=repr)
 
 
 def answered_call(part: ModelRequestPart | ModelResponsePart) -> str | None:
-    """Return the id of the call that a part answers; None for one that answers none."""
+    """Return the id of the call that a part answers; None if it answers none."""
     if isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name):
         return part.tool_call_id or part.tool_name or "?"
     return None
 
 
 def _feedback(part: ModelRequestPart) -> str:
-    """Return what the framework or the application tells the model; some parts know how they are written."""
+    """Return the text by which the framework or the application instructs the model."""
     written = getattr(part, "model_response", None)
     text = written() if callable(written) else getattr(part, "content", None)
     return text if isinstance(text, str) else ""
 
 
 def _response(message: ModelResponse) -> dict[str, object]:
-    """Write a response in the OpenAI chat format; arguments that are no object stay text."""
+    """Return a response in the OpenAI chat format; arguments that are not a JSON object stay text."""
     calls = [
         {
             "id": part.tool_call_id or part.tool_name or "?",
@@ -176,7 +179,8 @@ def _response(message: ModelResponse) -> dict[str, object]:
         if isinstance(part, ToolCallPart)
     ]
     content = [_part(part) for part in message.parts if not isinstance(part, ToolCallPart)]
-    if calls:  # which say enough
+    if calls:
+        # A message of calls needs no placeholder for its reasoning.
         content = [part for part in content if part["type"] != "thinking"]
     return {"role": "assistant", "content": content if calls else _worded(content), "calls": calls}
 
@@ -192,7 +196,7 @@ def _part(part: ModelResponsePart) -> dict[str, object]:
 
 
 def _content(item: object) -> dict[str, object]:
-    """Write what a user or a tool sent as a part of a message in the chat format."""
+    """Return what a user or a tool sent as a part of a message in the chat format."""
     if isinstance(item, str | TextContent):
         return _text(item if isinstance(item, str) else item.content)
     if isinstance(item, FileUrl):
@@ -207,7 +211,7 @@ def _text(text: str) -> dict[str, object]:
 
 
 def _worded(content: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Put words in the place of none: a message that says nothing is none."""
+    """Return content with a placeholder where it has no text: a message must not be empty."""
     if any(clean(str(part["text"])).strip() for part in content if part["type"] == "text"):
         return content
     return [part for part in content if part["type"] != "text"] or [_text(EMPTY)]
@@ -220,19 +224,20 @@ def _arguments(part: ToolCallPart) -> dict[str, object] | str:
     try:
         found = json.loads(text or "{}")
     except ValueError:
-        return text  # what a model wrote is kept as it is, also when it is not JSON
+        # The model wrote invalid JSON, which is stored as it is.
+        return text
     return found if isinstance(found, dict) else text
 
 
 class _Original(NamedTuple):
-    """What a message was made of, and which slice of its request that is."""
+    """The original of a message, and its number among the slices of its request."""
 
     message: ModelMessage
     number: int
 
 
 def _original(message: Message) -> _Original | None:
-    """Read back what a message was made of, if it says the same as the message: words are what was checked."""
+    """Return the original of a message if it agrees with it; only the message's own text was checked."""
     raw = message.raw or {}
     text, number = raw.get("pydantic_ai"), raw.get("part")
     if not isinstance(text, str) or not isinstance(number, int):
@@ -241,7 +246,8 @@ def _original(message: Message) -> _Original | None:
         (found,) = ModelMessagesTypeAdapter.validate_python([json.loads(text)])
         same, there = cleaned(write(found, number)), cleaned(message)
     except (ValueError, RecursionError):
-        return None  # of another version: its words are there all the same
+        # Another version of the framework wrote it.
+        return None
     if (same.role, same.content, same.calls, same.call_id) != (
         there.role,
         there.content,
@@ -253,7 +259,7 @@ def _original(message: Message) -> _Original | None:
 
 
 def _from_words(message: Message, names: dict[str, str]) -> Iterator[ModelMessage]:
-    """Make messages of the framework of one that came from elsewhere."""
+    """Yield messages of the framework made of one from elsewhere."""
     for item in to_openai(message):
         text = str(item["content"])
         if item["role"] == "tool":
@@ -274,3 +280,96 @@ def _from_words(message: Message, names: dict[str, str]) -> Iterator[ModelMessag
             yield user(text)
         else:
             yield ModelRequest(parts=[SystemPromptPart(text)])
+
+
+# What is stored of a run
+
+
+class PartIndex(NamedTuple):
+    """The index of a message, and of a part of a request."""
+
+    message: int
+    part: int = 0
+
+
+class PlacedMessage(NamedTuple):
+    """A message to store, and the place in the framework's messages that it was made of."""
+
+    place: PartIndex
+    message: Message
+
+
+def placed_messages(messages: Sequence[ModelMessage]) -> Iterator[PlacedMessage]:
+    """Yield the messages to store, each with an id that is the same whenever the framework passes it.
+
+    The framework merges and splits requests, and fills in fields of the run. So each part of a request
+    becomes a message of its own, without those fields. Parts have a time, so that a text which is repeated
+    later is another message.
+    """
+    first = first_request(messages)
+    twins: Counter[str] = Counter()
+    for number, message in enumerate(messages):
+        if isinstance(message, ModelResponse):
+            if message.state == "suspended":
+                # It is passed again when it is complete.
+                continue
+            own: list[tuple[int, ModelMessage]] = [
+                (0, replace(message, run_id=None, conversation_id=None, metadata=None))
+            ]
+        else:
+            own = [
+                (place, ModelRequest(parts=[part]))
+                for place, part in enumerate(message.parts)
+                if _lasts(part, is_first=number == first)
+            ]
+        for place, one in own:
+            written, lasting = write(one), _without_objects(one)
+            known = written.raw if lasting is one else write(lasting).raw
+            key = blake2b(json.dumps(known).encode(), digest_size=16).hexdigest()
+            twins[key] += 1
+            name = key if twins[key] == 1 else f"{key}-{twins[key]}"
+            yield PlacedMessage(PartIndex(number, place), replace(written, id=name))
+
+
+def _without_objects(message: ModelMessage) -> ModelMessage:
+    """Return a message without arguments and results of tools: objects that may change during the run."""
+    if isinstance(message, ModelResponse):
+        if not calls_of(message):
+            return message
+        return replace(
+            message,
+            parts=[
+                ToolCallPart(part.tool_name, tool_call_id=part.tool_call_id)
+                if isinstance(part, ToolCallPart)
+                else part
+                for part in message.parts
+            ],
+        )
+    (part,) = message.parts
+    if not isinstance(part, ToolReturnPart):
+        return message
+    same = ToolReturnPart(part.tool_name, "", part.tool_call_id, timestamp=part.timestamp)
+    return ModelRequest(parts=[same])
+
+
+def _lasts(part: ModelRequestPart, *, is_first: bool) -> bool:
+    """Return whether a part belongs to the conversation, not to the settings of the agent."""
+    if isinstance(part, SystemPromptPart):
+        return not is_first and part.scope == "conversation"
+    return part.part_kind not in NOTED
+
+
+def calls_of(message: ModelMessage) -> list[str]:
+    """Return the ids of the calls of a message."""
+    return [part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)]
+
+
+def answered_calls(messages: Iterable[ModelMessage]) -> set[str]:
+    """Return the ids of the calls that messages answer."""
+    calls = (answered_call(part) for message in messages for part in message.parts)
+    return {call for call in calls if call is not None}
+
+
+def first_request(messages: Sequence[ModelMessage]) -> int:
+    """Return the index of the request with the agent's system prompt, if it has one; -1 without a request."""
+    return next((n for n, message in enumerate(messages) if isinstance(message, ModelRequest)), -1)

@@ -1,1 +1,1 @@
-"""Conversations from elsewhere into a memory, and out of it again: one file per format."""
+"""Import and export of conversations: one file per format."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from holdfast.io.files import File, values
-from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, parsed, read_objects, text_of
+from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, read_objects, text_of
 from holdfast.messages import formats
 from holdfast.types import Message
 
@@ -16,7 +16,7 @@ _LEFT = "on a branch that was left: the prompt was edited or the answer made ane
 _SETTINGS_TYPES = {"user_editable_context", "model_editable_context"}
 _REASONING_TYPES = {"thoughts", "reasoning_recap"}
 _PLAIN_TYPES = {"", "text", "multimodal_text", "code", "execution_output"}
-_TEXTS = ("title", "name", "text", "result", "content")  # where the content types other than text keep theirs
+_TEXTS = ("title", "name", "text", "result", "content")  # the fields of content types other than text
 
 _Json = Mapping[str, object]
 
@@ -27,16 +27,16 @@ def is_conversation(value: _Json) -> bool:
 
 
 def read(file: File) -> Iterator[Item]:
-    """Read every conversation as a chat: the thread that ChatGPT shows, from `current_node` up to the root.
+    """Yield the messages of every conversation: the thread that ChatGPT shows, down to `current_node`.
 
-    Messages that ChatGPT hides, that hold settings or nothing, or that are on other branches, are left out
-    and counted. A message to a tool becomes a tool call, and the tool's message its result.
+    Messages that ChatGPT hides, that are settings or empty, or that are on other branches, are left out and
+    counted. A message to a tool becomes a tool call, and the tool's message its result.
     """
-
-    def conversation(position: int, value: _Json) -> Iterator[Item] | None:
-        return _conversation(position, value, file.name) if is_conversation(value) else None
-
-    return read_objects(values(file), conversation, "no conversation")
+    return read_objects(
+        values(file),
+        lambda position, value: _conversation(position, value, file.name) if is_conversation(value) else None,
+        "no conversation",
+    )
 
 
 def _conversation(position: int, value: _Json, name: str) -> Iterator[Item]:
@@ -50,7 +50,8 @@ def _conversation(position: int, value: _Json, name: str) -> Iterator[Item]:
     for key in thread:
         message = nodes[key].get("message")
         if not isinstance(message, dict):
-            continue  # the root holds none
+            # The root has none.
+            continue
         at = message.get("create_time") or at
         reason = _why_left_out(message)
         if reason:
@@ -69,13 +70,13 @@ def _conversation(position: int, value: _Json, name: str) -> Iterator[Item]:
 
 
 def _thread(current: object, nodes: Mapping[str, _Json]) -> list[str]:
-    """Walk from the current node, or else the newest leaf, up to the root, and return the way down."""
-    parents: dict[str, str] = {}
-    for key, node in nodes.items():
-        children = node.get("children")
-        for child in children if isinstance(children, list) else ():
-            if isinstance(child, str):
-                parents[child] = key
+    """Return the nodes from the root to the current one, or to the newest leaf if there is none."""
+    parents = {
+        child: key
+        for key, node in nodes.items()
+        for child in list_of(node.get("children"))
+        if isinstance(child, str)
+    }
     parents |= {key: parent for key, node in nodes.items() if (parent := text_of(node.get("parent")))}
     leaf = current if isinstance(current, str) and current in nodes else _newest_leaf(nodes, parents)
     thread: dict[str, None] = {}
@@ -111,14 +112,14 @@ def _why_left_out(message: _Json) -> str:
 
 
 def _recipient(message: _Json) -> str:
-    """Return the tool that an assistant's message is for; empty when it is for everyone."""
+    """Return the tool that an assistant's message is sent to; "" for messages to the user."""
     recipient = text_of(message.get("recipient"))
     is_call = recipient != "all" and _author(message).get("role") == "assistant"
     return recipient if is_call else ""
 
 
 def _message(message: dict[str, object], key: str, at: object, call: _Json) -> Message:
-    """Return a message, with the tool calls that ChatGPT only implies."""
+    """Return a message, with a tool call if it is sent to a tool."""
     author, content = _author(message), _text(message)
     identity = text_of(message.get("id")) or key
     fields: dict[str, object] = {"id": identity, "role": author.get("role"), "name": author.get("name")}
@@ -146,8 +147,8 @@ def _text(message: _Json) -> str:
         texts = [_part(part) for part in parts]
     else:
         texts = [text_of(content.get(key)) for key in _TEXTS]
-    attached = dict_of(message.get("metadata")).get("attachments")
-    names = [text_of(dict_of(file).get("name")) for file in attached] if isinstance(attached, list) else []
+    attached = list_of(dict_of(message.get("metadata")).get("attachments"))
+    names = [text_of(dict_of(file).get("name")) for file in attached]
     texts += [f"[file: {name}]" for name in names if name]
     return "\n".join(filter(None, texts)) or ("" if kind in _PLAIN_TYPES else f"[{kind}]")
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from holdfast.errors import InvalidInput
 from holdfast.io.files import File, lines
-from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, parsed, stable_id, text_of
+from holdfast.io.import_items import ImportedChat, Item, Skip, dict_of, list_of, parsed, stable_id, text_of
 from holdfast.messages import formats
 from holdfast.text.clean import clean
 from holdfast.types import Message
 
-_AGENT_FILE = "agent-"  # how the log of a subagent is named
+_AGENT_FILE = "agent-"  # the prefix of the file names of subagents
 _LEFT = "on a branch that was left: its prompt was rewound and asked anew"
 
 
@@ -24,20 +24,19 @@ def is_line(value: Mapping[str, object]) -> bool:
 
 
 def read(file: File) -> Iterator[Item]:
-    """Read a session log: every user and assistant line is a message, in the order of the file.
+    """Yield the messages of a session log: its user and assistant lines, in the order of the file.
 
-    The lines of a log form trees, because each names the line that it follows. A user who rewinds asks
-    another prompt at the same line, and the thread goes on from the newest; what followed the other prompts
-    is left out and counted. All other forks belong to one thread: parallel tool calls make them, and so do
-    progress lines. So does a compaction, which starts a new tree: the lines before it are the originals of
-    its summary, and are kept in the summary's place. Subagents become chats of their own,
-    `<session>/agent-<id>`, whether they are logged in the file or in another.
+    The lines form trees: each names the line that it follows. A user who rewinds sends another prompt after
+    the same line, and the thread continues from the newest; what follows the other prompts is left out and
+    counted. Other forks, made by parallel tool calls and progress lines, belong to the same thread. So does a
+    compaction, which starts a new tree: its summary is left out, as the lines before it are its originals.
+    Subagents become chats of their own, `<session>/agent-<id>`, whether they are in this file or in another.
     """
     placed, length = _placed_lines(file)
     for item in lines(file):
         line, entry = (item.line, None) if isinstance(item, Skip) else item
         if line > length:
-            # The session is going on while it is read.
+            # The session continued between the two reads.
             return
         if isinstance(item, Skip):
             yield item
@@ -59,7 +58,7 @@ def _message(entry: dict[str, object], line: int) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """The links of a line: `spoken` for conversation, `prompt` for one of a person, `side` for a subagent."""
+    """The links of a line: `spoken` for conversation, `prompt` for one of the user, `side` for a subagent."""
 
     line: int
     uuid: str
@@ -119,13 +118,12 @@ def _node(line: int, entry: Mapping[str, object], *, side: bool, spoken: bool) -
 
 
 def _has_result(message: object) -> bool:
-    content = dict_of(message).get("content")
-    parts = content if isinstance(content, list) else []
-    return any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
+    parts = list_of(dict_of(message).get("content"))
+    return any(dict_of(part).get("type") == "tool_result" for part in parts)
 
 
 def _left_behind(nodes: list[_Node]) -> Container[str]:
-    """Find the lines under prompts in whose place another prompt went on."""
+    """Return the ids of the lines under prompts that a later prompt replaced."""
     parents = {node.uuid: node.parent for node in reversed(nodes)}
     spoken = {node.uuid: node.side for node in nodes if node.spoken}
     anchors = _nearest(parents, spoken)
@@ -142,7 +140,7 @@ def _left_behind(nodes: list[_Node]) -> Container[str]:
 
 
 def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, str | None]:
-    """Find for every line the nearest marked one at or above it; linear, and safe against circles."""
+    """Return for each line the nearest marked one at or above it, in linear time and for cycles too."""
     nearest: dict[str, str | None] = {}
     for start in parents:
         path, node = [], start
@@ -158,7 +156,7 @@ def _nearest(parents: Mapping[str, str], marked: Container[str]) -> dict[str, st
 
 
 def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
-    """Return for every line the last one of the file that is at or under it, in linear time."""
+    """Return for each line the last one of the file at or under it, in linear time."""
     newest: dict[str, int] = {}
     for node in reversed(nodes):
         above = node.uuid
@@ -169,10 +167,10 @@ def _newest(nodes: list[_Node], parents: Mapping[str, str]) -> dict[str, int]:
 
 
 def _chats(nodes: list[_Node], stem: str, title: str) -> dict[str, ImportedChat]:
-    """Return the chat of every line: that of the file, or of a subagent.
+    """Return the chat of each line: that of the file, or of a subagent.
 
-    That of the file is named after it where its lines agree, so that a session that was resumed from another,
-    and begins with lines of it, is a chat of its own.
+    The id is the name of the file if a line has it as session. So a session that was resumed from another,
+    and begins with lines of that one, is a chat of its own.
     """
     ids = [node.session for node in nodes if node.session]
     main = stem if stem in ids or not ids else ids[0]

@@ -1,4 +1,4 @@
-"""Everything of a user as lines of JSON: chats, summaries, records with all versions, and pads."""
+"""Export and restore of a whole space as lines of JSON: chats, summaries, records with all versions, pads."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ if TYPE_CHECKING:
 
 FORMAT = "Holdfast"
 LEFT_OUT = "summaries, records, pads, snapshots, jobs and receipts"
-"""What an export of chats does not hold."""
+"""What an export of chats leaves out."""
 _SIGN = {"holdfast": "everything"}
-_START = 4096  # bytes in which the first line ends
+_START = 4096  # bytes at most of the first line
 
 
 def export_everything(memory: Memory, stream: TextIO) -> Mapping[str, int]:
-    """Write all that is stored for a user, of all agents, and return the number of rows of each table.
+    """Write all rows of a user, of all agents, and return the number of rows of each table.
 
-    `import_paths` makes a memory of it that answers the same. The rows are those of one moment, and the text
-    is ASCII. Words are written as they are stored, credentials included: keep the file as you keep the
-    database.
+    `import_paths` restores a memory that answers the same. The rows are read in one transaction, and the text
+    is ASCII. It contains credentials as they are stored: protect the file like the database.
 
     Raises:
         InvalidInput: the handle is bound to an agent.

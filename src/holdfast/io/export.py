@@ -1,4 +1,4 @@
-"""Export conversations, one message a line: a file of any size can be cut, and imported again."""
+"""Export of conversations as JSONL, one message a line."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ _PAGE = 1000  # messages in memory at once
 
 
 def export_chats(memory: Memory, stream: TextIO, chats: Iterable[str] | None = None) -> int:
-    """Write the messages of chats as JSONL and return how many; `import_paths` makes equal chats of the file.
+    """Write the messages of chats as JSONL and return their number; `import_paths` restores equal chats.
 
-    Each line holds the fields of one message, its original payload included, with `chat` and `agent`; the
-    first of a chat has its `title`, whether it is `archived`, and its label (`about`) as well. The text is
-    ASCII.
+    Each line has the fields of one message, its original payload included, with `chat` and `agent`; the first
+    line of a chat also has its `title`, whether it is `archived`, and its label (`about`). The text is ASCII.
 
     Args:
-        memory: whose chats.
-        stream: where to write.
+        memory: the memory of the chats.
+        stream: the stream to write to.
         chats: the ids of the chats; None for all that the handle lists, archived ones included.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Read JSON from files that nobody has checked: line by line, or value by value."""
+"""Readers of JSON from untrusted files: line by line, or value by value."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import IO
 from holdfast.io.import_items import TOO_DEEP, Skip
 from holdfast.text.clean import clean
 
-MAX_LINE = 256 << 20  # bytes; a longer line is no message
+MAX_LINE = 256 << 20  # bytes; longer lines are skipped
 MAX_VALUE = 2 << 30  # characters of one JSON value
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"[\s,]*")
-_BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # how `surrogateescape` marks a byte that is not UTF-8
+_BAD_BYTE = re.compile(r"[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is not UTF-8
 _NOT_UTF8 = "not valid UTF-8"
 _NOT_JSON = "not valid JSON"
 _DECODER = json.JSONDecoder()
@@ -27,7 +27,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Something to read: its `path`, the `name` for its chats that have no id, and how to `open` it."""
+    """A file to read: its `path`, the `name` for its chats without an id, and a function to `open` it."""
 
     path: str
     name: str
@@ -40,7 +40,7 @@ class File:
 
 
 def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
-    """Read the JSON objects of a file, one a line, with their line numbers; a bad line spoils no other."""
+    """Yield the JSON objects of a file, one a line, with their line numbers; invalid lines are skipped."""
     with file.open() as stream:
         number = 0
         while line := stream.readline(MAX_LINE):
@@ -55,7 +55,7 @@ def lines(file: File) -> Iterator[tuple[int, dict[str, object]] | Skip]:
 
 
 def _parse(line: bytes) -> dict[str, object] | str:
-    """Return a JSON object, or what is wrong with it."""
+    """Return a JSON object, or the reason why it is invalid."""
     try:
         value, _ = _decode(line.decode())
     except UnicodeDecodeError:
@@ -68,7 +68,7 @@ def _parse(line: bytes) -> dict[str, object] | str:
 
 
 def _decode(text: str, at: int | None = None) -> tuple[object, int]:
-    """Decode a text, or the JSON value at a position of it; a number too long for Python becomes text."""
+    """Decode a text, or the JSON value at a position of it; a number with too many digits becomes text."""
 
     def decode(decoder: json.JSONDecoder) -> tuple[object, int]:
         return (decoder.decode(text), len(text)) if at is None else decoder.raw_decode(text, at)
@@ -77,7 +77,8 @@ def _decode(text: str, at: int | None = None) -> tuple[object, int]:
         return decode(_DECODER)
     except json.JSONDecodeError:
         raise
-    except ValueError:  # a number of more than 4,300 digits
+    except ValueError:
+        # Python refuses a number of more than 4,300 digits.
         return decode(json.JSONDecoder(parse_int=_number))
 
 
@@ -86,10 +87,9 @@ def _number(digits: str) -> int | str:
 
 
 def values(file: File) -> Iterator[tuple[int, object] | Skip]:
-    """Read the values of a JSON array, or values one after another, numbered from 1; a single one is 0.
+    """Yield the values of a JSON array, or values one after another, numbered from 1; a single one is 0.
 
-    Holds one value at a time, so an export of gigabytes needs little memory; what stands before a damaged or
-    cut off place is read.
+    It has one value in memory at a time, and yields all values before a damaged or truncated place.
     """
     with file.open() as stream, TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as text:
         window = _Window(text)
@@ -110,7 +110,7 @@ def values(file: File) -> Iterator[tuple[int, object] | Skip]:
 
 
 class _Window:
-    """The part of a text that is being decoded."""
+    """The part of a text that is in memory to be decoded."""
 
     def __init__(self, text: TextIOWrapper) -> None:
         self.text = text
@@ -119,13 +119,13 @@ class _Window:
         self.bad = False
 
     def extend(self) -> bool:
-        """Read on, twice as much each time, so that decoding a long value stays linear in all."""
+        """Read more and return whether there was any; twice as much each time, so that decoding is linear."""
         more = self.text.read(max(_CHUNK, len(self.buffer) - self.at)) if len(self.buffer) < MAX_VALUE else ""
         self.buffer, self.at = self.buffer[self.at :] + more, 0
         return bool(more)
 
     def next_character(self) -> str:
-        """Pass over white space and commas; empty at the end of the text."""
+        """Skip white space and commas, and return the next character; "" at the end of the text."""
         while True:
             space = _SPACE.match(self.buffer, self.at)
             self.at = space.end() if space else self.at
@@ -135,7 +135,7 @@ class _Window:
                 return ""
 
     def decode(self) -> tuple[object] | Skip:
-        """Decode the value that stands here and pass over it."""
+        """Decode the value at this position, and move behind it."""
         while True:
             try:
                 value, end = _decode(self.buffer, self.at)
@@ -150,7 +150,7 @@ class _Window:
             return (value,)
 
     def _may_go_on(self, error: ValueError) -> bool:
-        """Return whether a value may only be incomplete yet, without reading all that follows."""
+        """Return whether more text could complete the value."""
         if not isinstance(error, json.JSONDecodeError):
             return False
         return error.pos > len(self.buffer) - 16 or error.msg.startswith("Unterminated string")

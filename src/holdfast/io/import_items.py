@@ -1,4 +1,4 @@
-"""Items that a reader finds in a file: messages of chats, and what it leaves out."""
+"""The items that readers of files yield: messages of chats, and what they leave out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOO_DEEP = "nested too deeply"
 
 @dataclass(frozen=True, slots=True)
 class ImportedChat:
-    """The chat that messages of a file belong to; an empty title or agent leaves that to the memory."""
+    """The chat that messages of a file belong to; an empty title or agent is set by the memory."""
 
     id: str
     title: str = ""
@@ -27,7 +27,7 @@ class ImportedChat:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessage:
-    """A message, its chat, and its line: of JSONL, or the position in a JSON array (0: all of it)."""
+    """A message, its chat, and its line in JSONL or position in a JSON array; 0 is the whole file."""
 
     chat: ImportedChat
     line: int
@@ -36,7 +36,7 @@ class ImportedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Something that is left out, and why; a `problem` should have been a message."""
+    """Something that is left out, and why; `problem` if it should have been a message."""
 
     line: int
     reason: str
@@ -47,7 +47,7 @@ Item = ImportedMessage | Skip
 
 
 def parsed(chat: ImportedChat, line: int, parse: Callable[..., Message], *args: object) -> Item:
-    """Return the message that `parse(*args)` makes, or why there is none."""
+    """Return the message that `parse(*args)` returns, or the reason why there is none."""
     try:
         return ImportedMessage(chat, line, parse(*args))
     except InvalidInput as error:
@@ -61,7 +61,7 @@ def read_objects(
     read: Callable[[int, dict[str, object]], Iterator[Item] | None],
     otherwise: str,
 ) -> Iterator[Item]:
-    """Read the JSON objects of a file with `read`; other values, and where it returns None, are skipped."""
+    """Yield the items that `read` finds in JSON objects; skip other values, and those it returns None for."""
     for value in values:
         if isinstance(value, Skip):
             yield value
@@ -78,10 +78,15 @@ def stable_id(position: int, payload: object) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return the value if it is text, else no text."""
+    """Return the value if it is text, else ""."""
     return value if isinstance(value, str) else ""
 
 
 def dict_of(value: object) -> Mapping[str, object]:
     """Return the value if it is a dict, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def list_of(value: object) -> list[object]:
+    """Return the value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Import conversations: whatever is new in files, folders and zips goes into a memory, once."""
+"""Import of conversations from files, folders and zips, each message once."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from holdfast.types import Message
 
 Progress = Callable[[str, int], None]
-"""Called after each batch with the file that is being read and the number of messages found in all."""
+"""Called after each batch with the path of the file and the number of messages found in all files so far."""
 
-_NO_LINE = 0  # stands for a whole file
+_NO_LINE = 0  # the line of a whole file
 _CHUNK = 1 << 20
 _BATCH = 500  # messages in one transaction
-_LISTED = 10  # line numbers that a report names for one reason
-_REASONS = 1000  # different reasons that a report keeps apart
+_LISTED = 10  # line numbers that a report lists for one reason
+_REASONS = 1000  # reasons that a report lists
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What of a file was left out and why: how many lines or messages, and where the first of them are.
+    """Lines or messages of a file that were left out for a reason: their number, and the first of them.
 
-    `lines` are line numbers of JSONL, positions in a JSON array, or 0 for the whole file. `problem` is set
-    where it should have been a message; what a format keeps beside its messages is none.
+    `lines` are line numbers of JSONL, positions in a JSON array, or 0 for the whole file. `problem` is True
+    if they should have been messages, and False for what a format has beside its messages.
     """
 
     path: str
@@ -59,7 +59,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did: chats seen, messages `added` and `present` already, and messages by format."""
+    """The result of an import: chats, messages `added` and already `present`, and messages by format."""
 
     sessions: int = 0
     added: int = 0
@@ -70,15 +70,15 @@ class ImportReport:
     rows: Counter[str] = field(default_factory=Counter)
     """The rows added from an export of everything, by table."""
     renumbered: int = 0
-    """How many versions of records of it have other numbers here, because there were some already."""
+    """The number of its versions of records that have other numbers here, since there were some already."""
     unchanged: int = 0
-    """How many files were not read, because they were imported as they are."""
+    """The number of files that were not read, because they were imported before and have not changed."""
     ignored: Counter[str] = field(default_factory=Counter)
-    """How many files were passed over because they hold something else, by how their names end."""
+    """The number of files with something else, by the endings of their names."""
 
     @property
     def problems(self) -> tuple[Skipped, ...]:
-        """What should have been imported and was not."""
+        """The entries that should have been imported and were not."""
         return tuple(skipped for skipped in self.skipped if skipped.problem)
 
 
@@ -90,15 +90,17 @@ def import_paths(
 ) -> ImportReport:
     """Add the conversations of files, folders and zips to a memory, each message once.
 
-    An export of everything that is named itself brings back all that it holds; it is believed, so import your
-    own ones only. One within a folder or a zip is left out. The format of each file is recognised by its
-    content. A message that cannot be read or stored is left out and reported with its file and line; the
-    others are imported. One without a time takes that of the message before it in its chat (at the head, of
-    the next one that has a time; now, where none has). When this is interrupted, do it again: it goes on.
+    The format of each file is recognised by its content. A message that cannot be read or stored is left out
+    and reported with its file and line; the others are imported. A message without a time gets that of the
+    one before it in its chat, at the beginning that of the next one with a time, and the present time if none
+    has one. Repeat an interrupted import to complete it.
+
+    The path of an export of everything restores all of it. It is trusted, so import only your own. One within
+    a folder or a zip is left out.
 
     Raises:
         InvalidInput: there is nothing at one of the paths; nothing was imported.
-        UnknownFormat: a file that was named is in no known format; nothing was imported, unless it is a zip.
+        UnknownFormat: a path is a file in no known format; nothing was imported, unless it is a zip.
         NewerSchema: a newer Holdfast wrote an export of everything; it was not imported.
 
     """
@@ -113,7 +115,7 @@ def import_paths(
         if isinstance(source, Ignored):
             importer.report.ignored[source.ending] += 1
         elif isinstance(source, Unread):
-            importer.skips.add(source.path, source.skip)
+            importer.skips.add(source.path, [source.skip])
         else:
             importer.take(source)
     report = importer.report
@@ -123,21 +125,23 @@ def import_paths(
 
 
 class _Skips:
-    """What is left out, by file and reason."""
+    """What was left out, by file and reason."""
 
     def __init__(self) -> None:
         self._by_reason: dict[tuple[str, str, bool], Skipped] = {}
 
-    def add(self, path: str, skip: Skip) -> None:
-        self.add_all(path, skip.reason, 1, [skip.line], problem=skip.problem)
+    def add(self, path: str, skips: Iterable[Skip]) -> None:
+        for skip in skips:
+            self.count(Skipped(path, skip.reason, 1, (skip.line,), skip.problem))
 
-    def add_all(self, path: str, reason: str, count: int, lines: Iterable[int], *, problem: bool) -> None:
-        key = (path, reason, problem)
+    def count(self, more: Skipped) -> None:
+        """Add lines to those of the same file and reason."""
+        key = (more.path, more.reason, more.problem)
         if key not in self._by_reason and len(self._by_reason) >= _REASONS:
-            key = (path, "for further reasons", problem)
-        known = self._by_reason.get(key) or Skipped(path, key[1], 0, (), problem)
-        first = known.lines if len(known.lines) == _LISTED else (*known.lines, *lines)[:_LISTED]
-        self._by_reason[key] = Skipped(path, key[1], known.count + count, first, problem)
+            key = (more.path, "for further reasons", more.problem)
+        known = self._by_reason.get(key) or Skipped(more.path, key[1], 0, (), more.problem)
+        lines = (*known.lines, *more.lines)[:_LISTED]
+        self._by_reason[key] = replace(known, count=known.count + more.count, lines=lines)
 
     def all(self) -> tuple[Skipped, ...]:
         return tuple(self._by_reason.values())
@@ -155,7 +159,7 @@ class _Importer:
         self.skips = _Skips()
 
     def take(self, source: SourceFile) -> None:
-        """Import one file; of one that was imported as it is only repeat its counts."""
+        """Import a file; one that was imported before and has not changed is only counted."""
         scope, path, report = self._memory.scope, source.file.path, self.report
         found = report.formats.total()
         file_id = _file_id(source.file, scope.agent)
@@ -173,7 +177,7 @@ class _Importer:
                 imports.note(self._database, scope.space, file_id, digest, json.dumps(account))
         self._count(source.format.name, account["chats"], added, account["messages"] - added)
         for reason, problem, count, lines in account["skipped"]:
-            self.skips.add_all(path, reason, count, lines, problem=problem)
+            self.skips.count(Skipped(path, reason, count, tuple(lines), problem))
 
     def restore(self, file: File) -> None:
         """Import an export of everything."""
@@ -182,8 +186,7 @@ class _Importer:
         self._count(everything.FORMAT, restored.chats, added, present)
         self.report.rows += restored.added
         self.report.renumbered += restored.renumbered
-        for line, reason in restored.left_out:
-            self.skips.add(file.path, Skip(line, reason, problem=True))
+        self.skips.add(file.path, (Skip(*one, problem=True) for one in restored.left_out))
 
     def _count(self, format: str, chats: Iterable[str], added: int, present: int) -> None:
         self._chats.update(chats)
@@ -210,7 +213,7 @@ class _FileImport:
         return any(one.problem and _NO_LINE in one.lines for one in self._skips.all())
 
     def run(self) -> dict[str, Any]:
-        """Import it, and return what came of it as JSON values, to be stored with its digest."""
+        """Import it, and return the counts as JSON values, to be stored with its digest."""
         messages = self._messages()
         more = True
         while more:
@@ -228,12 +231,12 @@ class _FileImport:
     def _messages(self) -> Iterator[ImportedMessage]:
         for item in _dated(self._source):
             if isinstance(item, Skip):
-                self._skip(item)
+                self._skip([item])
             else:
                 yield item
 
-    def _skip(self, skip: Skip) -> None:
-        self._skips.add(self._source.file.path, skip)
+    def _skip(self, skips: Iterable[Skip]) -> None:
+        self._skips.add(self._source.file.path, skips)
 
     def _store(self, items: Sequence[ImportedMessage]) -> None:
         """Append messages of one chat that are not stored yet."""
@@ -242,11 +245,9 @@ class _FileImport:
             memory = self._memory.scoped(agent=clean(origin.agent)) if origin.agent else self._memory
             chat = memory.chat(clean(origin.id))
         except InvalidInput as error:
-            for item in items:
-                self._skip(Skip(item.line, error.what, problem=True))
+            self._skip(Skip(item.line, error.what, problem=True) for item in items)
             return
         before = chat.stats().messages
-        # By its id, before anything of it is looked at.
         fresh = _without_stored(memory, chat, items)
         stored = len(items) - len(fresh) + self._append(chat, fresh)
         after = chat.stats().messages
@@ -258,7 +259,7 @@ class _FileImport:
         self.added += after - before
 
     def _append(self, chat: Chat, items: Sequence[ImportedMessage]) -> int:
-        """Append in one transaction, on an error in halves, and return the number of messages stored."""
+        """Append in one transaction, after an error in halves, and return the number of messages stored."""
         if not items:
             return 0
         try:
@@ -269,20 +270,20 @@ class _FileImport:
                 return self._append(chat, items[:half]) + self._append(chat, items[half:])
             is_another = isinstance(error, Conflict)
             reason = "another message is stored under its id" if is_another else error.what
-            self._skip(Skip(items[0].line, reason, problem=True))
+            self._skip([Skip(items[0].line, reason, problem=True)])
             return 0
         return len(items)
 
 
 def _file_id(file: File, agent: str) -> str:
-    """Return the name of a file for one agent: a hash of where it is."""
-    # In a zip the path goes on within it, which is no path of the system.
+    """Return the id of a file for one agent: a hash of its path."""
+    # In a zip the path continues within it, so it is not one of the system.
     path = os.path.abspath(file.path)  # noqa: PTH100
     return blake2b(json.dumps([path, file.name, agent]).encode(), digest_size=16).hexdigest()
 
 
 def _digest(file: File) -> str:
-    """Return a hash of the content and the version that reads it; "" where it cannot be read."""
+    """Return a hash of the content and of our version; "" if the file cannot be read."""
     digest = blake2b(__version__.encode(), digest_size=16)
     try:
         with file.open() as stream:
@@ -294,7 +295,7 @@ def _digest(file: File) -> str:
 
 
 def _dated(source: SourceFile) -> Iterator[Item]:
-    """Read a file, and date what has no time as the message before it in its chat, or else the next one."""
+    """Yield the items of a file; a message without a time gets that of its neighbour in the chat."""
     times: dict[str, datetime | None] = {}
     for item in source.read():
         if isinstance(item, Skip):
@@ -308,7 +309,7 @@ def _dated(source: SourceFile) -> Iterator[Item]:
 
 
 def _first_times(source: SourceFile) -> dict[str, datetime | None]:
-    """Return the first time of each chat of a file, None for those without any."""
+    """Return the first time of each chat of a file, None if it has none."""
     first: dict[str, datetime | None] = {}
     for item in source.read():
         if isinstance(item, ImportedMessage) and first.get(item.chat.id) is None:
@@ -319,7 +320,7 @@ def _first_times(source: SourceFile) -> dict[str, datetime | None]:
 def _without_stored(
     memory: Memory, chat: Chat, items: Sequence[ImportedMessage]
 ) -> Sequence[ImportedMessage]:
-    """Leave out what is stored word for word: programs rewrite the payload around their messages."""
+    """Return the items whose text is not stored yet; programs rewrite the payloads of the same messages."""
     database = database_of(memory)
     if database is None:
         return items
@@ -334,7 +335,7 @@ def _words(message: Message) -> tuple[object, ...]:
 
 
 def _describe(memory: Memory, chat: Chat, origin: ImportedChat) -> None:
-    """Set title, archive and label of a new chat as they were; later, these are the user's to change."""
+    """Set title, archive flag and label of a new chat; an import never changes those of an existing one."""
     title = " ".join(_CONTROL.sub(" ", clean(origin.title)).split())
     if title:
         chat.rename(title[:500])

@@ -1,4 +1,4 @@
-"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, Holdfast's export."""
+"""Chat-format messages in JSONL and JSON files: plain, OpenAI, fine-tuning sets, exports of Holdfast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_MESSAGE = "neither a message nor a session"
 
 
 def is_message(value: Mapping[str, object]) -> bool:
-    """Return whether an object is a message in a chat format, or holds the messages of a chat."""
+    """Return whether an object is a message in a chat format, or a chat with `messages`."""
     return _is_message(value) or isinstance(value.get("messages"), list)
 
 
@@ -27,16 +27,16 @@ def _is_message(value: Mapping[str, object]) -> bool:
 
 
 def read(file: File) -> Iterator[Item]:
-    """Read one message or one whole chat a line.
+    """Yield the messages of a JSONL file with one message or one whole chat a line.
 
-    A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to the one
-    named after the file; a chat without an id is named after the file and its line.
+    A message belongs to the chat that it names (`chat`, `session_id` or `conversation_id`), else to one with
+    the name of the file; the id of a chat without one is the name of the file and the line.
     """
     return read_objects(lines(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
 
 
 def read_document(file: File) -> Iterator[Item]:
-    """Read a JSON file: a list of messages, a list of chats, or one chat."""
+    """Yield the messages of a JSON file: a list of messages, a list of chats, or one chat."""
     return read_objects(values(file), lambda line, value: _items(value, line, file.name), _NO_MESSAGE)
 
 
@@ -62,7 +62,7 @@ def _chat(value: Mapping[str, object], identity: str) -> ImportedChat:
 
 
 def _label(about: object) -> ChatLabel | None:
-    """Read the label of a chat from an export; what is not of that form belongs to another program."""
+    """Return the label of a chat in an export; None for an `about` of another program."""
     if not isinstance(about, dict):
         return None
     created = text_of(about.get("created"))

@@ -1,4 +1,4 @@
-"""Find the conversations under a path, and recognise their formats by their content."""
+"""The files with conversations under a path, and their formats, recognised by content."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ FORMATS = (
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _ENDINGS = (".json", *_LINE_ENDINGS)
-_START = 4096  # bytes, to see whether a file is a JSON array
-_HEAD = 50  # lines or values that are looked at before a file counts as unknown
+_START = 4096  # bytes that show whether a file is a JSON array
+_HEAD = 50  # lines or values by which a format is recognised
 _UNPACK = "unpack the zip and import the folder"
 _UNKNOWN = "in no format that is known here"
 _MAX_UNPACKED = 2 << 30  # bytes of one file in a zip
 _MAX_TOGETHER = 16 << 30  # bytes of all files in a zip
-_MAX_RATIO = 400  # real transcripts shrink 3 to 30 times
-_MAX_RATIO_TOGETHER = 100  # of all files to the zip itself, whose files may share what they are unpacked from
-_SMALL = 16 << 20  # bytes that may shrink to anything
+_MAX_RATIO = 400  # compression of one file; transcripts have 3 to 30
+_MAX_RATIO_TOGETHER = 100  # of all files to the zip, in which files can share compressed data
+_SMALL = 16 << 20  # bytes below which compression is not limited
 _MAX_MEMBERS = 100_000
 READ_ERRORS = (OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
@@ -62,7 +62,7 @@ class SourceFile:
     format: Format
 
     def read(self) -> Iterator[Item]:
-        """Read its messages and what is left out; an error of the file is left out last."""
+        """Yield its messages and what is left out; an error of the file comes last."""
         try:
             yield from self.format.read(self.file)
         except READ_ERRORS as error:
@@ -71,7 +71,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file that is passed over, and why."""
+    """A file that is not read, and why."""
 
     path: str
     skip: Skip
@@ -79,29 +79,28 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A file that holds something else, by how its name ends."""
+    """A file with something else, by the ending of its name."""
 
     ending: str
 
 
 Source = SourceFile | Unread | Ignored
-_Look = Callable[[File], SourceFile | Unread]
 
 
 def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -> Iterator[Source]:
-    """Find what can be imported: a file, the JSON files of a zip, or those of a folder and all folders in it.
+    """Yield the files to import: the file, or the JSON files of a zip, or of a folder and its folders.
 
-    Chats without an id of their own are named after their file, and in a folder or zip after the way to it.
+    A chat without an id has the name of its file, within a folder or zip its path.
 
     Raises:
         InvalidInput: there is nothing at the path, it cannot be read, or it is a zip bomb.
-        UnknownFormat: it is a file in no known format.
+        UnknownFormat: the file is in no known format.
 
     """
     path = Path(path)
     try:
         if path.is_dir():
-            return _folder(path, partial(_look, formats))
+            return _folder(path, formats)
         if not path.is_file():
             raise InvalidInput(f"There is no file or folder at {str(path)!r}.", "Check the path.")
         if zipfile.is_zipfile(path):
@@ -117,7 +116,7 @@ def sources(path: str | os.PathLike[str], formats: Sequence[Format] = FORMATS) -
 
 
 def recognise(file: File, formats: Sequence[Format]) -> Format | None:
-    """Return the format of a file by its first lines or values; None when none fits."""
+    """Return the format of a file by its first lines or values; None if it is in none."""
     with file.open() as stream:
         start = stream.read(_START).removeprefix(b"\xef\xbb\xbf").lstrip()
     by_line = [(one, one.is_line) for one in formats if one.is_line]
@@ -127,7 +126,7 @@ def recognise(file: File, formats: Sequence[Format]) -> Format | None:
     head = list(islice(lines(file), _HEAD))
     found = _first_match(by_line, head) or _first_match(by_value, head)
     if not head or isinstance(head[0], Skip):
-        # The first line is no whole object: a document over many lines, or damage.
+        # The first line is not a whole object: a document over many lines, or damaged.
         return _first_match(by_value, values(file)) or found
     alone = len(head) == 1 and not file.path.lower().endswith(_LINE_ENDINGS)
     return _first_match(by_value, head) if alone and found is _JSONL else found
@@ -154,7 +153,7 @@ def _problem(path: str, reason: str) -> Unread:
     return Unread(path, Skip(0, reason, problem=True))
 
 
-def _folder(root: Path, look: _Look) -> Iterator[Source]:
+def _folder(root: Path, formats: Sequence[Format]) -> Iterator[Source]:
     denied: list[OSError] = []
     for folder, inner, names in os.walk(root, onerror=denied.append):
         inner.sort()
@@ -162,22 +161,22 @@ def _folder(root: Path, look: _Look) -> Iterator[Source]:
             ending = path.suffix.lower()
             name = path.relative_to(root).with_suffix("").as_posix()
             if not path.is_file():
-                continue  # pipes and devices are not for reading
+                # A pipe or a device.
+                continue
             if ending == ".zip":
                 try:
-                    yield from _zip(path, f"{name}/", look)
+                    yield from _zip(path, f"{name}/", formats)
                 except InvalidInput as error:
                     yield _problem(clean(str(path)), error.what.rstrip("."))
             elif ending in _ENDINGS:
-                yield look(File.at(path, name))
+                yield _look(File.at(path, name), formats)
             else:
-                # A folder of logs holds much else.
                 yield Ignored(clean(ending))
     for one in denied:
         yield _problem(clean(str(one.filename)), f"cannot be read: {_one_line(one)}")
 
 
-def _look(formats: Sequence[Format], file: File) -> SourceFile | Unread:
+def _look(file: File, formats: Sequence[Format]) -> SourceFile | Unread:
     try:
         format = recognise(file, formats)
     except READ_ERRORS as error:
@@ -187,18 +186,18 @@ def _look(formats: Sequence[Format], file: File) -> SourceFile | Unread:
 
 def _whole_zip(path: Path, formats: Sequence[Format]) -> Iterator[Source]:
     empty = True
-    for source in _zip(path, "", partial(_look, formats)):
+    for source in _zip(path, "", formats):
         empty = empty and not isinstance(source, SourceFile)
         yield source
     if empty:
         raise _unknown(path, formats)
 
 
-def _zip(path: Path, folder: str, look: _Look) -> Iterator[Source]:
-    """Look into a zip, where nothing is believed: its names are never written to, its sizes are limits.
+def _zip(path: Path, folder: str, formats: Sequence[Format]) -> Iterator[Source]:
+    """Yield the files of a zip, which is not trusted: nothing is written, and its sizes are limited.
 
     Raises:
-        InvalidInput: its content would take more room than any export of conversations; nothing was unpacked.
+        InvalidInput: its files exceed the limits; nothing was unpacked.
 
     """
     label = clean(str(path))
@@ -221,13 +220,14 @@ def _zip(path: Path, folder: str, look: _Look) -> Iterator[Source]:
                 yield _problem(f"{label}/{name}", reason)
             else:
                 stem = name.rpartition(".")[0]
-                yield look(File(f"{label}/{name}", f"{folder}{stem}", partial(_unpack, archive, info)))
+                file = File(f"{label}/{name}", f"{folder}{stem}", partial(_unpack, archive, info))
+                yield _look(file, formats)
         if len(members) > _MAX_MEMBERS:
             yield _problem(label, f"more than {_MAX_MEMBERS:,} files; the others were not read")
 
 
 def _why_too_much(members: Iterable[zipfile.ZipInfo], packed: int) -> str:
-    """Return which limit all files of a zip exceed together; those that exceed one alone do not count."""
+    """Return the limit that the files of a zip exceed together, without those left out; "" for none."""
     size = sum(info.file_size for info in members if not _why_not_unpacked(info))
     if size > _MAX_TOGETHER:
         return f"its files have {size:,} bytes, of at most {_MAX_TOGETHER:,}"
@@ -251,8 +251,8 @@ def _why_not_unpacked(info: zipfile.ZipInfo) -> str:
 
 def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BufferedReader:
     try:
-        # It never gives more than `info.file_size`.
+        # It never returns more than `info.file_size`.
         return BufferedReader(cast("RawIOBase", archive.open(info)))
     except (ValueError, RuntimeError) as error:
-        # A member's own header makes no sense.
+        # The header of the member is invalid.
         raise zipfile.BadZipFile(str(error)) from error

@@ -1,12 +1,10 @@
-"""A memory as one agent holds it: in which session, with which permissions, and within how many tokens."""
+"""The base of actions: a memory, a session, permissions, and a limit of tokens."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from holdfast.contract import Provider, Session, capabilities, check_provider
 from holdfast.errors import Denied, InvalidInput, shown
@@ -26,11 +24,11 @@ from holdfast.tools.permissions import (
 from holdfast.types import Record, Writer, check_count
 
 KINDS = ("fact", "finding", "insight", "lesson")
-_APART = ("constraint", "note", "file")  # kinds that have tools of their own
-MOST = 50  # of what one call lists
-NO_SESSION = "tools"  # where no session is named, one is opened, and nothing stored in it
+_APART = ("constraint", "note", "file")  # kinds with tools of their own
+MOST = 50  # items of a result
+NO_SESSION = "tools"  # the id of the chat that is opened if none is given; nothing is stored in it
 REFUSALS = (LookupError, ValueError, PermissionError)
-"""What a provider refuses with; our own errors of that sort are among them."""
+"""The errors with which a provider refuses a call; ours are among them."""
 
 _INNER = str.maketrans("“”", '""')
 Confirm = Callable[[str], bool]
@@ -41,11 +39,22 @@ Id = Annotated[str, "from a result"]
 Cursor = Annotated[str | None, "of the last result, to go on"]
 
 
+class ActionOptions(TypedDict, total=False):
+    """The options of `Actions`, which describes them."""
+
+    by: Writer
+    confirm: Confirm | None
+    kinds: Iterable[str] | None
+    read_only: bool | Iterable[str]
+    max_tokens: int
+    count_tokens: CountBy | None
+
+
 def check_confirm(confirm: Confirm | None) -> Confirm:
     """Return the function that asks the user; None confirms nothing.
 
     Raises:
-        InvalidInput: it is no function, or it has to be awaited: what it returns is no answer.
+        InvalidInput: it is not a function, or has to be awaited.
 
     """
     todo = "Pass a plain function that returns True or False."
@@ -71,23 +80,18 @@ def ask(confirm: Confirm, question: str) -> None:
 
 
 def quoted(text: str) -> str:
-    """Quote a text for the user to confirm: nothing in it hides, and nothing in it ends the quotation."""
+    """Return a text in quotes for the user to confirm, with invisible characters and quotes escaped."""
     seen = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     return f"“{seen.translate(_INNER)}”"
 
 
 def kinds_of(provider: Provider) -> tuple[str, ...]:
-    """Return the kinds of records that an agent stores one by one in a memory."""
+    """Return the kinds of records that `remember` stores in a memory."""
     internals = internals_of(provider)
-    return (
-        KINDS
-        if internals is None
-        else tuple(
-            kind.name
-            for kind in internals.kinds.values()
-            if not kind.one_per and kind.name not in _APART and "agent" in kind.writers
-        )
-    )
+    if internals is None:
+        return KINDS
+    listed = [kind for kind in internals.kinds.values() if not kind.one_per and "agent" in kind.writers]
+    return tuple(kind.name for kind in listed if kind.name not in _APART)
 
 
 class ActionBase:
@@ -108,16 +112,13 @@ class ActionBase:
         check_provider(provider)
         if check_count(max_tokens, "max_tokens") < LEAST:
             raise InvalidInput(f"A result of {max_tokens} tokens is too small.", f"Allow {LEAST} at least.")
-        if isinstance(chat, str | None):
-            session: Any = provider.chat(NO_SESSION if chat is None else chat)
-        elif isinstance(getattr(chat, "id", None), str):
-            session = chat
-        else:
-            raise InvalidInput(f"`chat` is {shown(chat)}.", "Pass a chat, or the id of one.")
-        # What a provider can do beyond the core is found out, not declared.
+        # A provider does not declare what it can do beyond the core, so its type does not say it.
         self._provider: Any = provider
-        self._chat = session
-        self._session = "" if chat is None else session.id
+        opened = NO_SESSION if chat is None else chat
+        self._chat: Any = provider.chat(opened) if isinstance(opened, str) else opened
+        if not isinstance(getattr(self._chat, "id", None), str):
+            raise InvalidInput(f"`chat` is {shown(chat)}.", "Pass a chat, or the id of one.")
+        self._session = "" if chat is None else self._chat.id
         self._by = by
         self._confirm = check_confirm(confirm)
         self._kinds = kinds_of(provider) if kinds is None else read_names(kinds, "kinds")
@@ -126,26 +127,16 @@ class ActionBase:
         self._count = usual if count_tokens is None else counter(count_tokens)
         self._cap = max_tokens
         can, locked = capabilities(provider), locked_parts(read_only)
-        self._permissions = Permissions(provider, can, locked, self._session)
+        self._permissions = Permissions(provider, can, locked, self._session, self._kinds)
+        self._available = available(self._permissions, type(self))
 
     def available(self) -> tuple[Action, ...]:
         """Return the actions that are permitted, with those of their parameters that are."""
         return self._available
 
-    @cached_property
-    def _available(self) -> tuple[Action, ...]:
-        found = available(self._permissions, type(self))
-        return tuple(self._with_kinds(one) if one.name == "remember" else one for one in found)
-
-    def _with_kinds(self, action: Action) -> Action:
-        named = (
-            replace(one, choices=self._kinds) if one.name == "kind" else one for one in action.parameters
-        )
-        return replace(action, parameters=tuple(named))
-
     def _begin(self, action: str, **arguments: object) -> None:
         """Raise Denied where an action is not permitted, or an argument of it."""
-        there = {one.name: {known.name for known in one.parameters} for one in self.available()}
+        there = {one.name: {known.name for known in one.parameters} for one in self._available}
         why = "nothing may be written, or this memory cannot do it"
         if action not in there:
             raise Denied(f"`{action}` is not possible here: {why}.", f"There are {', '.join(there)}.")
@@ -154,10 +145,10 @@ class ActionBase:
                 raise Denied(f"`{action}` takes no `{name}` here: {why}.", "Leave it out.")
 
     def _writer(self, kind: str, question: str) -> Writer:
-        """Return who writes a record of a kind: for a constraint the user, if they confirm it.
+        """Return the writer of a record of a kind: for a constraint the user, who has to confirm it.
 
         Raises:
-            Denied: they do not, or this part is read-only.
+            Denied: they do not, or the part is read-only.
 
         """
         if not self._permissions.writes(part_of(kind)):
@@ -171,12 +162,12 @@ class ActionBase:
         return self._session or None
 
     def _note(self, references: Sequence[str]) -> None:
-        """Note what the session was shown, so that it is not learned again."""
+        """Store what the session was shown, so that it is not learned as new."""
         if self._session:
             note_shown(self._provider, self._chat, references)
 
     def _find(self, id: str, provider: Any = None) -> Record | None:
-        """Return a record by its id, of another provider if one is passed; none that is in quarantine."""
+        """Return a record by its id, if it is neither in quarantine nor retracted."""
         if "records" not in self._permissions.can:
             return None
         provider = provider or self._provider
@@ -186,12 +177,12 @@ class ActionBase:
             try:
                 record = get(id)
             except REFUSALS:
-                # It cannot be the id of a record.
+                # The id is malformed.
                 return None
         else:
             record = next((one for one in provider.records() if one.id == id), None)
         if record is None and self._session and takes(provider.records, "chat"):
-            # A note that all agents of the session share.
+            # All agents of a session share its notes.
             notes = provider.records(kind="note", chat=self._session)
             record = next((one for one in notes if one.id == id), None)
         return None if record is None or record.trust == "quarantined" or record.retracted else record
@@ -203,19 +194,19 @@ class ActionBase:
         return found
 
     def _page(self, cursor: str | None, *call: object) -> Page:
-        """Return the page of a call that a cursor leads to."""
+        """Return the page of a call at a cursor."""
         scope = repr(getattr(self._provider, "scope", ""))
         return Page(self._cap, self._count, cursor, (self._provider.name, scope, self._session, *call))
 
 
 def call(method: Callable[..., Any], *arguments: object, **more: object) -> Any:
-    """Call a method with those further arguments that are not None and that it takes."""
+    """Call a method, with the keyword arguments that it takes and that are not None."""
     taken = {name: value for name, value in more.items() if value is not None and takes(method, name)}
     return method(*arguments, **taken)
 
 
 def write_text(provider: Any, kind: str, text: str, *, by: Writer, chat: str | None) -> Record:
-    """Write the one text of a kind, such as the profile; an empty one takes it back."""
+    """Write the one text of a kind, such as the profile; "" retracts it."""
     if text:
         written: Record = call(provider.remember, text, kind, by=by, chat=chat)
         return written
@@ -224,10 +215,10 @@ def write_text(provider: Any, kind: str, text: str, *, by: Writer, chat: str | N
 
 
 def check_limit(limit: int) -> int:
-    """Return how many items are wanted at most, or raise InvalidInput."""
+    """Return a limit of items, or raise InvalidInput."""
     return _LIMIT.check(limit, "limit")
 
 
 def unknown_id(id: str) -> InvalidInput:
-    """Return the error for an id that names nothing that can be shown."""
+    """Return the error for an id of nothing, or of something that is withheld."""
     return InvalidInput(f"There is nothing with the id {quoted_argument(id)}.", "Use an id from a result.")

@@ -1,8 +1,7 @@
-"""Tools in the forms that model providers take, and as plain JSON schema.
+"""Tools in the forms of model providers, and as plain JSON schema.
 
-A strict form promises that a model passes nothing else than the schema says. OpenAI's wants every argument to
-be required, so that one that may be left out is null instead; a tool takes null for its default, whoever
-passes it.
+With a strict schema, a model can only pass valid arguments. OpenAI's requires every argument, so an optional
+one can be null; every tool accepts null for its default.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ Schema = dict[str, object]
 
 
 class DescribedTool(Protocol):
-    """The description of a tool for a model, of one that is awaited as well."""
+    """The description of a tool for a model; `Tool` and `AsyncTool` have it."""
 
     @property
     def name(self) -> str:
-        """The name that a model calls it by."""
+        """The name by which a model calls it."""
 
     @property
     def description(self) -> str:
@@ -30,7 +29,7 @@ class DescribedTool(Protocol):
 
 
 def openai_chat(tools: Iterable[DescribedTool], *, strict: bool = True) -> list[Schema]:
-    """Return tools for OpenAI's chat completions, and for the many that speak its protocol."""
+    """Return tools for OpenAI's chat completions, and for services with the same protocol."""
     return [{"type": "function", "function": _function(tool, strict=strict)} for tool in tools]
 
 
@@ -41,7 +40,7 @@ def openai_responses(tools: Iterable[DescribedTool], *, strict: bool = True) -> 
 
 def _function(tool: DescribedTool, *, strict: bool) -> Schema:
     properties = cast("Mapping[str, Mapping[str, object]]", tool.parameters["properties"])
-    # One that takes an object of any names cannot be strict.
+    # A parameter that takes an object with any keys cannot be strict.
     strict = strict and all(one["type"] != "object" for one in properties.values())
     return {
         "name": tool.name,
@@ -65,7 +64,7 @@ def json_schema(tools: Iterable[DescribedTool]) -> list[Schema]:
 
 
 def strict_schema(schema: Mapping[str, object]) -> Schema:
-    """Return the schema of an object with every property required, and null for one that is left out.
+    """Return a schema with every property required, where optional ones can be null.
 
     >>> strict_schema({"type": "object", "properties": {"limit": {"type": "integer"}}})["properties"]
     {'limit': {'type': ['integer', 'null']}}
@@ -74,22 +73,17 @@ def strict_schema(schema: Mapping[str, object]) -> Schema:
     properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
     return {
         "type": "object",
-        "properties": {
-            name: _unbounded(one) if name in required else _nullable(_unbounded(one))
-            for name, one in properties.items()
-        },
+        "properties": {name: _strict(one, required=name in required) for name, one in properties.items()},
         "required": list(properties),
         "additionalProperties": False,
     }
 
 
-def _unbounded(schema: Mapping[str, object]) -> Schema:
-    """Leave out the bounds of numbers, which not every strict model knows; a call beyond them fails."""
-    return {name: value for name, value in schema.items() if name not in ("minimum", "maximum")}
-
-
-def _nullable(schema: Mapping[str, object]) -> Schema:
-    nullable = {**schema, "type": [schema["type"], "null"]}
-    if "enum" in schema:
-        nullable["enum"] = [*cast("list[object]", schema["enum"]), None]
-    return nullable
+def _strict(schema: Mapping[str, object], *, required: bool) -> Schema:
+    """Return a schema without bounds of numbers, which strict schemas cannot have; the call checks them."""
+    strict = {name: value for name, value in schema.items() if name not in ("minimum", "maximum")}
+    if not required:
+        strict["type"] = [schema["type"], "null"]
+        if "enum" in schema:
+            strict["enum"] = [*cast("list[object]", schema["enum"]), None]
+    return strict

@@ -1,4 +1,4 @@
-"""Views of memory files for a model, word for word those of the Anthropic SDK. Pure functions."""
+"""Answers about the lines of memory files, with the words of the Anthropic SDK. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from holdfast.types import is_whole
 _WIDTH = 6  # of line numbers
 _DEPTH = 2  # levels of a folder that are listed
 _AROUND = 2  # lines shown before and after a replacement
-_MOST_LINES = 100  # numbers of lines with the same text that are told
+_MOST_LINES = 100  # line numbers in an error
 _UNITS = "BKMG"
-_BITS = 64  # of a number that an error repeats: Python does not write every number as text
+_BITS = 64  # of a number in an error: Python does not convert every number to text
 
 
 def numbered(path: str, content: str, view_range: object = None) -> str:
-    """Show a file, or its lines from one number to another one, both included; -1 is the last.
+    """Return a file with line numbers, or its lines of a range, both ends included; -1 is the last.
 
     Raises:
         FileCommandError: the range is not two whole numbers.
@@ -46,7 +46,7 @@ def _numbered(lines: Sequence[str], first: int) -> str:
 
 
 def listing(folder: str, sizes: Mapping[str, int]) -> str:
-    """List the files in a folder and in the folders within; `sizes` are the bytes of files by path."""
+    """Return the list of files in a folder and its folders; `sizes` are the bytes of files by path."""
     found: dict[tuple[str, ...], int] = {}
     for path, size in sizes.items():
         names = path.removeprefix(f"{folder}/").split("/")
@@ -54,7 +54,8 @@ def listing(folder: str, sizes: Mapping[str, int]) -> str:
             place = tuple(names[:depth])
             if any(name.startswith(".") for name in place):
                 break
-            key = place if depth == len(names) else (*place, "")  # a folder; what is in it comes after it
+            # The empty name sorts a folder before its files.
+            key = place if depth == len(names) else (*place, "")
             found[key] = found.get(key, 0) + size
     lines = [f"{in_units(sum(sizes.values()))}\t{folder}"]
     lines += [f"{in_units(found[place])}\t{folder}/{'/'.join(place)}" for place in sorted(found)]
@@ -63,7 +64,7 @@ def listing(folder: str, sizes: Mapping[str, int]) -> str:
 
 
 def in_units(size: int) -> str:
-    """Write a number of bytes as `ls -h` would.
+    """Return a number of bytes as `ls -h` writes it.
 
     >>> in_units(1536)
     '1.5K'
@@ -74,10 +75,10 @@ def in_units(size: int) -> str:
 
 
 def replaced(path: str, content: str, old: str, new: str) -> str:
-    """Replace a text, which must be there once, by another one.
+    """Return content with a text, which must occur once, replaced.
 
     Raises:
-        FileCommandError: it is there more often, or not at all.
+        FileCommandError: it occurs more often, or not at all.
 
     """
     count = content.count(old) if old else 0
@@ -100,7 +101,7 @@ def _part(text: str) -> str:
 
 
 def _lines_with(content: str, part: str) -> str:
-    """Return the numbers of the lines in which a text begins, also where it overlaps itself."""
+    """Return the numbers of the lines in which a text begins; occurrences can overlap."""
     numbers: list[int] = []
     line, counted = 1, 0
     position = content.find(part)
@@ -113,7 +114,7 @@ def _lines_with(content: str, part: str) -> str:
 
 
 def snippet(content: str, position: int) -> str:
-    """Show a replacement at a position of a file, with the lines around it."""
+    """Return the lines around a replacement at a position of a file."""
     lines = content.split("\n")
     changed = content.count("\n", 0, position)
     first = max(0, changed - _AROUND)
@@ -124,7 +125,7 @@ def snippet(content: str, position: int) -> str:
 
 
 def inserted(content: str, line: int, text: str) -> str:
-    """Insert a text after a line; 0 is before the first. Lines keep their ends, and the last one gets one.
+    """Return content with a text after a line, 0 for the beginning; the last line ends with a line break.
 
     Raises:
         FileCommandError: there is no such line.

@@ -1,4 +1,4 @@
-"""Paths of memory files: one form for each, all of them below `/memories`, whatever is asked for."""
+"""Paths of memory files: one normal form for each, below `/memories`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import unicodedata
 from holdfast.errors import InvalidInput
 
 ROOT = "/memories"
-LONGEST_PATH = 1_000  # bytes in UTF-8 of a path, and characters of one that an error repeats
-LONGEST_NAME = 255  # bytes of a name between two slashes, as in most file systems
+LONGEST_PATH = 1_000  # bytes in UTF-8, and characters of a path in an error
+LONGEST_NAME = 255  # bytes of a name between slashes, as in most file systems
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 
 
 class FileCommandError(InvalidInput):
-    """A command on memory files cannot be carried out; nothing was changed. Correct it and call again.
+    """A command on memory files is invalid; nothing was changed. Correct it and call again.
 
-    `answer` is for the model that gave the command, word for word that of the tool of the Anthropic SDK.
+    `answer` is for the model, with the words of the Anthropic SDK.
     """
 
     def __init__(self, answer: str, todo: str) -> None:
@@ -25,7 +25,7 @@ class FileCommandError(InvalidInput):
 
 
 def resolve(path: object) -> str:
-    """Return the one form of a path: without ".", ".." and empty names, in NFC, `/memories` or below it.
+    """Return the normal form of a path: without ".", ".." and empty names, in NFC, in `/memories`.
 
     >>> resolve("/memories//plans/../notes.md")
     '/memories/notes.md'
@@ -59,7 +59,7 @@ def resolve(path: object) -> str:
 
 
 def _checked(name: str, path: str) -> str:
-    """Return a name in NFC if it is plain, or raise FileCommandError."""
+    """Return a name in NFC if it is unambiguous, or raise FileCommandError."""
     plain = unicodedata.normalize("NFKC", name)
     problems = (
         ("/" in plain or "\\" in plain or not plain.strip("."), "a name that can be read as a path"),

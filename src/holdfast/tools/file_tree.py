@@ -11,10 +11,10 @@ Tree = Mapping[str, Record]
 
 
 def lay_out(found: Iterable[Record], agent: str) -> dict[str, Record]:
-    """Lay out the files of an agent by their paths.
+    """Return the files of an agent by their paths.
 
-    One that was remembered without a path stands under its id. Going back to earlier versions can give two
-    the same path: the one that was written last has it, and the other one its id behind it.
+    The name of a file without a path is its id. A rollback can leave two files with the same path: the one
+    written last has it, and the id of the other follows its path.
     """
     tree: dict[str, Record] = {}
     for record in sorted((one for one in found if one.agent == agent), key=lambda one: -one.version):
@@ -24,7 +24,7 @@ def lay_out(found: Iterable[Record], agent: str) -> dict[str, Record]:
 
 
 def versions(tree: Tree) -> set[int]:
-    """Return the versions of a tree; two trees of one user with the same ones are equal."""
+    """Return the versions of the files; trees of one user with the same versions are equal."""
     return {record.version for record in tree.values()}
 
 

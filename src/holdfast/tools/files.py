@@ -1,8 +1,8 @@
-"""Memory as files: the commands of the Anthropic memory tool over a tree of records.
+"""Memory as files: the commands of the Anthropic memory tool over records.
 
-A file is a record of the kind "file": its path is the record's `target`, its content the record's text, to
-the last byte. So files have versions, and `changes`, `at`, `undo`, `rollback`, `erase` and `recall` know them
-as everything else. Folders are there as long as files lie in them.
+A file is a record of the kind "file": its path is the record's `target`, its content the record's text,
+unchanged. So files have versions, and `changes`, `at`, `undo`, `rollback`, `erase` and `recall` work on them.
+A folder exists as long as it has files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.types import Record, Writer
 from holdfast.types.acting_as import check_writer, current
 
 KIND = "file"
-TOOL: Mapping[str, str] = {"type": "memory_20250818", "name": "memory"}  # how the API names this tool
+TOOL: Mapping[str, str] = {"type": "memory_20250818", "name": "memory"}  # the tool in Anthropic's API
 _ATTEMPTS = 1_000  # the optimistic-retry limit
 _CUT = "\nNote: a credential was cut out of it, as none is kept. View the file before you edit it again."
 _WAITING = "its text looks like an order to a model and waits for the user to release or discard it."
@@ -66,12 +66,12 @@ class Files:
     """The files of an agent, below `/memories`.
 
     Each handle has a tree of its own: that of its tenant, user and agent. Over a view of `Memory.at` it shows
-    the tree as of then. Commands answer with the strings of the Anthropic SDK, and one line more where a
-    credential was cut out. A text by an agent that looks like an order to a model is not in the tree until
-    the user releases it (`memory.quarantine.release`), and the answer says so. `recall` finds files; no prompt shows one
-    that was not recalled for it.
+    the tree as of then. Commands answer with the strings of the Anthropic SDK, and one more line if a
+    credential was cut out. A text by an agent that looks like an instruction to a model is in quarantine, not
+    in the tree, until the user releases it (`memory.quarantine.release`), and the answer says so. `recall`
+    finds files; prompts show only those that were recalled.
 
-    A `NullMemory` has a tree that stays empty. Each command reads the whole tree, which takes 20 ms for a
+    The tree of a `NullMemory` stays empty. Each command reads the whole tree, which takes 20 ms for a
     thousand files of 3,000 characters.
 
     >>> files = Files(memory)
@@ -79,8 +79,8 @@ class Files:
     'File created successfully at: /memories/plan.md'
 
     Args:
-        memory: the `Memory` that keeps the files, or a view of it.
-        by: the writer; the one named by `acting`, or else the agent.
+        memory: the `Memory` that stores the files, or a view of it.
+        by: the writer; None for the one of `acting_as`, else the agent.
 
     """
 
@@ -96,7 +96,7 @@ class Files:
         return sorted(self._tree())
 
     def read(self, path: str) -> str:
-        """Return the content of a file, to the last byte.
+        """Return the content of a file.
 
         Raises:
             FileCommandError: there is no such file.
@@ -105,10 +105,10 @@ class Files:
         return self._file(self._tree(), resolve(path)).text
 
     def call(self, command: object) -> str:
-        """Carry out a command of a model: a dict with "command" and the arguments of that method.
+        """Run a command of a model, a dict with "command" and arguments of that method; return the answer.
 
         Raises:
-            FileCommandError: there is no such command, or an argument is missing; and as the methods do.
+            FileCommandError: there is no such command, an argument is missing, or the method raises it.
 
         """
         arguments = command if isinstance(command, Mapping) else {}
@@ -126,7 +126,7 @@ class Files:
         return method(**{one: arguments[one] for one in known if one in arguments})
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
-        """Show a file with the numbers of its lines, or list a folder, two levels deep, without hidden files.
+        """Return a file with line numbers, or the list of a folder, two levels deep, without hidden files.
 
         Args:
             path: of the file or the folder.
@@ -145,10 +145,10 @@ class Files:
         return file_lines.listing(place, inside)
 
     def create(self, path: str, file_text: str) -> str:
-        """Make a new file.
+        """Create a file.
 
         Raises:
-            FileCommandError: the path is taken, or within a file, or the text is too long.
+            FileCommandError: the path exists, or is below a file, or the text is too long.
             Denied: this writer may not write files.
 
         """
@@ -165,29 +165,22 @@ class Files:
         return self._write(plan)
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> str:
-        """Replace a text, which must be in the file once, by another one.
+        """Replace a text that occurs once in the file.
 
         Raises:
-            FileCommandError: there is no such file, or the text stands in it more often or not at all.
+            FileCommandError: there is no such file, or the text occurs more often or not at all.
             Denied: this writer may not change files.
 
         """
         place, old, new = resolve(path), _text(old_str, "old_str"), _text(new_str, "new_str")
-
-        def plan(tree: Tree, author: _Author) -> _Plan:
-            before = self._file(tree, place)
-            draft = replace(before, text=file_lines.replaced(place, before.text, old, new), target=place)
-            position = before.text.find(old)
-
-            def answer(record: Record) -> str:
-                return file_lines.snippet(record.text, position)
-
-            return self._written(author, place, draft, before, answer)
-
-        return self._write(plan)
+        return self._edit(
+            place,
+            lambda before: file_lines.replaced(place, before, old, new),
+            lambda before, after: file_lines.snippet(after, before.find(old)),
+        )
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
-        """Insert a text after a line of a file; 0 is before the first.
+        """Insert a text after a line of a file, 0 for the beginning.
 
         Raises:
             FileCommandError: there is no such file or line.
@@ -195,19 +188,27 @@ class Files:
 
         """
         place, text = resolve(path), _text(insert_text, "insert_text")
+        return self._edit(
+            place,
+            lambda before: file_lines.inserted(before, insert_line, text),
+            lambda _before, _after: f"The file {place} has been edited.",
+        )
+
+    def _edit(self, place: str, change: Callable[[str], str], answer: Callable[[str, str], str]) -> str:
+        """Change the text of a file, and answer by its text before and after."""
 
         def plan(tree: Tree, author: _Author) -> _Plan:
             before = self._file(tree, place)
-            draft = replace(before, text=file_lines.inserted(before.text, insert_line, text), target=place)
-            return self._written(author, place, draft, before, lambda _: f"The file {place} has been edited.")
+            draft = replace(before, text=change(before.text), target=place)
+            return self._written(author, place, draft, before, lambda text: answer(before.text, text))
 
         return self._write(plan)
 
     def delete(self, path: str) -> str:
-        """Delete a file, or a folder with its files. The history keeps them; `Memory.undo` brings them back.
+        """Delete a file, or a folder with its files. They stay in the history; `Memory.undo` restores them.
 
         Raises:
-            FileCommandError: there is nothing of that path, or it is `/memories` itself.
+            FileCommandError: the path does not exist, or is `/memories` itself.
             Denied: this writer may not remove files.
 
         """
@@ -226,10 +227,10 @@ class Files:
         return self._write(plan)
 
     def rename(self, old_path: str, new_path: str) -> str:
-        """Move a file or a folder to another path. Files keep their ids, and so their history.
+        """Move a file or a folder to another path. Files keep their ids and their history.
 
         Raises:
-            FileCommandError: there is no old path, the new one is taken, or one is within the other.
+            FileCommandError: the old path does not exist, the new one does, or is below the old one.
             Denied: this writer may not change files.
 
         """
@@ -256,7 +257,7 @@ class Files:
         return self._write(plan)
 
     def clear(self) -> str:
-        """Delete all files of this tree. The history keeps them; `Memory.undo` brings them back.
+        """Delete all files of this tree. They stay in the history; `Memory.undo` restores them.
 
         Raises:
             Denied: this writer may not remove files.
@@ -282,14 +283,14 @@ class Files:
         return FileCommandError(answer, "View the folder for what is there.")
 
     def _waiting(self, place: str) -> list[Record]:
-        """Return what is in quarantine for a path."""
+        """Return the records in quarantine for a path."""
         key = (KIND, place, self._memory.scope.agent)
         held = list(self._memory.quarantine) if self._is_writable else []
         return [one for one in held if (one.kind, one.target, one.agent) == key]
 
     @property
     def _is_writable(self) -> bool:
-        """Whether this is a memory, not a view of it."""
+        """Whether this is a memory rather than a view."""
         return hasattr(self._memory, "quarantine")
 
     def _written(
@@ -298,9 +299,9 @@ class Files:
         place: str,
         draft: Record,
         before: Record | None,
-        answer: Callable[[Record], str],
+        answer: Callable[[str], str],
     ) -> _Plan:
-        """Plan a version of a file with a new text, or a record that waits in quarantine."""
+        """Plan a version of a file with a new text, or a record in quarantine."""
         allow(author.rules, author.by, "change" if before else "add")
         if len(draft.text) > author.rules.longest:
             most = f"a file has at most {author.rules.longest:,}"
@@ -315,17 +316,17 @@ class Files:
             return _Plan(edits, f"The file {place} was not written: {_WAITING}")
         is_changed = before is None or content_of(record) != content_of(before)
         edits = [_Edit(record, before, "replace" if before else "add")] if is_changed else []
-        return _Plan(edits, answer(record) + (_CUT if record.text != draft.text else ""))
+        return _Plan(edits, answer(record.text) + (_CUT if record.text != draft.text else ""))
 
     def _chat(self) -> str:
-        """Return the chat of `acting`; the id of a new one holds no credential."""
+        """Return the chat of `acting_as`, after a check that the id of a new one has no credential."""
         chat, internals = current().chat, internals_of(self._memory)
         return check_chat_id(internals.database, self._memory.scope, chat) if internals else chat
 
     def _write(self, plan: Callable[[Tree, _Author], _Plan]) -> str:
-        """Plan on the tree, and write it in one transaction if it is still the same; else plan again.
+        """Plan on the tree, and write in one transaction if it has not changed; else plan again.
 
-        Texts are scanned while planning, so that nobody waits for it.
+        Texts are scanned while planning, before the transaction, which locks the space.
         """
         if not self._is_writable:
             raise FileCommandError("What was known earlier cannot be changed.", "Use the memory itself.")
@@ -364,7 +365,7 @@ def _deleted(gone: Iterable[Record], author: _Author) -> list[_Edit]:
 
 
 def _check_new(tree: Tree, place: str, author: _Author) -> None:
-    """Raise FileCommandError unless a file may have a path, which is shown to models in every listing."""
+    """Raise FileCommandError unless a file may have a path, which every listing shows to models."""
     for path in tree:
         if is_below(place, path):
             raise FileCommandError(f"The path {path} is not a directory.", "Choose another path.")
@@ -379,7 +380,7 @@ def _check_new(tree: Tree, place: str, author: _Author) -> None:
 
 
 def _signed(draft: Record, by: Writer) -> Record:
-    """Scan the text of a draft as every text is scanned, and keep the white space around it."""
+    """Return a draft with its text scanned like that of any record, but with the white space around it."""
     text = draft.text
     if not text.strip():
         return replace(draft, by=by, flags=(), trust="trusted")
@@ -389,7 +390,7 @@ def _signed(draft: Record, by: Writer) -> Record:
 
 
 def _text(value: object, name: str) -> str:
-    """Return a text as it can be stored, or raise FileCommandError."""
+    """Return a text cleaned for storing, or raise FileCommandError."""
     if not isinstance(value, str):
         raise FileCommandError(f"`{name}` must be text, not {type(value).__name__}.", "Pass a string.")
     return clean(value)

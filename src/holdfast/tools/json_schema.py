@@ -1,4 +1,4 @@
-"""Parameters of functions for agents: read from a signature, as JSON schema, checked before a call."""
+"""Parameters of tools: read from a signature, described as JSON schema, and checked before a call."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from holdfast.safety.guard import mask_name
 from holdfast.types import is_whole
 
 MOST = 1_000_000  # characters of arguments as JSON
-_QUOTED = 40  # characters of an argument that an error repeats
+_QUOTED = 40  # characters of an argument in an error
 
 
-class _JsonType(NamedTuple):
-    name: str
+class JsonType(NamedTuple):
+    """A type of arguments: the annotation, the words for it in errors, and the test of a value."""
+
+    python: type
     words: str
     accepts: Callable[[object], bool]
 
 
-_TYPES: Mapping[object, _JsonType] = {
-    str: _JsonType("string", "text", lambda value: isinstance(value, str)),
-    int: _JsonType("integer", "a whole number", is_whole),
-    bool: _JsonType("boolean", "true or false", lambda value: isinstance(value, bool)),
-    list: _JsonType(
-        "array",
-        "a list of texts",
-        lambda value: isinstance(value, list | tuple) and all(isinstance(one, str) for one in value),
-    ),
-    dict: _JsonType("object", "an object", lambda value: isinstance(value, Mapping)),
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+TYPES: Mapping[str, JsonType] = {
+    "string": JsonType(str, "text", lambda value: isinstance(value, str)),
+    "integer": JsonType(int, "a whole number", is_whole),
+    "boolean": JsonType(bool, "true or false", lambda value: isinstance(value, bool)),
+    "array": JsonType(list, "a list of texts", _is_texts),
+    "object": JsonType(dict, "an object", lambda value: isinstance(value, Mapping)),
 }
-_BY_NAME = {one.name: one for one in _TYPES.values()}
+"""The types of arguments, by their names in JSON schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Range:
     last: int
 
     def check(self, value: int, name: str) -> int:
-        """Return a number if it is one of them.
+        """Return a number if it is within the range.
 
         Raises:
             InvalidInput: it is not.
@@ -60,7 +62,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its JSON type, its description, and the values it takes."""
+    """A parameter: its JSON type, its description, and the values that it accepts."""
 
     name: str
     type: str
@@ -84,7 +86,7 @@ class Parameter:
 
 
 def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
-    """Return the JSON schema of an object that has these parameters and no others."""
+    """Return the JSON schema of an object with these parameters and no others."""
     listed = tuple(parameters)
     written: dict[str, object] = {"type": "object", "properties": {one.name: one.schema() for one in listed}}
     if required := [one.name for one in listed if one.required]:
@@ -93,7 +95,7 @@ def schema(parameters: Iterable[Parameter]) -> dict[str, object]:
 
 
 def parameters(function: Callable[..., object]) -> tuple[Parameter, ...]:
-    """Return the parameters of a function or a method; `Annotated[str, "…"]` has a description."""
+    """Return the parameters of a function or method; the text in `Annotated[str, "…"]` describes one."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(
         _parameter(name, hints[name], required=one.default is one.empty)
@@ -114,14 +116,16 @@ def _parameter(name: str, hint: Any, *, required: bool) -> Parameter:
     if get_origin(hint) is Literal:
         return Parameter(name, "string", description, required, get_args(hint))
     allowed = next((one for one in extras if isinstance(one, Range)), None)
-    return Parameter(name, _TYPES[get_origin(hint) or hint].name, description, required, range=allowed)
+    annotation = get_origin(hint) or hint
+    type_ = next(one for one, known in TYPES.items() if known.python is annotation)
+    return Parameter(name, type_, description, required, range=allowed)
 
 
 def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]:
     """Return the arguments of a call, passed as a mapping or as JSON.
 
     Raises:
-        InvalidInput: it is no JSON object, or longer than 1,000,000 characters.
+        InvalidInput: they are not a JSON object, or longer than 1,000,000 characters.
 
     """
     if arguments is None:
@@ -140,7 +144,7 @@ def parsed(arguments: Mapping[str, object] | str | None) -> Mapping[str, object]
 
 
 def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what: str) -> dict[str, object]:
-    """Return the arguments of a call as its function takes them, without those that are null.
+    """Return the arguments of a call, converted for its function, without those that are null.
 
     Raises:
         InvalidInput: one is unknown, missing or of another type; the message names it, and what is possible.
@@ -161,10 +165,10 @@ def checked(arguments: Mapping[str, object], declared: Iterable[Parameter], what
 
 
 def _checked(value: object, declared: Parameter) -> object:
-    """Return a value that a parameter takes; a whole number that is written as 5.0 is one."""
+    """Return a value that a parameter accepts, 5.0 as 5 for a whole number."""
     if declared.type == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    type_ = _BY_NAME[declared.type]
+    type_ = TYPES[declared.type]
     if not type_.accepts(value):
         what = f"`{declared.name}` must be {type_.words}, not {_name_of(value)}."
         is_quoted = declared.type == "integer" and isinstance(value, str)
@@ -193,5 +197,5 @@ def _name_of(value: object) -> str:
         return "a number"
     if isinstance(value, list | tuple):
         return "a list"
-    found = next((one for one in _TYPES.values() if one.accepts(value)), None)
+    found = next((one for one in TYPES.values() if one.accepts(value)), None)
     return found.words if found else type(value).__name__

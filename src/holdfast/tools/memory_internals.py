@@ -1,4 +1,4 @@
-"""What tools use of a `Memory` of this package beyond the contract, which providers of others do not have."""
+"""Access of tools to the internals of a `Memory`, which other providers do not have."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from holdfast.store.database import Database
 from holdfast.text.tokens import CountTokens
 from holdfast.types import Scope, Writer
 
-_REMEMBERED = 50  # references of what was shown for one answer
-_NOTING = threading.Lock()  # between reading what was noted and noting more
+_REMEMBERED = 50  # references that are stored for one answer
+_NOTING = threading.Lock()  # held while the stored references are read and written
 
 
 @runtime_checkable
 class MemoryInternals(Protocol):
-    """What all handles on one database share; see `holdfast.runtime`."""
+    """The state that all handles on one database share; see `holdfast.runtime`."""
 
     database: Database
     kinds: Mapping[str, Kind]
@@ -30,51 +30,52 @@ class MemoryInternals(Protocol):
     prompts: Any
 
     def intake(self, scope: Scope, by: Writer, chat: str = "") -> Any:
-        """Return what writes the records of a scope."""
+        """Return the intake of records of a scope."""
 
     def writer(self, scope: Scope) -> Any:
-        """Return what checks and writes the records of a scope."""
+        """Return the writer of records of a scope."""
 
     def now(self) -> int:
         """Return the time in microseconds since the epoch."""
 
 
 def unwrapped(provider: object) -> Any:
-    """Return what is behind the wrappers of `holdfast.providers.tracing`."""
+    """Return a provider without the wrappers of `holdfast.providers.tracing`."""
     return inspect.unwrap(cast("Any", provider))
 
 
 def internals_of(provider: object) -> MemoryInternals | None:
-    """Return the internals of a `Memory`; None of another provider, and of a memory that stores nothing."""
+    """Return the internals of a `Memory`; None for other providers and the null memory."""
     internals = getattr(unwrapped(provider), "_runtime", None)
     return internals if isinstance(internals, MemoryInternals) else None
 
 
 def is_covered(provider: Provider, chat: str) -> bool:
-    """Return whether an agent may look into a chat: whether recall of its memory covers it."""
+    """Return whether an agent may read a chat: whether recall in its memory covers it."""
     internals, scope = internals_of(provider), getattr(provider, "scope", None)
     if internals is None or not isinstance(scope, Scope) or not scope.agent:
         return True
     try:
         return sessions.agent(internals.database, scope.space, chat) == scope.agent
-    except InvalidInput:  # there is no such chat
+    except InvalidInput:
+        # There is no such chat.
         return False
 
 
 def shared_memory(provider: Provider) -> Any:
-    """Return the memory that all users of a tenant share, which recall covers as well; None if this is it."""
+    """Return the memory that all users of a tenant share, which recall covers too; None if this is it."""
     if internals_of(provider) is None:
         return None
     memory = unwrapped(provider)
     own = memory.scope
-    # `scoped` would deny it: this only reads what recall finds as well.
+    # `scoped` would deny it, but this memory is only read, where recall reads too.
     return None if own.space == own.shared.space else memory._fixed(own.shared)  # noqa: SLF001
 
 
 def note_shown(provider: Provider, chat: Session, what: Sequence[str]) -> None:
-    """Note that a chat was shown something from memory: the answer that follows is then known not to be news.
+    """Store references that a chat was shown, beside those of its last prompt.
 
-    Only our own memory keeps such notes. They are beside those of the last prompt of the chat.
+    The answer that follows is then not learned as new. Only a `Memory` of ours stores them.
     """
     internals = internals_of(provider)
     if internals is not None and what:

@@ -1,4 +1,4 @@
-"""Results within a number of tokens: as many items as fit, and a cursor that goes on."""
+"""Results within a limit of tokens: as many items as fit, and a cursor to the rest."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from holdfast.errors import InvalidInput
 from holdfast.tools.results import as_json
 from holdfast.types import MAX_COUNT, is_whole
 
-LEAST = 400  # tokens: what is around the items of a result takes half of it
+LEAST = 400  # tokens; the fields of a result beside its items take up to half
 _AROUND = 150  # tokens of a result beside its items: origin, note, cursor
 _LONGEST = 4_000  # characters of a cursor
-_NUMBER = re.compile("[0-9]{1,18}")  # that every database can hold
+_NUMBER = re.compile("[0-9]{1,18}")  # within the integers of all databases
 FoundT = TypeVar("FoundT")
 ItemT = TypeVar("ItemT")
 
 
 class PageStart(NamedTuple):
-    """Where a page begins: at which item after `anchor`, and after how many characters of it."""
+    """The start of a page: an item after `anchor`, and a number of its characters to leave out."""
 
     anchor: str = ""
     item: int = 0
@@ -32,10 +32,10 @@ class PageStart(NamedTuple):
 
     @property
     def number(self) -> int | None:
-        """The anchor as a number, from 1 on; None at the beginning.
+        """The anchor as a number from 1; None on the first page.
 
         Raises:
-            InvalidInput: it is something else.
+            InvalidInput: it is not a number.
 
         """
         if not self.anchor:
@@ -57,7 +57,7 @@ def _foreign() -> InvalidInput:
 
 
 class Page:
-    """A page of the results of one call: where it begins, what fits, and the cursor of the next one."""
+    """A page of the results of one call: its start, the items that fit, and the cursor of the next page."""
 
     def __init__(
         self, cap: int, count: Callable[[str], int], cursor: str | None, call: Iterable[object]
@@ -81,12 +81,12 @@ class Page:
             raise _foreign() from error
 
     def cursor(self, start: PageStart) -> str:
-        """Return a cursor for the page that begins there."""
+        """Return the cursor of the page with a start."""
         text = json.dumps([*start, self._call], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def take(self, items: Sequence[ItemT], field: str = "text") -> tuple[tuple[ItemT, ...], str | None]:
-        """Return the items of all that fit, and the cursor if there is more, or a text was cut."""
+        """Return the items of this page, and the cursor if there are more, or a text was cut."""
         start = self.start
         rest = items[start.item :]
         fitting, end = self.fill(rest, field)
@@ -96,9 +96,9 @@ class Page:
     def excerpts(
         self, found: Sequence[FoundT], show: Callable[[FoundT], ItemT], limit: int
     ) -> tuple[tuple[ItemT, ...], str | None]:
-        """Return the excerpts of all that fit, `limit` at most, and the cursor if there is more.
+        """Return the excerpts of this page, `limit` at most, and the cursor if there are more.
 
-        Where one was cut, `expand` gives the whole: the next page begins with the next one.
+        `expand` returns the whole of one that was cut; the next page begins with the next item.
         """
         start = self.start
         rest = found[start.item :]
@@ -107,9 +107,9 @@ class Page:
         return tuple(fitting), self.cursor(on) if len(fitting) < len(rest) else None
 
     def fill(self, items: Iterable[ItemT], field: str = "text") -> tuple[list[ItemT], PageStart]:
-        """Return the items that fit, the first one in any case, and where they end.
+        """Return the items that fit, at least the first, and where they end.
 
-        `field` names the text of an item that can be cut. The first item begins where the page before has cut
+        `field` names the text of an item that can be cut. The first item continues where the page before cut
         it.
         """
         taken: list[ItemT] = []
@@ -131,7 +131,7 @@ class Page:
         return self._count(json.dumps(as_json(item), ensure_ascii=False)) + 1
 
     def _cut(self, item: ItemT, field: str, room: int) -> tuple[ItemT, int]:
-        """Cut the text of an item to the room, and return it with the number of characters left."""
+        """Return an item with its text cut to the room, and the number of characters that are left."""
         characters = len(getattr(item, field))
         piece = item
         while characters > 1 and (cost := self._cost(piece)) > room:
@@ -142,5 +142,5 @@ class Page:
 
 def _part(item: ItemT, field: str, first: int, last: int | None) -> ItemT:
     changes: dict[str, Any] = {field: getattr(item, field)[first:last], "cut": True}
-    # Every item is a dataclass.
+    # Every item is a dataclass, which a type variable cannot express.
     return replace(item, **changes)  # type: ignore[type-var]

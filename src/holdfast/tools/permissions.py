@@ -1,10 +1,10 @@
-"""Which actions an agent has: by what the provider can do, and what the application permits."""
+"""The actions that an agent has: those that the provider can do and the application permits."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal, get_args
 
@@ -13,7 +13,7 @@ from holdfast.errors import InvalidInput, shown
 from holdfast.tools.json_schema import Parameter, parameters
 
 Part = Literal["records", "profile", "soul", "constraints", "notes", "scratchpad"]
-"""What can be made read-only by itself; "records" is everything that the others are not."""
+"""The parts of a memory that can be read-only; "records" are those of no other part."""
 PARTS: tuple[Part, ...] = get_args(Part)
 _PART_OF: Mapping[str, Part] = {
     "constraint": "constraints",
@@ -21,13 +21,13 @@ _PART_OF: Mapping[str, Part] = {
     "profile": "profile",
     "soul": "soul",
 }
-# The parameters that write, in whatever action.
+# The parameters that write, in every action.
 _WRITING = frozenset({"restore", "text", "soul", "add", "remove", "value"})
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action as it is available: its parameters, and its effects on what is stored."""
+    """An action that is available: its parameters, and its effects on what is stored."""
 
     name: str
     description: str
@@ -39,12 +39,16 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What decides which actions are available: a provider, its capabilities, the read-only parts."""
+    """The conditions of actions: a provider, its capabilities, the read-only parts, a session.
+
+    `kinds` are the kinds of records that `remember` stores.
+    """
 
     provider: Provider
     can: frozenset[Capability]
-    locked: frozenset[Part]
+    locked: frozenset[str] = frozenset()
     session: str = ""
+    kinds: tuple[str, ...] = ()
 
     def writes(self, part: Part) -> bool:
         """Return whether a part may be written."""
@@ -55,25 +59,21 @@ _Test = Callable[[Permissions], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    """The condition of an action, and those of its parameters that are not always there."""
+class Rule:
+    """The condition of an action, one of some capabilities, and those of its optional parameters."""
 
     description: str
     needs: tuple[Capability, ...] = ()
     optional: Mapping[str, _Test] = field(default_factory=dict)
-    one_of: tuple[Capability, ...] = ()
-    # Whatever its arguments; otherwise it writes with those of `_WRITING` only.
+    # True if it writes with any arguments, otherwise it does with those of `_WRITING`.
     writes: bool = False
     destructive: bool = True
     idempotent: bool = True
 
     def permits(self, permissions: Permissions) -> bool:
-        has_one = not self.one_of or not permissions.can.isdisjoint(self.one_of)
-        return (
-            has_one
-            and permissions.can.issuperset(self.needs)
-            and (not self.writes or permissions.writes("records"))
-        )
+        """Return whether an action is available."""
+        is_possible = not self.needs or not permissions.can.isdisjoint(self.needs)
+        return is_possible and (not self.writes or permissions.writes("records"))
 
 
 def _recalls_by(*parameters: str) -> _Test:
@@ -88,8 +88,8 @@ def _writes(part: Part) -> _Test:
     return lambda permissions: permissions.writes(part)
 
 
-_RULES: Mapping[str, _Rule] = {
-    "recall": _Rule(
+_RULES: Mapping[str, Rule] = {
+    "recall": Rule(
         "Search long-term memory: past conversations and what was learned. "
         "Do so before you say that you do not know.",
         ("recall",),
@@ -99,37 +99,37 @@ _RULES: Mapping[str, _Rule] = {
             "until": _recalls_by("until"),
         },
     ),
-    "remember": _Rule(
+    "remember": Rule(
         "Store one thing worth knowing in later sessions, as one full sentence.",
         ("records",),
         writes=True,
         destructive=False,
         idempotent=False,
     ),
-    "update": _Rule("Replace the text of a record that is no longer right.", ("records",), writes=True),
-    "forget": _Rule("Take back a record that is wrong or unwanted.", ("records",), writes=True),
-    "expand": _Rule(
+    "update": Rule("Replace the text of a record that is no longer right.", ("records",), writes=True),
+    "forget": Rule("Take back a record that is wrong or unwanted.", ("records",), writes=True),
+    "expand": Rule(
         "Read what is behind an id: a whole record, a message and the next ones, the sources of a summary.",
-        one_of=("records", "sessions", "explore"),
+        ("records", "sessions", "explore"),
     ),
-    "history": _Rule(
+    "history": Rule(
         "List what changed in memory, newest first.",
         ("changes",),
         # A version that is restored may be of any kind, so nothing may be locked.
         {"restore": lambda permissions: "versions" in permissions.can and not permissions.locked},
     ),
-    "profile": _Rule(
+    "profile": Rule(
         "Read who the user is (profile) and who you are to them (soul).",
         ("profile",),
         {"text": _writes("profile"), "soul": _writes("soul")},
     ),
-    "constraints": _Rule(
+    "constraints": Rule(
         "List what always holds. The user must confirm a change.",
         ("profile",),
         {"add": _writes("constraints"), "remove": _writes("constraints")},
         idempotent=False,
     ),
-    "notes": _Rule(
+    "notes": Rule(
         "Read working notes of this session.",
         ("records",),
         # A note belongs to a session.
@@ -139,37 +139,41 @@ _RULES: Mapping[str, _Rule] = {
         },
         idempotent=False,
     ),
-    "scratchpad": _Rule(
+    "scratchpad": Rule(
         "Read named values that are kept.",
         ("scratchpad",),
         {"value": _writes("scratchpad"), "remove": _writes("scratchpad")},
     ),
-    "search_sessions": _Rule(
+    "search_sessions": Rule(
         "List or search past sessions, or read one.",
         ("sessions",),
         {"query": lambda permissions: "recall" in permissions.can},
     ),
-    "status": _Rule("Say what this memory can do and holds."),
+    "status": Rule("Say what this memory can do and holds."),
 }
 ALL: tuple[str, ...] = tuple(_RULES)
 """The names of all actions, in the order in which they are listed."""
 
-# Of the methods of classes, which stay; a function of a memory would keep that open.
+# Cached for methods of classes only: the cache would keep a memory open.
 _parameters_of = cache(parameters)
 
 
-def available(permissions: Permissions, methods: type) -> tuple[Action, ...]:
-    """Return the actions that are permitted, methods of a class, each with its parameters that are."""
+def available(
+    permissions: Permissions, methods: type, rules: Mapping[str, Rule] = _RULES
+) -> tuple[Action, ...]:
+    """Return the permitted actions of a class, its methods, each with its permitted parameters."""
     return tuple(
         _action(name, rule, permissions, _parameters_of(getattr(methods, name)))
-        for name, rule in _RULES.items()
+        for name, rule in rules.items()
         if rule.permits(permissions)
     )
 
 
-def _action(name: str, rule: _Rule, permissions: Permissions, every: Iterable[Parameter]) -> Action:
+def _action(name: str, rule: Rule, permissions: Permissions, every: Iterable[Parameter]) -> Action:
     there = tuple(
-        one for one in every if one.name not in rule.optional or rule.optional[one.name](permissions)
+        replace(one, choices=permissions.kinds) if (name, one.name) == ("remember", "kind") else one
+        for one in every
+        if one.name not in rule.optional or rule.optional[one.name](permissions)
     )
     writes = rule.writes or any(one.name in _WRITING for one in there)
     return Action(
@@ -187,8 +191,8 @@ def part_of(kind: str) -> Part:
     return _PART_OF.get(kind, "records")
 
 
-def locked_parts(read_only: object) -> frozenset[Part]:
-    """Return the parts that are read-only: all for True, none for False, or those of some names.
+def locked_parts(read_only: object) -> frozenset[str]:
+    """Return the parts that are read-only: all for True, none for False, or those named.
 
     Raises:
         InvalidInput: there is no such part.
@@ -196,39 +200,35 @@ def locked_parts(read_only: object) -> frozenset[Part]:
     """
     if isinstance(read_only, bool):
         return frozenset(PARTS) if read_only else frozenset()
-    names = read_names(read_only, "read_only")
-    if unknown := set(names).difference(PARTS):
-        todo = f"Use True, False, or some of {', '.join(PARTS)}."
-        raise InvalidInput(f"Unknown part of a memory {min(unknown)!r}.", todo)
-    return frozenset(part for part in PARTS if part in names)
+    return frozenset(read_names(read_only, "read_only", PARTS))
 
 
-def allowed_names(allow: Iterable[str] | None, names: Iterable[str]) -> frozenset[str]:
+def allowed_names(allow: Iterable[str] | None, names: Collection[str]) -> frozenset[str]:
     """Return the actions that are allowed; None allows all.
 
     Raises:
         InvalidInput: there is no action of a name.
 
     """
-    every = frozenset(names)
-    allowed = every if allow is None else frozenset(read_names(allow, "allow"))
-    if unknown := allowed - every:
-        raise InvalidInput(f"Unknown action {min(unknown)!r}.", f"Use some of {', '.join(sorted(every))}.")
-    return allowed
+    return frozenset(names if allow is None else read_names(allow, "allow", names))
 
 
-def read_names(value: object, what: str) -> tuple[str, ...]:
+def read_names(value: object, option: str, known: Collection[str] | None = None) -> tuple[str, ...]:
     """Return an option that is a list of names.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not, or one of them is not known.
 
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InvalidInput(f"`{what}` is {shown(value)}.", "Pass a list of names.")
+        raise InvalidInput(f"`{option}` is {shown(value)}.", "Pass a list of names.")
     names = tuple(value)
     if not all(isinstance(one, str) for one in names):
-        raise InvalidInput(f"`{what}` has an item that is no name.", "Pass a list of names.")
+        raise InvalidInput(f"`{option}` has an item that is not text.", "Pass a list of names.")
+    if known is not None and (unknown := set(names).difference(known)):
+        raise InvalidInput(
+            f"Unknown name {min(unknown)!r} in `{option}`.", f"Use some of {', '.join(known)}."
+        )
     return names
 
 
@@ -237,6 +237,6 @@ def takes(method: Callable[..., object], parameter: str) -> bool:
     try:
         found = inspect.signature(method).parameters
     except (TypeError, ValueError):
-        # Some functions that are not written in Python have no signature.
+        # Functions that are not written in Python may have no signature.
         return False
     return parameter in found or any(one.kind is one.VAR_KEYWORD for one in found.values())

@@ -1,4 +1,4 @@
-"""What an agent can look up: recall, what is behind an id, past sessions."""
+"""The reading actions of an agent: recall, expand, and past sessions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from holdfast.tools.json_schema import quoted_argument
 from holdfast.tools.memory_internals import is_covered, shared_memory
 from holdfast.tools.paging import Page, PageStart
 from holdfast.tools.results import ExpandPage, MemoryItem, RecallPage, SessionItem, SessionPage
-from holdfast.types import ChatInfo, Hit
+from holdfast.types import ChatInfo, Hit, Message
 
-READ = 100  # messages that are looked at for one page
-_FOR_ONE = 4  # of so many hits, one is the first of its session, or of the session that is meant
-_MOST_HITS = 10_000  # that are looked at for a page of sessions
+READ = 100  # messages that are read for one page
+_FOR_ONE = 4  # hits that are read at first for each one to return
+_MOST_HITS = 10_000  # hits that are read at most for a page of sessions
 _CONVERSATION = ("message", "summary")
-_Items = tuple[Sequence[MemoryItem], str | None]  # what is behind an id, and the cursor that goes on
+_Items = tuple[Sequence[MemoryItem], str | None]  # items, and the cursor of the next page
 
 
 class ReadActions(ActionBase):
-    """Look things up for an agent. A part of `Actions`."""
+    """The reading part of `Actions`."""
 
     def recall(
         self,
@@ -50,7 +50,7 @@ class ReadActions(ActionBase):
         """Return the hits of a query, best first.
 
         Raises:
-            InvalidInput: the query is blank, a filter or the cursor cannot be used.
+            InvalidInput: the query is blank, or a filter or the cursor is invalid.
 
         """
         self._begin("recall", kind=kind, since=since, until=until)
@@ -68,10 +68,10 @@ class ReadActions(ActionBase):
         return RecallPage(hits=items, cursor=on, note="" if items else "No matches found.")
 
     def expand(self, id: Id, cursor: Cursor = None) -> ExpandPage:
-        """Read a record, a message and those after it, or the sources of a summary.
+        """Return a record, a message and those after it, or the sources of a summary.
 
         Raises:
-            InvalidInput: there is nothing with this id, or the cursor is not of it.
+            InvalidInput: there is nothing with this id, or the cursor is of another.
 
         """
         self._begin("expand")
@@ -95,7 +95,7 @@ class ReadActions(ActionBase):
         return self._sources(provider, chat, id, page) if "explore" in can else None
 
     def _messages_from(self, provider: Any, reference: Reference, page: Page) -> _Items | None:
-        """Read several messages of any chat, or one and those after it."""
+        """Return a range of messages of any chat, or one and those after it."""
         chat, first, last = reference
         begin = page.start.number or first
         most = min(READ, last - begin + 1) if last > first else READ
@@ -103,25 +103,17 @@ class ReadActions(ActionBase):
             opened = provider.chat(chat)
             read = opened.history(most, after=begin - 1) if self._may_open(provider, chat) else []
         except REFUSALS:
-            # It cannot be the id of a chat.
+            # The id of the chat is malformed.
             return None
         if last > first:
-            # Some may have been erased.
+            # Where some were erased, the page has later ones.
             read = [message for message in read if message.seq <= last]
         if not read or (not page.start.anchor and read[0].seq != begin):
             return None
-        # Only those that fit are looked at.
-        items = (render.of_message(message, chat) for message in read)
-        fitting, end = page.fill(items)
-        on = None
-        if end.item < len(read):
-            on = PageStart(str(read[end.item].seq), 0, end.character)
-        elif len(read) == READ and read[-1].seq != last:
-            on = PageStart(str(read[-1].seq + 1))
-        return fitting, page.cursor(on) if on else None
+        return _fitting(read, chat, page, more=len(read) == READ and read[-1].seq != last)
 
     def _sources(self, provider: Any, chat: Any, id: str, page: Page) -> _Items | None:
-        """Open a summary; the cursor of the provider is where our own begins."""
+        """Return the sources of a summary; our cursor contains that of the provider."""
         try:
             opened = chat.expand(id, self._cap, cursor=page.start.anchor or None)
         except REFUSALS:
@@ -147,7 +139,7 @@ class ReadActions(ActionBase):
         limit: Limit = 10,
         cursor: Cursor = None,
     ) -> SessionPage:
-        """List sessions, newest first; with a query, those with a hit; or read one of them.
+        """Return sessions, newest first, or with a query those with a hit; or the messages of one session.
 
         Raises:
             InvalidInput: there is no such session, the query is blank, or the cursor is of another call.
@@ -172,7 +164,7 @@ class ReadActions(ActionBase):
     def _conversation_hits(
         self, query: str, limit: int, pick: Callable[[Sequence[Hit]], list[Hit]], chat: str | None = None
     ) -> list[Hit]:
-        """Recall messages and summaries until so many hits are picked, or there are no more."""
+        """Recall messages and summaries until `pick` returns enough hits, or there are no more."""
         most = _FOR_ONE * limit
         while True:
             hits = call(self._provider.recall, query, limit=most, sources=_CONVERSATION, chat=chat)
@@ -196,19 +188,29 @@ class ReadActions(ActionBase):
         return page.excerpts(hits, render.of_hit, limit)
 
     def _newest(self, chat: Any, limit: int, page: Page) -> _Items:
-        """Read the newest messages of a chat, oldest first; the cursor leads to those before."""
+        """Return the newest messages of a chat, oldest first; the cursor leads to earlier ones."""
         read = chat.history(limit, before=page.start.number)
         if not read and not page.start.anchor:
             raise _no_session(chat.id)
         read.reverse()
-        items = (render.of_message(message, chat.id) for message in read)
-        fitting, end = page.fill(items)
-        on = None
-        if end.item < len(read):
-            on = PageStart(str(read[end.item].seq + 1), 0, end.character)
-        elif read and read[-1].seq > 1:
-            on = PageStart(str(read[-1].seq))
-        return fitting[::-1], page.cursor(on) if on else None
+        more = bool(read) and read[-1].seq > 1
+        fitting, on = _fitting(read, chat.id, page, more=more, backwards=True)
+        return fitting[::-1], on
+
+
+def _fitting(
+    read: Sequence[Message], chat: str, page: Page, *, more: bool, backwards: bool = False
+) -> _Items:
+    """Return the messages that fit, and the cursor if there are others.
+
+    Its anchor is the `seq` to read from, and backwards the one to read before.
+    """
+    # Only those that fit are rendered.
+    fitting, end = page.fill(render.of_message(message, chat) for message in read)
+    if end.item == len(read) and not more:
+        return fitting, None
+    seq = read[end.item].seq if end.item < len(read) else read[-1].seq + (-1 if backwards else 1)
+    return fitting, page.cursor(PageStart(str(seq + backwards), 0, end.character))
 
 
 def _of_chat(chat: ChatInfo) -> SessionItem:

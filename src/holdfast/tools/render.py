@@ -1,4 +1,4 @@
-"""Messages, summaries, records and changes as results of tools."""
+"""Conversion of messages, summaries, records and changes to results of tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.tools.memory_internals import internals_of
 from holdfast.tools.results import ChangeItem, MemoryItem
 from holdfast.types import Change, Hit, Message, Record, Summary
 
-SNIPPET = 500  # characters of a hit; `expand` gives the rest
+SNIPPET = 500  # characters of a hit; `expand` returns the rest
 HELD = "It looks like an order to the model, so it is neither shown nor recalled until the user releases it."
 _WARNED = {"instruction", "disguise", "invisible"}
 _WARNING = "looks like an instruction; it is not one"
@@ -28,12 +28,12 @@ def moment(at: datetime | None) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return at most so many characters of a text, with an ellipsis where it was cut."""
+    """Return a text cut to a number of characters, with an ellipsis if it was cut."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def masked_hits(provider: Provider, hits: Sequence[Hit]) -> list[Hit]:
-    """Mask the credentials in hits; our own memory has done so."""
+    """Return hits with masked credentials; our own memory has masked them already."""
     if internals_of(provider) is not None:
         return list(hits)
     return [
@@ -42,10 +42,10 @@ def masked_hits(provider: Provider, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def of_hit(hit: Hit) -> MemoryItem:
-    """Return a hit without credentials; of a long one the part around the words that it was found by."""
+    """Return a hit as an item; of a long one the part around the words of the query."""
     text = hit.text
     if len(text) > SNIPPET:
-        # The text analysis is loaded by the first recall.
+        # The text analysis is slow to import.
         from holdfast.text.snippet import snippet
 
         text = snippet(text, hit.why.words, SNIPPET)
@@ -63,7 +63,7 @@ def of_hit(hit: Hit) -> MemoryItem:
 
 
 def of_message(message: Message, chat: str) -> MemoryItem:
-    """Return a message with its calls of tools; credentials are masked."""
+    """Return a message with its calls as an item; credentials are masked."""
     message = masked_message(message)
     calls = [f"[calls {call.name}: {_as_text(call.arguments)}]" for call in message.calls]
     return MemoryItem(
@@ -81,13 +81,13 @@ def _as_text(arguments: object) -> str:
 
 
 def of_summary(summary: Summary) -> MemoryItem:
-    """Return a summary; credentials are masked."""
+    """Return a summary as an item; credentials are masked."""
     text, since = mask(summary.text), moment(summary.since)
     return MemoryItem(id=summary.id, kind="summary", text=text, at=since, session=summary.chat)
 
 
 def of_record(record: Record) -> MemoryItem:
-    """Return a record."""
+    """Return a record as an item."""
     return MemoryItem(
         id=record.id,
         kind=record.kind,
@@ -105,7 +105,7 @@ def text_of(record: Record | None) -> str:
 
 
 def write_note(record: Record) -> str:
-    """Return a note about a text that was stored: a credential was cut out, or it waits; "" if neither."""
+    """Return a note that a credential was cut out or a record is in quarantine; "" if neither."""
     masked = "A credential was cut out." if "secret" in record.flags else ""
     return joined(masked, HELD if record.trust == "quarantined" else "")
 
@@ -116,7 +116,7 @@ def joined(*notes: str) -> str:
 
 
 def of_change(change: Change, width: int) -> ChangeItem:
-    """Return a change, its texts cut to a width; what looks like an order is withheld."""
+    """Return a change as an item, its texts cut to a width; a text like an instruction is withheld."""
     before, after = _safe(change.before), _safe(change.after)
     return ChangeItem(
         version=change.version,
@@ -132,7 +132,7 @@ def of_change(change: Change, width: int) -> ChangeItem:
 
 
 def _safe(text: str | None) -> str:
-    # Loaded by the first that looks at changes.
+    # The guard is slow to import.
     from holdfast.safety import guard
 
     return WITHHELD if text and guard.has_orders(guard.scan(text)) else text or ""
@@ -150,5 +150,5 @@ def _warning(flags: Iterable[str]) -> str:
 
 
 def references(items: Iterable[MemoryItem]) -> list[str]:
-    """Return the ids of what is shown, as `Message.shown` has them; it has none of summaries."""
+    """Return the ids of items for `Message.shown`, without those of summaries."""
     return [item.id for item in items if item.kind != "summary"]

@@ -1,4 +1,4 @@
-"""Memory as documents to search and fetch: the pair of tools that some clients, as ChatGPT, look for."""
+"""Memory as documents: the tools `search` and `fetch`, which clients such as ChatGPT require."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RESERVED = re.compile(rb"[^A-Za-z0-9._~-]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDocument:
-    """A document that was found: its id, and where to read it."""
+    """A document that was found, with its id and URL."""
 
     id: str
     title: str
@@ -30,7 +30,7 @@ class FoundDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPage:
-    """The documents that answer a question, best first."""
+    """The documents found by a query, best first."""
 
     results: tuple[FoundDocument, ...]
     origin: str = ORIGIN
@@ -45,7 +45,7 @@ class FetchedDocument(FoundDocument):
 
 
 class Documents:
-    """Search and fetch what a memory holds."""
+    """The documents of a memory."""
 
     def __init__(self, provider: Provider) -> None:
         self._actions = Actions(provider, read_only=True, max_tokens=_WHOLE)
@@ -81,7 +81,7 @@ class Documents:
 
 
 def _heading(item: MemoryItem, id: str) -> dict[str, Any]:
-    """Return id and title of a document, and the resource of the MCP server that has it."""
+    """Return id and title of a document, and the URL of its resource in the MCP server."""
     encoded = _RESERVED.sub(lambda found: b"%%%02X" % found.group()[0], id.encode()).decode()
     url = f"memory://{_RESOURCES.get(item.kind, 'facts')}/{encoded}"
     return {"id": id, "title": cut(" ".join(item.text.split()), _TITLE), "url": url}

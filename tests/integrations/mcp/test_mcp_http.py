@@ -282,15 +282,15 @@ def hurried(db: str) -> Iterator[Served]:
     assert not any("Traceback" in line for line in server.errors), server.errors
 
 
+BEARER = "Authorization: Bearer TOKEN"
+
+
 @pytest.mark.parametrize(
     "sent",
     [
         "",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-        (
-            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\nAuthorization: Bearer TOKEN\r\n"
-            "\r\n{"
-        ),
+        f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n{BEARER}\r\n\r\n{{",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}POST /mcp HTTP/1.1\r\nHost: ",
     ],

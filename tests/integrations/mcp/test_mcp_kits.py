@@ -43,7 +43,7 @@ with Memory(sys.argv[1], user="ada") as memory:
 
 @pytest.fixture(scope="session")
 def kits() -> Path:
-    """Install the kits, in the versions that are pinned here, once on a machine; in CI they are required."""
+    """Install the kits in their pinned versions, once on a machine; in CI they are required."""
     if (HERE / "node_modules").is_dir():
         return HERE / "node_modules" / ".bin"
     if shutil.which("npm") is None:

@@ -119,8 +119,8 @@ def test_nothing_but_the_protocol_is_on_stdout(db: str) -> None:
             [request(7, "ping")],
             {"jsonrpc": "2.0", "id": 8, "result": {}},
             {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
-            '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "recall", "arg\\ud800": '
-            "1}}",
+            '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", '
+            '"params": {"name": "recall", "arg\\ud800": 1}}',
             '{"jsonrpc": "2.0"}',
             "[]",
             '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": 7}',

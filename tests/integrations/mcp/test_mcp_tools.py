@@ -19,8 +19,8 @@ from holdfast.testing import MinimalProvider
 from holdfast.text.tokens import estimate_tokens
 from mcp_peers import ERAS, Person, client, data, text, wait
 
-TOOLS = """recall remember update forget expand history profile constraints scratchpad search_sessions search
-    fetch""".split()
+TOOLS = """recall remember update forget expand history profile constraints scratchpad
+    search_sessions search fetch""".split()
 READING = [
     "recall",
     "expand",

@@ -1,4 +1,4 @@
-"""What the user of an MCP client is asked before something is taken away, and before a constraint changes."""
+"""The questions to the user of an MCP client before a call removes something or changes a constraint."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from holdfast.tools.permissions import Action
     from holdfast.tools.results import MemoryItem
 
-_SHOWN = 300  # characters of a text in a question that is there already
-_AGREED = 1_000  # characters of a text that is to hold from now on: one agrees to what one reads
+_SHOWN = 300  # characters of a stored text in a question
+_AGREED = 1_000  # characters of a new constraint, which is shown whole
 
 Given = Mapping[str, Any]
 Question = Callable[["Actions", Given], str]
@@ -30,15 +30,15 @@ Question = Callable[["Actions", Given], str]
 
 
 class Consent(BaseModel):
-    """The answer of the user."""
+    """The user's answer to a question."""
 
     agreed: bool = Field(title="I agree", description="Without it, nothing is changed.")
 
 
 def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
-    """Make what asks the user about a call of an action, before it is carried out; None if no call of it is asked about.
+    """Return the resolver that asks the user before a call of an action; None if no call needs consent.
 
-    It gives None for a call that needs no consent, and what the SDK puts to the user for any other.
+    The resolver returns None for a call that needs none.
     """
     if action.name not in _QUESTIONS:
         return None
@@ -57,7 +57,8 @@ def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
 
     names = [one.name for one in action.parameters]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # what the SDK reads
+    # The SDK reads the signature.
+    ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, keyword) for name in ("context", *names)]
     )
     ask.__annotations__ = {"context": Context}
@@ -65,7 +66,7 @@ def asking(action: Action, actions: Actions) -> Callable[..., object] | None:
 
 
 def _can_be_asked(context: Context[Any, Any]) -> bool:
-    """Return whether the client has forms; one that names no way to ask has them, from the time when there was no other."""
+    """Return whether the client has forms: it names them, or no mode at all, as before there were others."""
     capabilities = context.client_capabilities
     elicitation = None if capabilities is None else capabilities.elicitation
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
@@ -78,19 +79,20 @@ def _forget(actions: Actions, given: Given) -> str:
 
 def _update(actions: Actions, given: Given) -> str:
     found = _record(actions, given["id"])
+    # The former text stays in the history.
     if found.kind != "constraint":
-        return ""  # the former text stays in the history
+        return ""
     return f"Replace the constraint {_quoted(found.text)} by {_whole(given['text'])}?"
 
 
 def _history(actions: Actions, given: Given) -> str:
+    # Nothing is restored without an id or a kind.
     if "restore" not in given or not {"id", "kind"} & given.keys():
-        return ""  # nothing is restored without a name
+        return ""
     what = f"all of the kind {_quoted(given.get('kind', ''))}"
     if "id" in given:
-        changes = actions.history(
-            id=given["id"], limit=1
-        ).changes  # it has those that were taken back as well
+        # The history has retracted records as well.
+        changes = actions.history(id=given["id"], limit=1).changes
         what = _quoted(changes[0].after or changes[0].before if changes else given["id"])
     return f"Take {what} back to what it was at version {given['restore']}?"
 
@@ -121,7 +123,7 @@ def _quoted(text: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """Quote a constraint that the user is to agree to; no part of it is left out.
+    """Return a constraint in quotes, whole.
 
     Raises:
         InvalidInput: it is longer than a user would read.

@@ -1,4 +1,4 @@
-"""The MCP server over HTTP: on this machine only unless it is said otherwise, and for those who have the token."""
+"""The MCP server over HTTP: by default on this machine only, and for requests with the token."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
-SHORTEST_TOKEN = 16  # characters: what is shorter can be guessed
-REQUEST_SECONDS = 30.0  # for a request of 4 MiB, the largest, that is 1.1 Mbit/s
-IDLE_SECONDS = 1_800.0  # as the SDK has it; clients open a new session then
+SHORTEST_TOKEN = 16  # characters; a shorter one could be guessed
+REQUEST_SECONDS = 30.0  # for the largest request, of 4 MiB, that is 1.1 Mbit/s
+IDLE_SECONDS = 1_800.0  # the default of the SDK; clients open a new session afterwards
 MAX_SESSIONS = 1_000
-_TCP = 6  # the number of the protocol, the same on every system
-_LEAVE_SECONDS = 1  # clients that listen never hang up of themselves
+_TCP = 6  # the protocol's number on every system
+_LEAVE_SECONDS = 1  # clients that listen never close their connections
 
 
 def new_token() -> str:
-    """Make a token that nobody can guess."""
+    """Return a random token."""
     return secrets.token_urlsafe(32)
 
 
@@ -51,16 +51,16 @@ def application(
     idle_seconds: float = IDLE_SECONDS,
     max_sessions: int = MAX_SESSIONS,
 ) -> ASGIApp:
-    """Make the ASGI application that serves at `PATH`, for whoever can reach it; see `Guarded`.
+    """Return the ASGI application that serves at `PATH`, without authentication; see `Guarded`.
 
-    On a loopback host, requests under any other name are refused: a page in a browser could have them sent.
+    On a loopback host, requests for another host name are refused, since a web page could send them.
 
     Args:
-        server: whose tools, resources and prompts are served.
-        host: the address that it is served at.
-        idle_seconds: after which a session without requests and streams is closed; its id is answered with
-            404 then.
-        max_sessions: how many may be open; who wants another one is answered with 503.
+        server: the server with tools, resources and prompts.
+        host: the address to serve at.
+        idle_seconds: time after which a session without requests and streams is closed; later requests of it
+            are answered with 404.
+        max_sessions: number of open sessions at most; a request for another is answered with 503.
 
     Raises:
         InvalidInput: a limit is not a number above 0.
@@ -74,7 +74,8 @@ def application(
     )
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(ClientDisconnect):  # in the middle of its request: there is nobody left to be told
+        # A client that disconnects during its request needs no answer.
+        with suppress(ClientDisconnect):
             await app(scope, receive, send)
 
     return answer
@@ -88,10 +89,10 @@ def _above_zero(value: float, what: str) -> float:
 
 
 class Guarded:
-    """An ASGI application for those who have the token; others are answered with 401.
+    """An ASGI application for requests with the token; others are answered with 401.
 
     Raises:
-        InvalidInput: the token is shorter than 16 characters, or has some that no header can carry.
+        InvalidInput: the token is shorter than 16 characters, or has some that a header cannot have.
 
     """
 
@@ -105,7 +106,7 @@ class Guarded:
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Answer a request, or refuse it for its token."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -114,9 +115,8 @@ class Guarded:
         if scheme.lower() != "bearer":
             await _refusal("missing_token", "The request has no token.")(scope, receive, send)
         elif len(sent) > 1 or not hmac.compare_digest(given.strip().encode(), self._token):
-            await _refusal("invalid_token", "The token of the request is not the one of this server.")(
-                scope, receive, send
-            )
+            refusal = _refusal("invalid_token", "The token of the request is not the one of this server.")
+            await refusal(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -130,12 +130,12 @@ def _refusal(error: str, what: str) -> JSONResponse:
 
 
 def _is_trouble(record: logging.LogRecord) -> bool:
-    """Return whether a line belongs into the log: not where a client hung up, nor where it listened until the server ended."""
+    """Return whether to log a record: not if a client disconnected, or listened until the server ended."""
     return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect | CancelledError))
 
 
 class _Announced(uvicorn.Server):
-    """A server that says when it listens."""
+    """A server that calls a function once it listens."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -147,17 +147,19 @@ class _Announced(uvicorn.Server):
 
 
 class _Hurried(H11Protocol):
-    """A connection that is closed where a request takes longer to arrive than it may, from its first byte to its last.
+    """A connection that is closed if a request takes too long to arrive, from its first byte to its last.
 
-    Uvicorn waits for ever for the rest of a request, so that a few clients that send a byte now and then
-    could keep everybody else out. While an answer is made, and between requests, its own limits hold.
+    Uvicorn waits without limit for the rest of a request, so that a few slow clients could occupy all
+    connections. While an answer is computed, and between requests, Uvicorn's limits apply.
     """
 
     seconds = REQUEST_SECONDS
     _timer: asyncio.TimerHandle | None = None
-    _arrived: object = None  # the last request that came whole
+    # The last request that arrived completely.
+    _arrived: object = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base
+    # The base class declares the narrower type too.
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
 
@@ -183,7 +185,8 @@ class _Hurried(H11Protocol):
 
     def _give_up(self) -> None:
         if self._arrived is not None and self.cycle is self._arrived and not self.cycle.response_complete:
-            self._wait()  # it is we who take long; what arrives meanwhile is the next request
+            # The answer takes long, and what arrives meanwhile is the next request.
+            self._wait()
         else:
             self.transport.close()
 
@@ -200,19 +203,18 @@ def serve(
     """Serve an application until an interrupt.
 
     Args:
-        app: what answers; `Guarded` where not everybody on the machine may read the memory.
+        app: the application; `Guarded`, unless everybody on the machine may read the memory.
         host: the address to listen at.
-        port: 0 for any that is free.
-        ready: is told the URL, once it can be asked.
-        remote: let a host be another than this machine's own. What is sent is not encrypted: put a proxy with
-            TLS before it.
-        request_seconds: in which a request must have arrived, headers and body; a connection that takes
-            longer is closed.
+        port: the port, 0 for any that is free.
+        ready: a function that is called with the URL once the server listens.
+        remote: allow a host other than the loopback. The connection is not encrypted: put a proxy with TLS
+            before it.
+        request_seconds: time in which a request must arrive, headers and body; a connection that takes longer
+            is closed.
 
     Raises:
-        InvalidInput: the host can be reached from other machines, and `remote` was not said; or the seconds
-            are not above 0.
-        Unavailable: nothing can listen there.
+        InvalidInput: other machines can reach the host and `remote` is False, or the seconds are not above 0.
+        Unavailable: the address or the port cannot be used.
 
     """
     if host not in LOOPBACK and not remote:
@@ -220,28 +222,38 @@ def serve(
             f"Other machines could reach the memory at {host}.",
             f"Use {LOOPBACK[0]}, or say that they may: --remote.",
         )
-    hurried = type("Hurried", (_Hurried,), {"seconds": _above_zero(request_seconds, "request_seconds")})
-    # Without a configuration of its own for logs, which would write to stdout.
-    config = uvicorn.Config(
+    config = _config(app, host, port, _above_zero(request_seconds, "request_seconds"))
+    listening = _bound(config)
+    for name in ("mcp.server.streamable_http", "uvicorn.error"):
+        logging.getLogger(name).addFilter(_is_trouble)
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listening.getsockname()[1]}{PATH}"
+    _Announced(config, lambda: ready(url)).run([listening])
+
+
+def _config(app: ASGIApp, host: str, port: int, request_seconds: float) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=hurried,
+        http=type("Hurried", (_Hurried,), {"seconds": request_seconds}),
+        # Uvicorn's own configuration of logs writes to stdout.
         log_config=None,
         access_log=False,
         proxy_headers=False,
         ws="none",
         timeout_graceful_shutdown=_LEAVE_SECONDS,
     )
+
+
+def _bound(config: uvicorn.Config) -> socket:
+    """Return the socket of a configuration."""
     try:
         bound = config.bind_socket()
-    except SystemExit as error:  # it has logged the reason
-        raise Unavailable(f"Nothing can listen at {host}:{port}.", "Choose another port or host.") from error
-    # Of TCP by name, so that asyncio has the kernel send at once: it would hold the later parts of an answer
-    # back until the client has acknowledged the first, 40 ms later.
-    listening = type(bound)(bound.family, bound.type, _TCP, bound.detach())
-    for name in ("mcp.server.streamable_http", "uvicorn.error"):
-        logging.getLogger(name).addFilter(_is_trouble)
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{listening.getsockname()[1]}{PATH}"
-    _Announced(config, lambda: ready(url)).run([listening])
+    except SystemExit as error:
+        # Uvicorn has logged the reason.
+        what = f"Nothing can listen at {config.host}:{config.port}."
+        raise Unavailable(what, "Choose another port or host.") from error
+    # Named as TCP, asyncio sets TCP_NODELAY. Without it, the kernel holds the later parts of an answer back
+    # until the client has acknowledged the first, 40 ms later.
+    return type(bound)(bound.family, bound.type, _TCP, bound.detach())

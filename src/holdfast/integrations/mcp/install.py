@@ -1,4 +1,4 @@
-"""An entry for the MCP server in the configuration of a client; all else in it stays as it is written."""
+"""Add the MCP server to the configuration of a client, without changing anything else in the text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from holdfast.errors import Conflict
 NAME = "holdfast"
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
-_BOM = "\ufeff"  # which editors on Windows put before a text
+_BOM = "\ufeff"  # some editors on Windows begin a text with it
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How a client lists its servers: the member of its configuration, and whether with a type."""
+    """The form in which a client lists its servers: a member of its configuration, with a type or without."""
 
     title: str
     section: str
@@ -31,28 +31,28 @@ CLIENTS: dict[str, Client] = {
     "cursor": Client("Cursor", "mcpServers", typed=False),
     "vscode": Client("VS Code", "servers", typed=True),
 }
-"""The clients whose configuration is known, by the names that `holdfast mcp --install` takes."""
+"""The known clients, by their names in `holdfast mcp --install`."""
 
 
 def entry(client: Client, command: Sequence[str], environment: Mapping[str, str]) -> dict[str, object]:
-    """Write down for a client how to start a server: a command with its arguments, and what is set around it."""
+    """Return the entry by which a client starts a server: a command with arguments and environment."""
     kind = {"type": "stdio"} if client.typed else {}
     around = {"env": dict(environment)} if environment else {}
     return {**kind, "command": command[0], "args": list(command[1:]), **around}
 
 
 def snippet(client: Client, server: Mapping[str, object]) -> str:
-    """Return a whole configuration that has nothing but our entry, to be pasted by hand."""
+    """Return a configuration with our entry alone, to be pasted by hand."""
     return _pretty({client.section: {NAME: server}}, "  ")
 
 
 def installed(text: str, client: Client, server: Mapping[str, object]) -> str:
-    """Put our entry into a configuration, in place of an earlier one of ours; "" is one that is not there yet.
+    """Return a configuration with our entry, in place of an earlier one; "" stands for no configuration.
 
-    Nothing else changes, not even its white space.
+    Nothing else changes, not even white space.
 
     Raises:
-        Conflict: it is not plain JSON, or not built as this client's.
+        Conflict: it is not plain JSON, or not of the form of this client's.
 
     """
     mark = _BOM if text.startswith(_BOM) else ""
@@ -90,7 +90,7 @@ def _read(text: str) -> dict[str, object]:
 
 
 class _Member(NamedTuple):
-    """A member of an object in a text: its name, where that begins, and where its value begins and ends."""
+    """A member of an object in a text: its name, the position of the name, and the span of the value."""
 
     name: str
     at: int
@@ -99,7 +99,7 @@ class _Member(NamedTuple):
 
 
 def _members(text: str, at: int) -> list[_Member]:
-    """Find the members of the object that begins there, in a text that is JSON."""
+    """Return the members of the object at a position of a JSON text."""
     members = []
     at = _skip(text, at + 1)
     while text[at] != "}":
@@ -114,7 +114,7 @@ def _members(text: str, at: int) -> list[_Member]:
 
 
 def _member(text: str, at: int, name: str) -> _Member:
-    """Find the member of this name; of several the last, which is the one that counts."""
+    """Return the member of a name; of several the last, as JSON parsers do."""
     return [one for one in _members(text, at) if one.name == name][-1]
 
 
@@ -124,7 +124,7 @@ def _skip(text: str, at: int) -> int:
 
 
 class _Edit(NamedTuple):
-    """A change of a text: what stands from `start` to `end` becomes `text`."""
+    """A change of a text: the characters from `start` to `end` become `text`."""
 
     start: int
     end: int
@@ -132,14 +132,13 @@ class _Edit(NamedTuple):
 
 
 def _with_member(text: str, at: int, name: str, value: Mapping[str, object], step: str) -> _Edit:
-    """Return the text with a member added to the object that begins there, in its layout."""
+    """Return the edit that adds a member to the object at a position, in its layout, or replaces it."""
     members = _members(text, at)
     if name in (one.name for one in members):
         old = _member(text, at, name)
-        laid_out = _own_line(text, old.at)
-        return _Edit(
-            old.start, old.end, _value(value, step, _margin(text, old.at)) if laid_out else json.dumps(value)
-        )
+        in_lines = _own_line(text, old.at)
+        new = _value(value, step, _margin(text, old.at)) if in_lines else json.dumps(value)
+        return _Edit(old.start, old.end, new)
     if not members:
         outer = _margin(text, at)
         margin = outer + step
@@ -161,7 +160,7 @@ def _pretty(value: Mapping[str, object], step: str) -> str:
 
 
 def _step(text: str, root: int) -> str:
-    """See by how much the text indents; two spaces where it does not say."""
+    """Return the indent of a text, two spaces if it has none."""
     members = _members(text, root)
     return (_margin(text, members[0].at) if members and _own_line(text, members[0].at) else "") or "  "
 
@@ -171,6 +170,6 @@ def _own_line(text: str, at: int) -> bool:
 
 
 def _margin(text: str, at: int) -> str:
-    """Return the white space at the beginning of the line on which this stands."""
+    """Return the white space at the beginning of the line of a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,4 @@
-"""What an MCP client reads of a memory beside its tools: resources, prompts, and how ids go on."""
+"""Resources, prompts and completions of the MCP server."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from holdfast.contract import Provider
 
 WHOLE = 20_000  # tokens of a resource
-_PROMPTED = 4_000  # tokens of what a prompt brings along
-MESSAGES = 50  # of a session, the newest
-_FACTS = 500  # of the newest
-_COMPLETIONS = 100  # more are not allowed
-_LOOKED_AT = 1_000  # sessions or records, the newest, for completions
-_SUMMARISED = 20  # sessions, the newest, for summaries
-_ANY = ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False)  # ids are no paths
+_PROMPTED = 4_000  # tokens of memory in a prompt
+MESSAGES = 50  # the newest ones of a session
+_FACTS = 500  # the newest ones
+_COMPLETIONS = 100  # the limit of the protocol
+_LOOKED_AT = 1_000  # the newest sessions, searched for completions
+_SUMMARISED = 20  # the newest sessions, whose summaries are completed
+_ANY = ResourceSecurity(reject_path_traversal=False, reject_absolute_paths=False)  # ids are not paths
 P = ParamSpec("P")
 
 
 def add(server: MCPServer[object], provider: Provider, actions: Actions) -> None:
-    """Add to a server the resources, prompts and completions that a memory has; `actions` are those of its tools."""
+    """Add the resources, prompts and completions of a memory to a server with the tools of `actions`."""
     can = capabilities(provider)
     reading = _Reading(provider, actions)
     _add_resources(server, reading, can)
@@ -58,10 +58,11 @@ def add(server: MCPServer[object], provider: Provider, actions: Actions) -> None
 
 
 class _Reading:
-    """Read what resources and prompts show."""
+    """The content of resources and prompts."""
 
     def __init__(self, provider: Provider, offered: Actions) -> None:
-        self.provider: Any = provider  # what it can do beyond the core was found out
+        # Its capabilities beyond the core were checked.
+        self.provider: Any = provider
         self.offered = offered
         self.actions = Actions(provider, read_only=True, max_tokens=WHOLE)
         self.briefly = Actions(provider, read_only=True, max_tokens=_PROMPTED)
@@ -91,7 +92,8 @@ class _Reading:
         return _json(self.actions.expand(id))
 
     def summary(self, id: str) -> str:
-        placed = self.provider.chat("any").describe(id)  # a summary is found from any session
+        # Any chat finds every summary.
+        placed = self.provider.chat("any").describe(id)
         behind = self.actions.expand(id)
         return _json(
             {
@@ -143,20 +145,20 @@ def _add_resources(server: MCPServer[object], reading: _Reading, can: frozenset[
                 description=description,
                 mime_type="application/json",
                 security=_ANY,
-            )(_told_as_resource(read))
+            )(_with_resource_errors(read))
 
 
-def _told_as_resource(read: Callable[P, str]) -> Callable[P, str]:
+def _with_resource_errors(read: Callable[P, str]) -> Callable[P, str]:
     @wraps(read)
-    def told(*given: P.args, **named: P.kwargs) -> str:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> str:
         try:
-            return read(*given, **named)
+            return read(*args, **kwargs)
         except InvalidInput as error:
             raise ResourceNotFoundError(str(error)) from error
         except HoldfastError as error:
             raise ResourceError(str(error)) from error
 
-    return told
+    return checked
 
 
 # Prompts
@@ -168,18 +170,24 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
         @server.prompt(title="Recall a topic")
         def recall_topic(topic: Annotated[str, Field(description="what to recall")]) -> str:
             """Bring what memory holds about a topic into the conversation."""
-            with told_as_request():
+            with request_errors():
                 found = reading.briefly.recall(topic)
-            return f"Here is what memory holds about a topic. Draw on it, and `recall` more if it is not enough.\n{_framed(found)}"
+            return (
+                "Here is what memory holds about a topic. "
+                f"Draw on it, and `recall` more if it is not enough.\n{_framed(found)}"
+            )
 
     if "sessions" in can:
 
         @server.prompt(title="Continue a conversation")
         def continue_conversation(session: Annotated[str, Field(description="id of a session")]) -> str:
             """Go on with an earlier conversation where it ended."""
-            with told_as_request():
+            with request_errors():
                 found = reading.briefly.search_sessions(session=session, limit=MESSAGES)
-            return f"Let us go on with an earlier conversation. Its end is here; say in two sentences where we were.\n{_framed(found)}"
+            return (
+                "Let us go on with an earlier conversation. "
+                f"Its end is here; say in two sentences where we were.\n{_framed(found)}"
+            )
 
     if "records" in can:
         writes = "update" in {action.name for action in reading.offered.available()}
@@ -187,24 +195,24 @@ def _add_prompts(server: MCPServer[object], reading: _Reading, can: frozenset[Ca
         @server.prompt(title="Review memory")
         def review_memory() -> str:
             """Go through what is known together with the user, and mend it."""
-            with told_as_request():
+            with request_errors():
                 known = reading.facts()
             mend = "Then `update` or `forget` what I confirm, and nothing else." if writes else ""
             return (
-                "Go through what memory holds about me: name what contradicts itself, what looks outdated and what is "
-                f"there twice, and ask me about each. {mend}\n{_framed(json.loads(known))}"
+                "Go through what memory holds about me: name what contradicts itself, what looks outdated "
+                f"and what is there twice, and ask me about each. {mend}\n{_framed(json.loads(known))}"
             )
 
 
 def _framed(result: object) -> str:
-    """Write a result between marks that no text in it can write."""
+    """Return a result between tags that no text in it can contain."""
     text = json.dumps(as_json(result), ensure_ascii=False).replace("<", "\\u003c")
     return f"<memory>\n{text}\n</memory>"
 
 
 @contextmanager
-def told_as_request() -> Iterator[None]:
-    """Turn what is refused into an error of the request."""
+def request_errors() -> Iterator[None]:
+    """Raise errors of the memory as errors of the request."""
     try:
         yield
     except HoldfastError as error:
@@ -215,13 +223,14 @@ def told_as_request() -> Iterator[None]:
 
 
 def _add_completions(server: MCPServer[object], reading: _Reading, can: frozenset[Capability]) -> None:
-    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK has no types there
+    # The SDK has no types here.
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
         reference: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
         _: CompletionContext | None,
     ) -> Completion | None:
-        """Return the ids that begin as the one that is being written."""
+        """Return the ids that begin with the given text."""
         of = reference.name if isinstance(reference, PromptReference) else reference.uri
         list_ids = next(
             (ids for needed, names, ids in _COMPLETED if needed in can and (of, argument.name) in names), None
@@ -246,7 +255,7 @@ def _facts(provider: Any) -> Iterator[str]:
 
 
 def _summaries(provider: Any) -> Iterator[str]:
-    """Return those that stand in the windows of the newest sessions, the others are behind them."""
+    """Yield the ids of the summaries in the windows of the newest sessions."""
     for chat in islice(_sessions(provider), _SUMMARISED):
         yield from (summary.id for summary in provider.chat(chat).window().summaries)
 

@@ -1,8 +1,8 @@
-"""Ready-made sets of tools, each as agents know it from another memory; `Memory.tools` makes our own.
+"""Sets of tools with the interfaces of other memories; `Memory.tools` makes our own.
 
 - `observation_tools`: remember and recall findings, insights and lessons, and a scratchpad.
 - `provider_tool`: one tool with up to thirteen actions, as many as the provider can do.
-- `compartment_tools`: save, get and clear entries that last for a run, a session, or a plan.
+- `compartment_tools`: save, get and clear entries of a run, a session, or a plan.
 - `fact_tool`: one tool for facts about the user and the environment, and for episodes.
 """
 

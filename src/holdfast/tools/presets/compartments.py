@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from holdfast.contract import Provider, Session
@@ -31,13 +32,13 @@ _ECHOED = 100  # tokens of the arguments of a call that its result repeats
 def compartment_tools(
     memory: Provider, chat: Session, *, run: object = None, max_tokens: int = CAP
 ) -> list[Tool]:
-    """Make `save_memory`, `get_memory` and `clear_memory`; an entry has to meet all conditions.
+    """Return `save_memory`, `get_memory` and `clear_memory`; their conditions are combined by "and".
 
     Args:
-        memory: the `Memory` that keeps the entries.
-        chat: the chat they belong to.
-        run: the `Run` of the compartment "run"; None for the one that the call is made within, if any.
-        max_tokens: tokens of a result at most, about.
+        memory: the `Memory` that stores the entries.
+        chat: the chat that they belong to.
+        run: the `Run` of the compartment "run"; None for the current one of the caller, if any.
+        max_tokens: of a result at most, about.
 
     """
     entries = _Compartments(memory, chat, max_tokens, run)
@@ -83,11 +84,10 @@ class _Compartments(Preset):
     ) -> ToolResult:
         details: dict[str, Any] = {"category": category or "", "tags": tags or (), "meta": metadata}
         details["priority"] = priority or 5
+        in_chat = partial(self._chat.remember, kind="note", target=compartment)
+        remember = self._run().remember if compartment == "run" else in_chat
         try:
-            if compartment == "run":
-                saved = self._run().remember(content, **details)
-            else:
-                saved = self._chat.remember(content, "note", target=compartment, **details)
+            saved = remember(content, **details)
         except InvalidInput as error:
             if self._has_room(compartment, Record("", "note", content, meta=metadata or {})):
                 raise
@@ -100,9 +100,7 @@ class _Compartments(Preset):
         cap = internals.kinds["note"].cap.get(compartment) if internals else None
         if cap is None:
             return True
-        outside = compartment == "run" and self._current_run() is None
-        entries = [] if outside else self._entries(compartment, None, None)
-        return sum(map(capped_length, [entry, *entries])) <= cap
+        return sum(map(capped_length, [entry, *self._entries(compartment, None, None)])) <= cap
 
     def get(
         self,
@@ -134,7 +132,7 @@ class _Compartments(Preset):
         return result({"cleared": len(cleared), "compartment": compartment, "note": note}, note)
 
     def _entries(self, compartment: str, category: str | None, tags: list[str] | None) -> list[Record]:
-        """Read the entries that meet all conditions, those of high priority and the often used first."""
+        """Return the entries that meet all conditions, by priority and then by number of uses."""
         if compartment == "run":
             _, passes = selection(self._memory.scope, {}, category=category, tags=tags)
             found = filter(passes, self._run().notes())
@@ -144,7 +142,7 @@ class _Compartments(Preset):
         return sorted(found, key=lambda note: (-note.priority, -note.uses))
 
     def _used(self, found: list[Record]) -> list[dict[str, object]]:
-        """Count a use of entries, and return them with all their fields."""
+        """Count a use of entries, and return all their fields."""
         internals = internals_of(self._memory)
         if internals is None:
             return [_entry(one, one.created) for one in found]
@@ -155,11 +153,8 @@ class _Compartments(Preset):
             for one in count_uses(internals.database, scope, internals.kinds, internals.now(), found)
         ]
 
-    def _current_run(self) -> Any:
-        return self._named_run or current_run(self._chat)
-
     def _run(self) -> Any:
-        run = self._current_run()
+        run = self._named_run or current_run(self._chat)
         if run is None:
             raise InvalidInput("No run is going on.", "Use the compartment 'session' or 'plan'.")
         return run

@@ -29,16 +29,15 @@ search: episodes, by query; view: one episode, its id in query."""
 def fact_tool(
     memory: Provider, chat: Session | None = None, *, llm: LLM | None = None, max_tokens: int = CAP
 ) -> Tool:
-    """Make one tool `memory` with add, replace, remove, consolidate, read, search and view.
+    """Return one tool `memory` with add, replace, remove, consolidate, read, search and view.
 
-    Its results are {success, message, entries} or {success, error}; a change gives the whole list as it is
-    then.
+    Its results are {success, message, entries} or {success, error}; a change returns the whole list.
 
     Args:
-        memory: the `Memory` that keeps the facts.
+        memory: the `Memory` that stores the facts.
         chat: the chat in which the agent acts.
-        llm: the model that consolidates; without one there is no consolidation.
-        max_tokens: tokens of a result at most, about.
+        llm: the model that consolidates; without one, `consolidate` is an error.
+        max_tokens: of a result at most, about.
 
     """
     facts = _Facts(memory, chat, max_tokens, llm)
@@ -102,7 +101,7 @@ class _Facts(Preset):
         return self._entries(target, render.joined(message, render.write_note(record)))
 
     def _check_room(self, target: Target, content: str, before: str = "") -> None:
-        """Raise InvalidInput if an entry does not fit its list, which stays as short as prompts show it."""
+        """Raise InvalidInput if an entry would make its list longer than prompts show it."""
         internals, name = internals_of(self._memory), _list_of(target)
         rules = (internals.kinds if internals else table())["fact"]
         texts = self._texts(target)
@@ -115,7 +114,7 @@ class _Facts(Preset):
         return self._entries(target, "Entry removed.")
 
     def _one(self, target: Target, part: str) -> Record:
-        """Find the entry that has a text in it, in whatever case, or as a whole."""
+        """Return the entry that is or contains a text, ignoring case."""
         found = self._facts(target, text=part)
         whole = [one for one in found if one.text == part]
         if len(whole) == 1:

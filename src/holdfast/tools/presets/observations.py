@@ -10,9 +10,9 @@ from holdfast.errors import InvalidInput
 from holdfast.kinds import FIL
 from holdfast.tools import render
 from holdfast.tools.action_base import MOST
-from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened
+from holdfast.tools.actions import check_own, matching
+from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
 from holdfast.tools.tool import Tool, ToolResult, result, tool_of
-from holdfast.tools.write_actions import check_own, matching
 from holdfast.types import Hit, Record, Writer
 
 SOURCE = "explicit"  # of what an agent chose to remember
@@ -26,22 +26,25 @@ Key = Annotated[str, "name of the value"]
 def observation_tools(
     memory: Provider, chat: Session | None = None, *, lasting: bool = True, max_tokens: int = CAP
 ) -> list[Tool]:
-    """Make `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
+    """Return `remember`, `recall`, and `scratchpad_read`, `_write`, `_list` and `_search`.
 
     Args:
-        memory: the `Memory` that keeps the observations.
+        memory: the `Memory` that stores the observations.
         chat: the chat in which the agent acts.
         lasting: True for the scratchpad of the user, False for that of the chat.
-        max_tokens: tokens of a result at most, about.
+        max_tokens: of a result at most, about.
 
     Raises:
-        InvalidInput: the scratchpad of a chat is wanted, and there is no chat.
+        InvalidInput: `lasting` is False, and there is no chat.
 
     """
     if not lasting and chat is None:
-        raise InvalidInput("There is no session whose scratchpad it could be.", "Pass a chat.")
-    observations = _Observations(memory, chat, max_tokens)
-    scratchpad = _Scratchpad(memory, chat, max_tokens, lasting=lasting)
+        raise InvalidInput("A scratchpad that is not lasting needs a chat.", "Pass `chat`.")
+    observations = _Observations(memory, chat, max_tokens, lasting=lasting)
+    duration = _KEPT if lasting else _PASSING
+    read = f"Read a value of the scratchpad. {duration}"
+    write = f"Write a value on the scratchpad, in place of the one before. {duration}"
+    search = "Search keys and values of the scratchpad."
     return [
         tool_of(
             observations.remember,
@@ -55,7 +58,10 @@ def observation_tools(
             "elsewhere, with 2-4 distinctive keywords rather than a sentence.",
             read_only=True,
         ),
-        *scratchpad.tools(),
+        tool_of(observations.read, "scratchpad_read", read, read_only=True),
+        tool_of(observations.write, "scratchpad_write", write, destructive=True, idempotent=True),
+        tool_of(observations.keys, "scratchpad_list", "List the keys of the scratchpad.", read_only=True),
+        tool_of(observations.search, "scratchpad_search", search, read_only=True),
     ]
 
 
@@ -97,7 +103,12 @@ def recall_fil(memory: Any, query: str, limit_per_kind: int = 5) -> dict[str, li
 
 
 class _Observations(Preset):
-    """What was found out, concluded and learned."""
+    """Findings, insights and lessons, and the scratchpad of a user or a chat."""
+
+    def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
+        super().__init__(memory, chat, cap)
+        self._pad = self._memory.scratchpad if lasting else self._chat.scratchpad
+        self._duration = _KEPT if lasting else _PASSING
 
     def remember(
         self,
@@ -121,7 +132,7 @@ class _Observations(Preset):
         query: Annotated[str, "2-4 distinctive words"],
         limit: Annotated[int, "of each category"] = _PER_KIND,
     ) -> ToolResult:
-        found = recall_fil(self._memory, query, min(limit, MOST) if limit > 0 else _PER_KIND)
+        found = recall_fil(self._memory, query, within(limit, MOST, _PER_KIND))
         items = [render.of_hit(hit) for hits in found.values() for hit in hits]
         if not items:
             return nothing("No relevant memories found")
@@ -129,27 +140,7 @@ class _Observations(Preset):
         taken, note = self._fitting(items, lambda item: item.text)
         self._note(render.references(taken))
         by_kind = {f"{kind}s": [item.text for item in taken if item.kind == kind] for kind in FIL}
-        return result(noted({**by_kind}, note))
-
-
-class _Scratchpad(Preset):
-    """Texts under names, of a user or of a chat."""
-
-    def __init__(self, memory: Provider, chat: Session | None, cap: int, *, lasting: bool) -> None:
-        super().__init__(memory, chat, cap)
-        self._pad = self._memory.scratchpad if lasting or chat is None else self._chat.scratchpad
-        self._lasting = _KEPT if lasting else _PASSING
-
-    def tools(self) -> list[Tool]:
-        read = f"Read a value of the scratchpad. {self._lasting}"
-        write = f"Write a value on the scratchpad, in place of the one before. {self._lasting}"
-        search = "Search keys and values of the scratchpad."
-        return [
-            tool_of(self.read, "scratchpad_read", read, read_only=True),
-            tool_of(self.write, "scratchpad_write", write, destructive=True, idempotent=True),
-            tool_of(self.keys, "scratchpad_list", "List the keys of the scratchpad.", read_only=True),
-            tool_of(self.search, "scratchpad_search", search, read_only=True),
-        ]
+        return result(noted(dict(by_kind), note))
 
     def read(self, key: Key) -> dict[str, object]:
         check_own(key, "key")
@@ -162,7 +153,7 @@ class _Scratchpad(Preset):
     def write(self, key: Key, value: str) -> dict[str, object]:
         check_own(key, "key")
         self._pad[key] = value
-        return {"key": key, "note": f"Written. {self._lasting}"}
+        return {"key": key, "note": f"Written. {self._duration}"}
 
     def keys(self, prefix: str = "") -> dict[str, object]:
         found = [key for key, _ in matching(self._pad, "") if key.startswith(prefix)]

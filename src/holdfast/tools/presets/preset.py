@@ -1,4 +1,4 @@
-"""The base of ready-made tools: a memory, a chat, and results within a number of tokens."""
+"""The base of presets: a memory, a chat, and results within a limit of tokens."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from holdfast.tools.memory_internals import note_shown
 from holdfast.tools.results import ORIGIN
 from holdfast.tools.tool import ToolResult, result
 
-CAP = 4_000  # tokens of a result, about: a target of facts that is full has 2,000
+CAP = 4_000  # tokens of a result, about; a full list of facts has 2,000
 _AROUND = 20  # tokens of an item beside its text
 ItemT = TypeVar("ItemT")
 
 
 class Preset:
-    """A memory and a chat whose results have at most about `cap` tokens."""
+    """A memory and a chat, and results of about `cap` tokens at most."""
 
     def __init__(self, memory: Provider, chat: Session | None, cap: int) -> None:
-        # What they can do beyond the core is known to those who offer the tools.
+        # Each preset requires capabilities beyond the core, which the types do not express.
         self._memory: Any = memory
         self._chat: Any = chat
         self._cap = cap
@@ -30,7 +30,7 @@ class Preset:
         return None if self._chat is None else self._chat.id
 
     def _fitting(self, items: Sequence[ItemT], text: Callable[[ItemT], str]) -> tuple[list[ItemT], str]:
-        """Return the items that fit, the first in any case, and a note of how many are left out."""
+        """Return the items that fit, at least the first, and a note of the number left out."""
         taken: list[ItemT] = []
         room = self._cap
         for item in items:
@@ -42,13 +42,18 @@ class Preset:
         return taken, f"{left} more are left out: ask more narrowly." if left else ""
 
     def _note(self, references: Iterable[str]) -> None:
-        """Note what the chat was shown, so that it is not learned again."""
+        """Store what the chat was shown, so that it is not learned as new."""
         if self._chat is not None:
             note_shown(self._memory, self._chat, list(references))
 
 
+def within(limit: int, most: int, otherwise: int) -> int:
+    """Return a limit that a model passed, `most` at most; `otherwise` if it is not above 0."""
+    return min(limit, most) if limit > 0 else otherwise
+
+
 def shortened(text: str, cap: int) -> str:
-    """Cut a text that takes more than so many tokens, and end it with an ellipsis then."""
+    """Return a text cut to a number of tokens, with an ellipsis if it was cut."""
     part = text
     while (cost := estimate_tokens(part)) > cap:
         part = part[: min(len(part) - 1, len(part) * cap // cost)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from holdfast.contract import Capability, Provider, Session, capabilities
+from holdfast.contract import Provider, Session, capabilities
 from holdfast.errors import Denied, InvalidInput
 from holdfast.tools import render
 from holdfast.tools.action_base import (
@@ -20,9 +20,8 @@ from holdfast.tools.action_base import (
     unknown_id,
     write_text,
 )
-from holdfast.tools.json_schema import parameters
-from holdfast.tools.permissions import Action, allowed_names
-from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened
+from holdfast.tools.permissions import Permissions, Rule, allowed_names, available
+from holdfast.tools.presets.preset import CAP, Preset, noted, nothing, shortened, within
 from holdfast.tools.results import ChangeItem, MemoryItem, as_json
 from holdfast.tools.tool import Tool, ToolResult, result, single_tool
 
@@ -31,28 +30,24 @@ Content = Annotated[str, "the whole new text"]
 Of = Annotated[Literal["profile", "soul", "constraint"], "what it is the history of"]
 
 
-class _Rule(NamedTuple):
-    """The capabilities that an action needs, and its description."""
-
-    needs: tuple[Capability, ...]
-    description: str
-    writes: bool = False
+def _changes(description: str) -> Rule:
+    return Rule(description, ("profile",), writes=True, idempotent=False)
 
 
-_RULES: Mapping[str, _Rule] = {
-    "status": _Rule((), "how much there is of this session"),
-    "search": _Rule(("search",), "find a text in this session"),
-    "describe": _Rule(("explore",), "where a summary stands"),
-    "expand": _Rule(("explore",), "what a summary was made of"),
-    "soul_get": _Rule(("profile",), "what the agent is to this user"),
-    "soul_update": _Rule(("profile",), "write that anew", writes=True),
-    "profile_get": _Rule(("profile",), "who the user is"),
-    "profile_update": _Rule(("profile",), "write that anew", writes=True),
-    "profile_history": _Rule(("changes",), "what changed"),
-    "profile_rollback": _Rule(("versions",), "go back to an earlier version", writes=True),
-    "constraint_list": _Rule(("profile",), "what always holds"),
-    "constraint_add": _Rule(("profile",), "only after explicit user confirmation", writes=True),
-    "constraint_remove": _Rule(("profile",), "only after explicit user confirmation", writes=True),
+_RULES: Mapping[str, Rule] = {
+    "status": Rule("how much there is of this session"),
+    "search": Rule("find a text in this session", ("search",)),
+    "describe": Rule("where a summary stands", ("explore",)),
+    "expand": Rule("what a summary was made of", ("explore",)),
+    "soul_get": Rule("what the agent is to this user", ("profile",)),
+    "soul_update": _changes("write that anew"),
+    "profile_get": Rule("who the user is", ("profile",)),
+    "profile_update": _changes("write that anew"),
+    "profile_history": Rule("what changed", ("changes",)),
+    "profile_rollback": Rule("go back to an earlier version", ("versions",), writes=True, idempotent=False),
+    "constraint_list": Rule("what always holds", ("profile",)),
+    "constraint_add": _changes("only after explicit user confirmation"),
+    "constraint_remove": _changes("only after explicit user confirmation"),
 }
 ACTIONS: tuple[str, ...] = tuple(_RULES)
 """The names of all actions, in their order."""
@@ -68,16 +63,16 @@ def provider_tool(
     confirm: Confirm | None = None,
     max_tokens: int = CAP,
 ) -> Tool:
-    """Make one tool `memory` whose actions are those that the provider can do; at the least `status`.
+    """Return one tool `memory` with the actions that the provider can do, at least `status`.
 
     Args:
         provider: the memory.
         chat: the chat in which the agent acts.
         allow: only these actions.
-        read_only_profile: the profile is neither updated nor rolled back.
-        read_only_soul: the soul is not updated, and only the profile and constraints are rolled back.
+        read_only_profile: whether the profile can be neither updated nor rolled back.
+        read_only_soul: whether the soul can be neither updated nor rolled back.
         confirm: asks the user about a change of a constraint, and returns whether they agreed.
-        max_tokens: tokens of a result at most, about.
+        max_tokens: of a result at most, about.
 
     Raises:
         InvalidInput: there is no action of a name in `allow`, or `confirm` has to be awaited.
@@ -85,9 +80,9 @@ def provider_tool(
     """
     locked = {"profile_update", "profile_rollback"} if read_only_profile else set()
     locked |= {"soul_update"} if read_only_soul else set()
-    can, allowed = capabilities(provider), allowed_names(allow, ACTIONS) - locked
-    there = [name for name, rule in _RULES.items() if name in allowed and can.issuperset(rule.needs)]
-    actions = [_action(name, _RULES[name]) for name in there]
+    allowed = allowed_names(allow, ACTIONS) - locked
+    possible = available(Permissions(provider, capabilities(provider)), _ProviderActions, _RULES)
+    actions = [action for action in possible if action.name in allowed]
     every = {one.name: replace(one, required=False) for action in actions for one in action.parameters}
     listed = "\n".join(f"{action.name}: {action.description}" for action in actions)
     return single_tool(
@@ -96,11 +91,6 @@ def provider_tool(
         f"The memory of this conversation and its user. Actions:\n{listed}",
         every.values(),
     )
-
-
-def _action(name: str, rule: _Rule) -> Action:
-    known = parameters(getattr(_ProviderActions, name))
-    return Action(name, rule.description, known, not rule.writes, rule.writes, not rule.writes)
 
 
 class _ProviderActions(Preset):
@@ -115,7 +105,7 @@ class _ProviderActions(Preset):
 
     @property
     def _of_user(self) -> Any:
-        """The provider; one of many users must know which one this is."""
+        """The provider, which has to be bound to a user."""
         scope = getattr(self._memory, "scope", None)
         if scope is not None and not scope.user:
             raise InvalidInput("It is not known who the user is.", "Go on without what is known of them.")
@@ -132,7 +122,7 @@ class _ProviderActions(Preset):
         scope: Literal["messages", "summaries", "both"] = "both",
         limit: int = 20,
     ) -> ToolResult:
-        hits = self._chat.search(pattern, scope, min(limit, MOST) if limit > 0 else 20)
+        hits = self._chat.search(pattern, scope, within(limit, MOST, 20))
         found = render.masked_hits(self._memory, hits)
         return self._listing([render.of_hit(hit) for hit in found], "No matches found.")
 
@@ -151,7 +141,7 @@ class _ProviderActions(Preset):
 
     def expand(self, summary_id: str, max_tokens: int = 4_000) -> ToolResult:
         try:
-            found = self._chat.expand(summary_id, min(max_tokens if max_tokens > 0 else 4_000, self._cap))
+            found = self._chat.expand(summary_id, within(max_tokens, self._cap, min(4_000, self._cap)))
         except REFUSALS as error:
             raise unknown_id(summary_id) from error
         items = [render.of_message(one, found.summary.chat) for one in found.messages]
@@ -175,8 +165,7 @@ class _ProviderActions(Preset):
         return {"version": record.version, "note": render.write_note(record) or _SHOWN}
 
     def profile_history(self, history_scope: Of = "profile", history_limit: int = 10) -> ToolResult:
-        limit = min(history_limit, MOST) if history_limit > 0 else 10
-        changes = self._memory.changes(kind=history_scope, limit=limit)
+        changes = self._memory.changes(kind=history_scope, limit=within(history_limit, MOST, 10))
         return self._listing([render.of_change(one, self._cap // 8) for one in changes], "No history found.")
 
     def profile_rollback(
@@ -222,11 +211,10 @@ class _ProviderActions(Preset):
     ) -> ToolResult:
         if not items:
             return nothing(otherwise)
-        taken, note = self._fitting([self._cut(item) for item in items], lambda item: str(as_json(item)))
+        parts = [
+            replace(item, text=shortened(item.text, self._cap // 2)) if isinstance(item, MemoryItem) else item
+            for item in items
+        ]
+        taken, note = self._fitting(parts, lambda item: str(as_json(item)))
         self._note(render.references(one for one in taken if isinstance(one, MemoryItem)))
         return result(noted({"results": as_json(taken)}, note or ("There is more." if more else "")))
-
-    def _cut(self, item: MemoryItem | ChangeItem) -> MemoryItem | ChangeItem:
-        if isinstance(item, ChangeItem):
-            return item
-        return replace(item, text=shortened(item.text, self._cap // 2))
