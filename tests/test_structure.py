@@ -322,7 +322,6 @@ integrations/pydantic_ai.py
 learning/service.py
 learning/service.py episodes
 learning/service.py work
-llm/meter.py end
 memory.py
 prompt/assembly.py prompt
 records/view.py recall
