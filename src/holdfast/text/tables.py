@@ -1,11 +1,27 @@
-"""Tables that are files of a package: lines of words or patterns."""
+"""Tables that are files of a package: lines of words or patterns, and arrays."""
 
 from __future__ import annotations
 
 from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def table_lines(package: str, name: str) -> list[str]:
     """Return the lines of a table in a package, without its comments, which begin with "# "."""
     text = (resources.files(package) / name).read_text("utf-8")
     return [line for line in text.splitlines() if not line.startswith("# ")]
+
+
+def load_arrays(package: str, name: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz file in a package, by name."""
+    # Most texts need no arrays.
+    import numpy as np
+
+    with (
+        resources.as_file(resources.files(package) / name) as path,
+        np.load(path, allow_pickle=False) as packed,
+    ):
+        return dict(packed)
