@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from holdfast.errors import InvalidInput
 from holdfast.types import Message, Role, Time, ToolCall, as_time
@@ -31,33 +31,12 @@ def from_fields(**fields: Unpack[MessageFields]) -> Message:
 
     Raises:
         InvalidInput: there is no role.
+        TypeError: there is no such field.
 
     """
     if fields.get("role") is None:
         raise InvalidInput("There is nothing to append.", "Pass role= and content=, a message, or a list.")
-    return _message(**fields)
-
-
-def _message(
-    *,
-    role: Role,
-    content: str = "",
-    id: str = "",
-    name: str | None = None,
-    at: Time | None = None,
-    calls: Sequence[ToolCall] = (),
-    call_id: str | None = None,
-    raw: Mapping[str, object] | None = None,
-    meta: Mapping[str, object] | None = None,
-) -> Message:
-    return Message(
-        role,
-        content,
-        id=id,
-        name=name,
-        at=as_time(at, "at"),
-        calls=tuple(calls or ()),
-        call_id=call_id,
-        raw=raw,
-        meta=meta or {},
-    )
+    if unknown := sorted(fields.keys() - MessageFields.__annotations__.keys()):
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    values: dict[str, Any] = {"content": "", **fields, "at": as_time(fields.get("at"), "at")}
+    return Message(**{**values, "calls": tuple(fields.get("calls") or ()), "meta": fields.get("meta") or {}})
