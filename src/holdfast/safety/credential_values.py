@@ -76,7 +76,11 @@ def _list(title: str) -> frozenset[str]:
 
 def has_any(text: str, parts: Iterable[str]) -> bool:
     """Return whether a text has any of some parts."""
-    return any(map(text.__contains__, parts))
+    # On the path of every message; `any` takes half as long again.
+    for part in parts:  # noqa: SIM110
+        if part in text:
+            return True
+    return False
 
 
 def is_placeholder(value: str) -> bool:

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
+from holdfast.safety.credential_values import has_any
 from holdfast.safety.injection_rules import Order
 from holdfast.text.tables import table_lines
 
@@ -47,7 +48,7 @@ class _Form(NamedTuple):
 
 def may_have_markers(lower: str, words: AbstractSet[str]) -> bool:
     """Return whether a folded text in lower case, with these words, may have a marker. Cheap."""
-    return not _WORDS.isdisjoint(words) or any(map(lower.__contains__, _SIGNS))
+    return not _WORDS.isdisjoint(words) or has_any(lower, _SIGNS)
 
 
 def find_markers(lower: str) -> Iterator[Order]:

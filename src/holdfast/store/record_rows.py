@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.store.database import DECODING_ERRORS, damaged
 from holdfast.store.message_rows import check_time, from_micros
@@ -27,8 +27,6 @@ _USES = ", ".join(
 # The beginning of a query whose rows `to_record` converts.
 SELECT = f"SELECT {', '.join(f'r.{name}' for name in COLUMNS.split(', '))}, {_USES}"
 FROM = "FROM records r WHERE r.space = :space"
-# The fields of `Record` by the columns of `SELECT`; `first` and `last` are `messages`.
-_FIELDS = (*("by" if name == "author" else name for name in COLUMNS.split(", ")), "uses", "used")
 # The columns that have the value of the field of the same name.
 _SAME = (
     "version id kind agent target run chat category priority source evidence trust replaces action why text"
@@ -49,18 +47,44 @@ def to_record(row: Row) -> Record:
 
 
 def _decode(row: Row) -> Record:
-    fields: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
-    first, last = fields.pop("first"), fields.pop("last")
-    fields["messages"] = (first, last) if first else None
-    for name in ("tags", "sources", "flags"):
-        fields[name] = tuple(json.loads(text)) if (text := fields[name]) else ()
-    for name in ("at", "created", "since", "until", "used"):
-        fields[name] = None if (time := fields[name]) is None else from_micros(time)
-    fields["meta"] = json.loads(meta) if (meta := fields["meta"]) else {}
-    fields["wordings"] = to_wordings(fields["wordings"])
-    fields["retracted"] = bool(fields["retracted"])
-    fields["uses"] = fields["uses"] or 0
-    return Record(**fields)
+    # Written out: a loop over the columns takes half as long again.
+    (
+        version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority,
+        source, sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why,
+        text, wordings, created, uses, used,
+    ) = row  # fmt: skip
+    return Record(
+        identity,
+        kind,
+        text,
+        version=version,
+        target=target,
+        category=category,
+        tags=tuple(json.loads(tags)) if tags else (),
+        meta=json.loads(meta) if meta else {},
+        priority=priority,
+        agent=agent,
+        source=source,
+        sources=tuple(json.loads(sources)) if sources else (),
+        evidence=evidence,
+        wordings=to_wordings(wordings),
+        by=author,
+        run=run,
+        chat=chat,
+        messages=(first, last) if first else None,
+        at=from_micros(at),
+        created=from_micros(created),
+        since=None if since is None else from_micros(since),
+        until=None if until is None else from_micros(until),
+        trust=trust,
+        flags=tuple(json.loads(flags)) if flags else (),
+        replaces=replaces,
+        retracted=bool(retracted),
+        action=action,
+        why=why,
+        uses=uses or 0,
+        used=None if used is None else from_micros(used),
+    )
 
 
 def to_wordings(text: str | None) -> tuple[Wording, ...]:
