@@ -329,7 +329,6 @@ compaction/explorer.py search
 learning/service.py
 learning/service.py episodes
 learning/service.py work
-llm/meter.py end
 memory.py
 prompt/assembly.py prompt""".splitlines()
 )

@@ -201,7 +201,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sample
 def rows(table: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
-            column.name: (st.integers(-(2**63), 2**63 - 1) if column.type == "BIGINT" else TEXT)
+            column.name: (st.integers(-(2**63), 2**63 - 1) if column.python_type is int else TEXT)
             | (st.none() if column.nullable else st.nothing())
             for column in tables()[table].columns
             if column.name not in (*checksums.CHANGING[table], "checksum")

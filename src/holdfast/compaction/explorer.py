@@ -225,7 +225,7 @@ class SummaryExplorer:
                 said = (
                     log.forward(database, space, self._chat, 0, MAX_COUNT)
                     if oldest
-                    else log.newest_first(database, space, self._chat)
+                    else log.backward(database, space, self._chat, verdicts=True)
                 )
                 found += islice(matches(message_hit(1.0, why, self._chat, one) for one in said), limit)
         return sorted(found, key=_position, reverse=not oldest)[:limit]

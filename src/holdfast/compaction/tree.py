@@ -377,9 +377,7 @@ class Compactor:
         place, now = self._chat.place, self._chat.now()
         if task.group is None:
             return summaries.add_leaf(*place, draft, now)
-        if task.group.into is None:
-            return summaries.add_node(*place, draft, task.group.parts, now)
-        return summaries.extend(*place, draft, task.group.into, task.group.parts, now)
+        return summaries.add_node(*place, draft, task.group.parts, now, extended=task.group.into)
 
 
 def _new_id() -> str:

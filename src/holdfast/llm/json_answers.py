@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from holdfast.llm.llm_request import Unreadable
 from holdfast.text.clean import clean
@@ -49,32 +48,24 @@ def parse(answer: str) -> object:
             f"it has {len(answer):,} characters, and {LONGEST_ANSWER:,} are the most that is read."
         )
     text = answer if _BEGINS_WITH_JSON.match(answer) else without_reasoning(answer)
-    best, cut, start = None, False, 0
+    best, longest, cut, start = _NOTHING, 0, False, 0
     while match := _STARTS.search(text, start):
         reader = _Reader(text, match.start())
         try:
-            found = _Found(reader.value(), match.start(), reader.place)
+            found = reader.value()
         except _NotJson:
-            start = reader.place  # what was read of it holds no other beginning that would do better
-            continue
+            found = _NOTHING
+        # What was read holds no other beginning that would do better.
         start = reader.place
-        if reader.ended and not _says_anything(found.value):
+        if found is _NOTHING:
+            continue
+        if reader.ended and not _says_anything(found):
             cut = True
-        elif best is None or found.length > best.length:
-            best = found
-    if best is None:
+        elif start - match.start() > longest:
+            best, longest = found, start - match.start()
+    if best is _NOTHING:
         raise Unreadable("it breaks off before one item is complete." if cut else "there is no JSON in it.")
-    return best.value
-
-
-class _Found(NamedTuple):
-    value: object
-    start: int
-    end: int
-
-    @property
-    def length(self) -> int:
-        return self.end - self.start
+    return best
 
 
 class _NotJson(Exception):
@@ -170,10 +161,8 @@ class _Reader:
 
 def _says_anything(value: object) -> bool:
     if isinstance(value, Mapping):
-        return any(map(_says_anything, value.values()))
-    if isinstance(value, list):
-        return any(map(_says_anything, value))
-    return True
+        value = list(value.values())
+    return not isinstance(value, list) or any(map(_says_anything, value))
 
 
 # The values expected in it

@@ -85,8 +85,9 @@ class Meter:
             purpose, model.name, self.scope.agent, chat, job, self.count(prompt), answer_tokens
         )
         now = self.now()
-        self._check_size(planned, self._bounds(purpose, now))
-        noted = llm_calls.reserve(self.database, self.scope.space, now, planned, self._bounds(purpose, now))
+        bounds = self._bounds(purpose, now)
+        self._check_size(planned, bounds)
+        noted = llm_calls.reserve(self.database, self.scope.space, now, planned, bounds)
         if isinstance(noted, CallLimit):
             raise self._refused(noted)
         return OpenCall(noted, planned, time.monotonic())
@@ -105,34 +106,17 @@ class Meter:
         """
         planned, seconds = call.planned, time.monotonic() - call.began
         outcome, prompt_tokens, answer_tokens, counted = self._outcome(planned, result)
+        of, by, chat, job = planned.purpose, planned.model, planned.chat, planned.job
+        ended = Call(of, by, prompt_tokens, answer_tokens, seconds, outcome, chat, job)
         try:
-            llm_calls.settle(
-                self.database,
-                self.scope.space,
-                call.id,
-                prompt_tokens=prompt_tokens,
-                answer_tokens=answer_tokens,
-                counted=counted,
-                micros=int(seconds * 1_000_000),
-                outcome=outcome,
-            )
+            llm_calls.settle(self.database, self.scope.space, call.id, ended, counted=counted)
         except (Closed, Unavailable) as failure:
             if isinstance(result, str):
                 raise
             result.add_note(f"The end of the call could not be recorded: {failure.what}")
             raise result from (result.__cause__ or failure)
-        ended = Call(
-            planned.purpose,
-            planned.model,
-            prompt_tokens,
-            answer_tokens,
-            seconds,
-            outcome,
-            planned.chat,
-            planned.job,
-        )
         self.calls.append(ended)
-        what = (ended.model, ended.purpose, prompt_tokens, answer_tokens, outcome, seconds * 1_000)
+        what = (by, of, prompt_tokens, answer_tokens, outcome, seconds * 1_000)
         debug("call of the model %s for %s: %d + %d tokens, %s in %.1f ms", *what)
         self.events.tell(Event("spent", self.scope, call=ended, chat=planned.chat))
 
@@ -167,14 +151,8 @@ class Meter:
         ]
 
     def _refused(self, bound: CallLimit) -> ModelFailed:
-        allowed = " and ".join(
-            f"{number:,} {what}"
-            for number, what in (
-                (bound.calls, "call" if bound.calls == 1 else "calls"),
-                (bound.tokens, "tokens"),
-            )
-            if number is not None
-        )
+        numbers = (bound.calls, "call" if bound.calls == 1 else "calls"), (bound.tokens, "tokens")
+        allowed = " and ".join(f"{number:,} {what}" for number, what in numbers if number is not None)
         what = f"jobs of the kind {bound.purpose!r}" if bound.purpose else "models"
         return ModelFailed(
             f"Your limit of {allowed} an hour for {what} does not allow another call.",

@@ -127,20 +127,13 @@ def _marked(block: Block, part: object) -> Block:
 
 def _calls(message: Message, content: Sequence[object]) -> list[Block]:
     given = {clean(str(part.get("id"))): part for part in _of_type(content, "tool_use")}
-    return [
-        _marked(
-            {
-                "type": "tool_use",
-                "id": call.id,
-                "name": call.name,
-                "input": {"arguments": call.arguments}  # what a model wrote that is not JSON
-                if isinstance(call.arguments, str)
-                else dict(call.arguments),
-            },
-            given.get(call.id),
-        )
-        for call in message.calls
-    ]
+    blocks: list[Block] = []
+    for call in message.calls:
+        # Text is what a model wrote that is not JSON.
+        given_as = {"arguments": call.arguments} if isinstance(call.arguments, str) else dict(call.arguments)
+        block: Block = {"type": "tool_use", "id": call.id, "name": call.name, "input": given_as}
+        blocks.append(_marked(block, given.get(call.id)))
+    return blocks
 
 
 def _result(

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from holdfast.errors import InvalidInput
 from holdfast.types import Message, Role, Time, ToolCall, as_time
-
-if TYPE_CHECKING:
-    from typing import Unpack
 
 
 class MessageFields(TypedDict, total=False):
@@ -26,21 +23,9 @@ class MessageFields(TypedDict, total=False):
     meta: Mapping[str, object] | None
 
 
-def from_fields(**fields: Unpack[MessageFields]) -> Message:
-    """Return the message that has these fields.
-
-    Raises:
-        InvalidInput: there is no role.
-
-    """
-    if fields.get("role") is None:
-        raise InvalidInput("There is nothing to append.", "Pass role= and content=, a message, or a list.")
-    return _message(**fields)
-
-
-def _message(
+def from_fields(
     *,
-    role: Role,
+    role: Role | None = None,
     content: str = "",
     id: str = "",
     name: str | None = None,
@@ -50,6 +35,14 @@ def _message(
     raw: Mapping[str, object] | None = None,
     meta: Mapping[str, object] | None = None,
 ) -> Message:
+    """Return the message that has these fields.
+
+    Raises:
+        InvalidInput: there is no role.
+
+    """
+    if role is None:
+        raise InvalidInput("There is nothing to append.", "Pass role= and content=, a message, or a list.")
     return Message(
         role,
         content,

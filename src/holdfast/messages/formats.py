@@ -193,21 +193,11 @@ def _from_response_item(payload: Mapping[str, object]) -> Mapping[str, object]:
         return payload
     if kind in {"function_call", "custom_tool_call"}:
         call = {"id": payload.get("call_id"), "function": payload}
-        return {
-            **payload,
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [call],
-            "name": None,
-            "call_id": None,
-        }
+        moved: dict[str, object] = {"content": "", "tool_calls": [call], "name": None, "call_id": None}
+        return {**payload, "role": "assistant", **moved}
     if kind in {"function_call_output", "custom_tool_call_output"}:
-        return {
-            **payload,
-            "role": "tool",
-            "content": payload.get("output"),
-            "tool_call_id": payload.get("call_id"),
-        }
+        moved = {"content": payload.get("output"), "tool_call_id": payload.get("call_id")}
+        return {**payload, "role": "tool", **moved}
     if kind == "reasoning":
         return {**payload, "role": "assistant", "content": REASONING}
     return payload

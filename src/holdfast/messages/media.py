@@ -31,10 +31,15 @@ def content_of(raw: Part | None) -> Sequence[object]:
     if raw is None:
         return ()
     # The line of a session log wraps the payload.
-    inner = raw.get("message")
-    source = inner if isinstance(inner, Mapping) else raw
+    source = _inner(raw, "message")
     content = source.get("content", source.get("output"))
     return content if isinstance(content, list) else ()
+
+
+def _inner(part: Part, key: str) -> Part:
+    """Return the object that a part has under a key, or else the part."""
+    inner = part.get(key)
+    return inner if isinstance(inner, Mapping) else part
 
 
 def media(content: Sequence[object]) -> Iterator[Part]:
@@ -129,8 +134,7 @@ def _image(part: Part) -> dict[str, object] | None:
 
 
 def _file(part: Part) -> dict[str, object] | None:
-    inner = part.get("file")
-    source = inner if isinstance(inner, Mapping) else part
+    source = _inner(part, "file")
     given = {
         key: source[key] for key in ("file_id", "file_data", "filename") if isinstance(source.get(key), str)
     }
@@ -145,8 +149,7 @@ def _file(part: Part) -> dict[str, object] | None:
 
 def _address(part: Part) -> str | None:
     """Return the address of a part in the format of Anthropic or MCP: a data URL where the data is in it."""
-    inner = part.get("source")
-    source = inner if isinstance(inner, Mapping) else part
+    source = _inner(part, "source")
     if isinstance(source.get("url"), str):
         return str(source["url"])
     kinds = (source.get(key) for key in ("media_type", "mimeType", "mime_type"))
@@ -167,8 +170,7 @@ def to_anthropic(part: Part) -> dict[str, object] | None:
         return {"type": "image", "source": source} if source else None
     if kind in _SOUND_PARTS:
         return None
-    inner = part.get("file")
-    file = inner if isinstance(inner, Mapping) else part
+    file = _inner(part, "file")
     address = file.get("file_data") or file.get("file_url") or _address(part)
     source = _provider_file(part) or _written(part) or _source(address, {"application/pdf"})
     title = file.get("title") or file.get("filename")
@@ -180,13 +182,9 @@ def to_anthropic(part: Part) -> dict[str, object] | None:
 def _provider_file(part: Part) -> dict[str, object] | None:
     """Return the source of a file that is stored with Anthropic."""
     source = part.get("source")
-    if (
-        isinstance(source, Mapping)
-        and source.get("type") == "file"
-        and isinstance(source.get("file_id"), str)
-    ):
-        return {"type": "file", "file_id": source["file_id"]}
-    return None
+    if not isinstance(source, Mapping) or source.get("type") != "file":
+        return None
+    return {"type": "file", "file_id": source["file_id"]} if isinstance(source.get("file_id"), str) else None
 
 
 def _written(part: Part) -> dict[str, object] | None:
@@ -194,11 +192,8 @@ def _written(part: Part) -> dict[str, object] | None:
     source, text = part.get("source"), _text_of(part)
     content = source.get("content") if isinstance(source, Mapping) else None
     if isinstance(content, list):
-        blocks = [
-            to_anthropic(one) if str(one.get("type")) in IMAGE_PARTS else _plain(one.get("text"))
-            for one in content
-            if isinstance(one, Mapping)
-        ]
+        parts = [one for one in content if isinstance(one, Mapping)]
+        blocks = [to_anthropic(one) if str(one.get("type")) in IMAGE_PARTS else _plain(one) for one in parts]
         kept = [block for block in blocks if block]
         return {"type": "content", "content": kept} if kept else None
     if text is None or not text.strip():
@@ -206,7 +201,8 @@ def _written(part: Part) -> dict[str, object] | None:
     return {"type": "text", "media_type": "text/plain", "data": text}
 
 
-def _plain(text: object) -> dict[str, object] | None:
+def _plain(part: Part) -> dict[str, object] | None:
+    text = part.get("text")
     return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
 
 
@@ -217,13 +213,8 @@ def _source(address: object, kinds: Container[str]) -> dict[str, object] | None:
     if address.startswith(("https://", "http://")):
         return {"type": "url", "url": address}
     head, _, data = address.partition(",")
-    kind = (
-        head.removeprefix("data:")
-        .removesuffix(";base64")
-        .split(";")[0]
-        .lower()
-        .replace("image/jpg", "image/jpeg")
-    )
+    kind = head.removeprefix("data:").removesuffix(";base64").split(";")[0].lower()
+    kind = "image/jpeg" if kind == "image/jpg" else kind
     if data and head.startswith("data:") and head.endswith(";base64") and kind in kinds:
         return {"type": "base64", "media_type": kind, "data": data}
     return None

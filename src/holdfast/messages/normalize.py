@@ -10,7 +10,7 @@ from holdfast.messages import formats
 from holdfast.safety.guard import FLAG, holds_secret
 from holdfast.text.clean import clean
 from holdfast.text.json_text import dump
-from holdfast.types import AnyMessage, Message, ToolCall, check_name
+from holdfast.types import AnyMessage, Message, check_name
 
 
 def check_list(messages: object) -> Sequence[AnyMessage]:
@@ -58,16 +58,12 @@ def _check(message: Message) -> None:
             raise InvalidInput(
                 f"`{what}` must be a dict, not {type(value).__name__}.", "Pass a dict of JSON values."
             )
-    lists: tuple[object, object] = message.calls, message.answers
-    if not all(isinstance(value, tuple) for value in lists):
-        raise InvalidInput("The `calls` and `answers` of a Message must be tuples.", "Pass tuples.")
-    if message.call_id is not None:
-        _check_call_text(message.call_id)
-    for answer in message.answers:
-        _check_call_text(answer)
+    answers: object = message.answers
+    if not isinstance(answers, tuple):
+        raise InvalidInput("The `answers` of a Message must be a tuple.", "Pass a tuple of ids.")
+    for identity in (*message.answers, *([] if message.call_id is None else [message.call_id])):
+        _check_call_text(identity)
     for call in message.calls:
-        if not isinstance(call, ToolCall):
-            raise InvalidInput(f"A tool call is {type(call).__name__}.", "Pass a ToolCall.")
         if not isinstance(call.arguments, Mapping | str):
             raise InvalidInput(
                 f"The arguments of a tool call are {type(call.arguments).__name__}.",

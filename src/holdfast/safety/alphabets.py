@@ -14,6 +14,11 @@ _ALIKE = frozenset("асеорхуіјѕһԁԛԝАВЕКМНОРСТХУЅІЈԚ
 _ENDING = 3  # letters that a language puts to a foreign name, at most
 
 
+def is_cyrillic(text: str) -> bool:
+    """Return whether most letters of a text are Cyrillic."""
+    return 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
+
+
 def find_mixed(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of words that look like words of one alphabet and mix two.
 
@@ -21,8 +26,7 @@ def find_mixed(text: str) -> Iterator[tuple[int, int]]:
     either.
     """
     found = [(word.span(), parts) for word in _WORD.finditer(text) if (parts := _mixed(word.group()))]
-    is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
-    if is_cyrillic and sum(parts - 1 for _, parts in found) < 2:
+    if is_cyrillic(text) and sum(parts - 1 for _, parts in found) < 2:
         return
     yield from (span for span, _ in found)
 
@@ -35,12 +39,12 @@ def _mixed(word: str) -> int:
     if len(parts) == 1:
         return 0
     strange = "".join(part for part in parts if not part.isascii())
+    is_greek, looks_latin = bool(_GREEK.match(strange)), _ALIKE.issuperset(strange)
     if len(parts) > 2:
-        return (
-            len(parts) if not _GREEK.match(strange) or _ALIKE.intersection(strange) or len(strange) > 1 else 0
-        )
-    if not parts[1].isascii():  # a name with an ending, or a protein with its letter
-        return len(parts) if len(strange) > _ENDING and _ALIKE.issuperset(strange) else 0
-    if _GREEK.match(strange):
-        return len(parts) if _ALIKE.issuperset(strange) or (strange in "αε" and len(word) > 4) else 0
-    return len(parts) if _ALIKE.issuperset(strange) else 0
+        is_made = not is_greek or len(strange) > 1 or looks_latin
+    elif parts[0].isascii():
+        # A name with an ending, or a protein with its letter.
+        is_made = len(strange) > _ENDING and looks_latin
+    else:
+        is_made = looks_latin or (is_greek and strange in "αε" and len(word) > 4)
+    return len(parts) if is_made else 0

@@ -35,8 +35,8 @@ _SHORT_WORDS = frozenset(
 )
 _OWNED = re.compile(
     r"(?i)(?:\b(?:my|our|his|her|their|your|mi|mis|tu|su|nuestra|mein|meine|unser|dein|mon|notre|son|ma"
-    r"|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b|我的|我们的|私の|내|우리|'s"
-    r"|s')[^.!?\n]{0,20}$"
+    r"|ton|mijn|ons|minha|meu|nossa|mia|la mia|mio|moje|moj|мои|мое|наш|мій|наш)\b"
+    r"|我的|我们的|私の|내|우리|'s|s')[^.!?\n]{0,20}$"
 )
 
 
@@ -71,13 +71,12 @@ def vocabulary() -> dict[str, str]:
 
 @cache
 def _list(title: str) -> frozenset[str]:
-    words = vocabulary()[title].split()
-    return frozenset(word.rstrip("?") for word in words)
+    return frozenset(word.rstrip("?") for word in vocabulary()[title].split())
 
 
 def has_any(text: str, parts: Iterable[str]) -> bool:
     """Return whether a text has any of some parts."""
-    # On the path of every message; a generator takes twice the time.
+    # On the path of every message; `any` takes half as long again.
     for part in parts:  # noqa: SIM110
         if part in text:
             return True

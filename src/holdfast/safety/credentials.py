@@ -53,17 +53,15 @@ _COMMON = frozenset(
 )
 _INNER = tuple(
     (
-        "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:|"
-        ":5432:|identified by|contrase|palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave"
-        "|cle api|"
-        "mots de|mot de|wiederherst|palabras de|frase "
+        "passw|n: basic |redis-cli|<secret>|login|alarm|totp|otp seed|token|secret|apikey| -u| -p|cookie|:*:"
+        "|:5432:|identified by|contrase|palavra|parol|losenord|salasana|mat khau|sandi|schlussel|chiave|cle "
+        "api|mots de|mot de|wiederherst|palabras de|frase "
     ).split("|")
 )
 _CODES = tuple(
     (
-        "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to "
-        "|code d|"
-        "codigo d|codice d"
+        "door code|gate code|safe code|entry code|backup code|recovery code|code for|code fur|code to |code "
+        "d|codigo d|codice d"
     ).split("|")
 )
 _RECOVERY = ("recovery phrase", "recovery key", "recovery word")
@@ -74,8 +72,9 @@ _PASSWORDS = tuple(
 )
 _PHRASES = tuple("phrase mnemonic word frase wort слова 助记词 palabras mots parole slowa".split())
 _FOREIGN = tuple(
-    "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット トークン 비밀 암호 패스워드 "
-    "키 토큰 مرور السر مفتاح عبور گذرواژه סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
+    "парол сифр сид ключ токен 密码 密碼 口令 密钥 密鑰 令牌 助记词 パスワード 暗証 暗号 キー シークレット "
+    "トークン 비밀 암호 패스워드 키 토큰 مرور السر مفتاح عبور گذرواژه "
+    "סיסמ מפתח पासवर्ड कूटशब्द टोकन कुंजी รหัสผ่าน κωδικ".split()
 )
 _OTHER_SCRIPT = re.compile("[\u0370-\u1fff\u3040-\ud7ff]")
 _LONG = 16  # characters of the shortest shape
@@ -124,18 +123,15 @@ _ASSIGNED = re.compile(
     rf"""["'\])*`]{{0,3}}\s{{0,3}}(?::=|=>|={{1,3}}|[:：＝])\s{{0,3}}(?:[*]{{2}}\s?)?(?:{_QUOTED}|{_BARE})"""
 )
 _OTHER_NAME_AFTER = re.compile(
-    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir"
-    r"|min|max|prompt|input|check|"
-    r"valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ|count|limit|budget"
-    r"|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
+    r"(?i)['’]?s?[ _-]?(?:less|manager|polic|length|reset|hash|field|rotation|strength|generator|expir|min"
+    r"|max|prompt|input|check|valid|encod|auth|confirm|form\b|file|store|vault|protect|require|change\b|typ"
+    r"|count|limit|budget|usage|window|pair|name|id\b|url|uri|path|bucket|ary|ariat|iz|ing\b|ed\b)"
 )
 _OTHER_NAME_BEFORE = re.compile(
-    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel"
-    r"|cancellation|sync|resume|cursor|start|end|stop|"
-    r"pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary|foreign|public|idempotency|dedup"
-    r"|cache|type|non|input|output|prompt|"
-    r"total|num|count|of)|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition"
-    r"|Cursor))[ _-]?$"
+    r"(?:(?<![A-Za-z])(?i:next|prev|previous|page|csrf|xsrf|csrfmiddleware|continuation|cancel|cancellation"
+    r"|sync|resume|cursor|start|end|stop|pad|eos|bos|unk|mask|max|min|per|design|sort|partition|primary"
+    r"|foreign|public|idempotency|dedup|cache|type|non|input|output|prompt|total|num|count|of)"
+    r"|(?<=[a-z])(?:Page|Next|Continuation|Sync|Cancel|Start|End|Public|Partition|Cursor))[ _-]?$"
 )
 _PUNCTUATION = ".,;:!?)]}、。，；！？»”’*"
 _BEFORE, _BEYOND = 24, 640  # characters around a name that are read
@@ -161,7 +157,8 @@ def _name(title: str) -> re.Pattern[str]:
 @cache
 def _sentence_pattern() -> re.Pattern[str]:
     """Return the pattern between "my password" and the value, such as "for the router is", in lower case."""
-    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>(?<!\w)(?:{vocabulary()["is"]})(?!\w)|[:：是为為は는은이가])"""
+    linking = rf"(?<!\w)(?:{vocabulary()['is']})(?!\w)|[:：是为為は는은이가]"
+    link = rf"""[`*]?[^\n.!?:="'@/]{{0,48}}?\s?(?P<link>{linking})"""
     return re.compile(rf"""(?:{link}| |\w{{1,6}} )\s{{0,2}}[*]{{0,2}}(?:{_QUOTED}|{_BARE})""")
 
 

@@ -139,11 +139,10 @@ def unmask(text: str) -> Folded:
 
 def foreign(text: str) -> Folded:
     """Return a Cyrillic text with its Latin letters replaced by the Cyrillic ones that they look like."""
-    return (
-        Folded(fold(text.translate(_CYRILLIC)).text, None)
-        if len(fold(text).text) == len(text)
-        else fold(text)
-    )
+    folded = fold(text)
+    if len(folded.text) != len(text):
+        return folded
+    return Folded(fold(text.translate(_CYRILLIC)).text, None)
 
 
 def unleet(folded: Folded) -> Folded:

@@ -49,7 +49,6 @@ _LONGEST = 600  # characters that are judged together; of a longer text, each se
 _MAX_JUDGED = 50_000
 _MAX_DEPTH = 2  # encodings within each other that are decoded
 _WORD = re.compile(r"[^\W_]+")
-_CYRILLIC = re.compile("[\u0400-\u052f]")
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz"
 _ALNUM = _LETTERS + _LETTERS.upper() + b"0123456789"
 # ASCII in lower case, with a space for all that is not a letter or digit.
@@ -144,8 +143,7 @@ def undisguised(text: str, folded: Folded) -> Folded:
     """Return the view of a text without its apparent disguises; `folded` where there are none."""
     view = folded
     if not text.isascii() and has_lookalikes(text):
-        is_cyrillic = 2 * len(_CYRILLIC.findall(text)) > sum(map(str.isalpha, text))
-        view = foreign(text) if is_cyrillic else unmask(text)
+        view = foreign(text) if alphabets.is_cyrillic(text) else unmask(text)
     shape = view.text.encode("ascii", "replace").translate(_TO_SHAPE)
     if shape.count(b"a0a") + shape.count(b"a00a") + shape.count(b" 0aa") >= 2:
         view = unleet(view)

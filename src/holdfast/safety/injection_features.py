@@ -28,8 +28,7 @@ _FORM_PATTERNS = {
         "special token": r"<\|[a-z_]+\|>|\[/?inst\]|<<sys|\[/?(?:system|admin|assistant)",
         "speaker": r"(?:^|\s)(?:system|assistant|user|human|ai|developer|tool)\s?:",
         "addressee": (
-            r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model"
-            r"|bot)\b[^.\n]{0,12}[:,]"
+            r"(?:^|\n)\W{0,4}(?:system|assistant|developer|admin|ai|agent|llm|model|bot)\b[^.\n]{0,12}[:,]"
         ),
         "tool call": (
             r"tool_call|function_call|\"name\"\s?:|\"arguments\"|invoke|tool_result|tool_use|tool_output"

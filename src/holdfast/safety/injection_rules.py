@@ -38,14 +38,12 @@ _TOKEN = re.compile(r" \.\. |\([^()]*\)\? |\([^()]*\)|[ *]|[^ *(]+")
 _NEGATED = re.compile(r"\b(?:never|not|n't|cannot|refuse to|nicht|won't)\s(?:\w+\s)?$")
 _REPORTED = re.compile(
     r"\b(?!you)(?:asked|told|tells|tried|tries|wants|wanted|attempt\w*|decided|instructed|trying|how"
-    r"|supposed|used|begged)"
-    r"\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
+    r"|supposed|used|begged)\s(?:(?!you)\w+\s){0,4}to\s(?:\w+\s)?$"
 )
 _DISCUSSED = re.compile(
-    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing"
-    r"|threat model"
-    r"|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk|blog"
-    r"|phrases?)\b"
+    r"\b(?:attack\w*|inject\w*|jailbreak(?:s|ing)?|attacker\w*|adversar\w*|red[- ]team\w*|phishing|threat "
+    r"model|researchers?|paper|classifier\w*|detect(?:s|or|ion)?|such as|owasp|malicious|payload\w*|talk"
+    r"|blog|phrases?)\b"
 )
 
 

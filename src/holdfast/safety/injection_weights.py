@@ -12,14 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from importlib import resources
 from itertools import combinations, pairwise
 from math import sqrt
 from typing import NamedTuple
 from zlib import crc32
 
 from holdfast.safety.injection_roles import Sentence, roles
-from holdfast.text.tables import table_lines
+from holdfast.text.tables import load_arrays, table_lines
 
 LETTERS = 7  # of a word by which it is known
 BUCKETS = 1 << 16  # of the readings that are hashed
@@ -141,14 +140,8 @@ def _words() -> tuple[dict[str, float], float]:
 @cache
 def weights() -> InjectionWeights:
     """Return all weights."""
-    # Heavy, and most texts need no closer look.
-    import numpy as np
-
     words, bias = _words()
-    with (
-        resources.as_file(resources.files("holdfast.safety") / "order_weights.npz") as path,
-        np.load(path, allow_pickle=False) as packed,
-    ):
-        buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
-        biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
+    packed = load_arrays("holdfast.safety", "order_weights.npz")
+    buckets = {reading: (packed[reading] * packed["scale"]).tolist() for reading in READINGS}
+    biases = dict(zip(READINGS, packed["biases"].tolist(), strict=True))
     return InjectionWeights(words, buckets, biases | {"words": bias})

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
+from holdfast.safety.credential_values import has_any
 from holdfast.safety.injection_rules import Order
 from holdfast.text.tables import table_lines
 
@@ -28,13 +30,11 @@ _WORD = re.compile(r"[^\W_]{2,}")
 _QUOTES = dict(zip("\"'`“„«»‘「(", "\"'`”“»«’」)", strict=True))  # the closing one by the opening one
 # Words beside which a marker is mentioned rather than used.
 _NAMED = re.compile(
-    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek"
-    r"|gpt-?\d|prompt formats?"
-    r"|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*|stop sequences?"
-    r"|delimiter\w*"
-    r"|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?|documentation|fields?|column"
-    r"|wraps?|decod\w+"
-    r"|encod\w+|fine-?tun\w*|jinja|red team|test(?:s|ed|ing)?|bug|emits?|sanitiz\w+|headings?)\b"
+    r"\b(?:token\w*|template\w*|chatml|llama\w*|mistral|mixtral|gemma|qwen|alpaca|vicuna|deepseek|gpt-?\d"
+    r"|prompt formats?|formats?|parser|parses?|parsing|escap\w+|strip\w*|regex\w*|vocab\w*|eos\w*|bos\w*"
+    r"|stop sequences?|delimiter\w*|separat\w+|marks?|marker\w*|tags?|syntax|schema|blocks?|api|docs?"
+    r"|documentation|fields?|column|wraps?|decod\w+|encod\w+|fine-?tun\w*|jinja|red team|test(?:s|ed|ing)?"
+    r"|bug|emits?|sanitiz\w+|headings?)\b"
 )
 _NEAR = 160  # characters before and after a marker that show whether it is mentioned
 _MOST = 200  # markers of a text that are looked at one by one
@@ -48,13 +48,7 @@ class _Form(NamedTuple):
 
 def may_have_markers(lower: str, words: AbstractSet[str]) -> bool:
     """Return whether a folded text in lower case, with these words, may have a marker. Cheap."""
-    if not _WORDS.isdisjoint(words):
-        return True
-    # A generator takes twice as long.
-    for sign in _SIGNS:  # noqa: SIM110
-        if sign in lower:
-            return True
-    return False
+    return not _WORDS.isdisjoint(words) or has_any(lower, _SIGNS)
 
 
 def find_markers(lower: str) -> Iterator[Order]:
@@ -64,17 +58,12 @@ def find_markers(lower: str) -> Iterator[Order]:
         (match.start(), match.end(), form.message)
         for form in _forms()
         if form.needle in lower
-        for match in _some(form.pattern.finditer(lower))
+        for match in islice(form.pattern.finditer(lower), _MOST)
     )
     for start, end, message in spans:
         if start >= done:
             done = end
             yield Order(start, end, "low" if _is_named(lower, start, end) else "high", message, message)
-
-
-def _some(matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
-    for _, match in zip(range(_MOST), matches, strict=False):
-        yield match
 
 
 def _is_named(lower: str, start: int, end: int) -> bool:
@@ -83,11 +72,12 @@ def _is_named(lower: str, start: int, end: int) -> bool:
     stop = lower.find("\n", end)
     line_end = min(len(lower) if stop < 0 else stop, end + _NEAR)
     before, after = lower[line_start:start], lower[end:line_end]
-    if _is_quoted(before, lower[start:end], after):
-        return True
-    if '"' in lower[start:end] and _IN_CODE.search(lower, max(0, start - _NEAR), start + 1):
-        return True
-    if _PLACEHOLDER.search(lower, max(0, start - _NEAR), min(len(lower), end + _NEAR)):
+    near = max(0, start - _NEAR)
+    if (
+        _is_quoted(before, lower[start:end], after)
+        or ('"' in lower[start:end] and _IN_CODE.search(lower, near, start + 1))
+        or _PLACEHOLDER.search(lower, near, end + _NEAR)
+    ):
         return True
     if "\n" in lower[start:end] or not before.strip():
         return _NAMED.match(after.lstrip()) is not None
@@ -124,8 +114,7 @@ def _opens_turn(lower: str, end: int, line_end: int) -> bool:
 @cache
 def _forms() -> tuple[_Form, ...]:
     """Return the markers of the table."""
-    forms = []
-    for line in table_lines("holdfast.safety", "markers.txt"):
-        message, needle, pattern = line.split(" | ", 2)
-        forms.append(_Form(message, needle.replace("\\n", "\n"), re.compile(pattern)))
-    return tuple(forms)
+    rows = (line.split(" | ", 2) for line in table_lines("holdfast.safety", "markers.txt"))
+    return tuple(
+        _Form(what, needle.replace("\\n", "\n"), re.compile(pattern)) for what, needle, pattern in rows
+    )

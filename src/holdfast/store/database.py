@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from holdfast.errors import Closed, NewerSchema, Unavailable
+from holdfast.errors import Closed, Damaged, NewerSchema, Unavailable
 from holdfast.store.schema import migrations, schema
 
 Durability = Literal["full", "normal"]
@@ -49,11 +49,50 @@ def retry_transaction(write: Callable[P, T]) -> Callable[P, T]:
     return again
 
 
+# What decoding a value of a damaged row may raise.
+DECODING_ERRORS = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
+
+
+def damaged(what: str, error: Exception) -> Damaged:
+    """Return the error for a stored thing that cannot be decoded."""
+    return Damaged(f"{what} cannot be read ({error}).", "Restore a backup of the database.")
+
+
+@contextmanager
+def decoding(what: str) -> Iterator[None]:
+    """Raise Damaged, naming `what`, if the block cannot decode what is stored."""
+    try:
+        yield
+    except DECODING_ERRORS as error:
+        raise damaged(what, error) from error
+
+
 def one_of(column: str, values: Iterable[Value]) -> tuple[str, dict[str, Value]]:
     """Return the condition that a column has one of some values, and its parameters."""
     name = column.rpartition(".")[2]
     parameters = {f"{name}{n}": value for n, value in enumerate(values)}
     return f"{column} IN ({', '.join(f':{one}' for one in parameters) or 'NULL'})", parameters
+
+
+def matching(
+    equal: Mapping[str, Value], among: Mapping[str, Iterable[Value] | None]
+) -> tuple[str, dict[str, Value]]:
+    """Return the condition that columns have a value, or one of some, and its parameters; None is any.
+
+    The condition is written to follow another one.
+    """
+    conditions, values = [], dict[str, Value]()
+    for column, value in equal.items():
+        if value is not None:
+            name = column.rpartition(".")[2]
+            conditions.append(f" AND {column} = :{name}")
+            values[name] = value
+    for column, several in among.items():
+        if several is not None:
+            condition, parameters = one_of(column, several)
+            conditions.append(f" AND {condition}")
+            values |= parameters
+    return "".join(conditions), values
 
 
 class PurgeResult(NamedTuple):
@@ -129,6 +168,13 @@ class Database(ABC):
         One that is not `lasting` does not wait for the disk: it is visible to all, but may be lost in a
         crash.
         """
+
+    @contextmanager
+    def writing_to(self, space: str, *, lasting: bool = True) -> Iterator[Connection]:
+        """Open a transaction as `writing` does, beside which no other one changes the space."""
+        with self.writing(lasting=lasting) as tx:
+            tx.lock(space)
+            yield tx
 
     @abstractmethod
     def close(self) -> None:

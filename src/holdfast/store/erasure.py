@@ -39,12 +39,11 @@ _KEEP_NUMBERS = """
         docs = CASE WHEN excluded.docs > spaces.docs THEN excluded.docs ELSE spaces.docs END"""
 _DELETE_EPISODE = """
     DELETE FROM watermarks WHERE space = :space AND chat = :chat AND kind IN ('episode', 'episode:rules')"""
-_COUNTED = """
-    SELECT count(*), coalesce(sum(tokens), 0), min(at), max(at) FROM messages
-    WHERE space = :space AND chat = :chat"""
-_SET_COUNTED = """
-    UPDATE sessions SET erased = length - :count, tokens = :tokens, title = :title,
-        oldest = coalesce(:oldest, oldest), newest = coalesce(:newest, newest)
+_COUNT_MESSAGES = """
+    UPDATE sessions SET title = :title, (erased, tokens, oldest, newest) = (
+        SELECT sessions.length - count(*), coalesce(sum(m.tokens), 0),
+            coalesce(min(m.at), sessions.oldest), coalesce(max(m.at), sessions.newest)
+        FROM messages m WHERE m.space = :space AND m.chat = :chat)
     WHERE space = :space AND chat = :chat"""
 _RECORD = "id = :id OR id IN (SELECT id FROM records WHERE space = :space AND replaces = :id)"
 _SHOWN = "SELECT chat, seq, shown FROM messages WHERE space = :space AND shown IS NOT NULL"
@@ -242,13 +241,11 @@ class _Eraser:
     def _update_chat(self, chat: str, texts: Sequence[str]) -> None:
         """Let a chat count the messages that are left; its title must not repeat an erased one."""
         keys = {"space": self._space, "chat": chat}
-        count, tokens, oldest, newest = self._tx.all(_COUNTED, **keys)[0]
         title = self._tx.all("SELECT title FROM sessions WHERE space = :space AND chat = :chat", **keys)[0][0]
         if title in {shorten_line(text, 80) for text in texts}:
             title = ""
-        counted = {"count": count, "tokens": tokens, "oldest": oldest, "newest": newest, "title": title}
         with resealed(self._tx, "sessions", self._space, "chat = :chat", chat=chat):
-            self._tx.all(_SET_COUNTED, **counted, **keys)
+            self._tx.all(_COUNT_MESSAGES, title=title, **keys)
 
     def _remove_names(self) -> None:
         """Remove the names of what is gone from what prompts have shown; the answers to them stay."""

@@ -76,13 +76,8 @@ def insert(
 ) -> str:
     """Store a receipt, with the numbers of messages and of versions that are gone, and return its id."""
     identity = f"era_{now:015x}{random.getrandbits(32):08x}"
-    row |= {
-        "space": space,
-        "id": identity,
-        "at": now,
-        "docs": json.dumps(docs),
-        "versions": json.dumps(versions),
-    }
+    row |= {"space": space, "id": identity, "at": now}
+    row |= {"docs": json.dumps(docs), "versions": json.dumps(versions)}
     table_rows.insert(tx, "erasures", {**row, "checksum": seal("erasures", row, tx.key)})
     return identity
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Damaged
-from holdfast.store.database import one_of, retry_transaction
+from holdfast.store.database import decoding, matching, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros
 from holdfast.types import Job, JobStatus
 
 if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
 
-_COLUMNS = (
-    "id, kind, record, other, at, status, agent, chat, CASE WHEN status = 'running' THEN lease ELSE due END, "
-    "attempts, ended, reason, error, calls, prompt_tokens, answer_tokens"
+# Each is a field of `Job`.
+_FIELDS = (
+    "id kind at status agent chat due attempts ended reason error calls prompt_tokens answer_tokens".split()
 )
+_LEASED_UNTIL = "CASE WHEN status = 'running' THEN lease ELSE due END"
+_COLUMNS = f"{', '.join(_FIELDS)}, record, other".replace("due", _LEASED_UNTIL, 1)
 _BY_ID = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND id = :id"
 _ADD = """
     INSERT INTO jobs (space, id, kind, status, record, other, at, agent, chat, payload, due)
@@ -140,17 +142,12 @@ def claim(
     A job whose lease is over is due as well. Jobs whose last failure had one of the reasons `but` are left
     out, unless they are of the kind `unless`.
     """
-    conditions = [one_of("kind", kinds)]
-    if ids is not None:
-        conditions.append(one_of("id", ids))
-    if agent is not None:
-        conditions.append(("agent = :agent", {"agent": agent}))
+    condition, values = matching({"agent": agent}, {"kind": kinds, "id": ids})
     if but:
-        reasons, values = one_of("reason", but)
-        conditions.append((f"(kind = :unless OR NOT {reasons})", {**values, "unless": unless}))
-    due = " AND ".join([_DUE, *(condition for condition, _ in conditions)])
-    parameters = {name: value for _, values in conditions for name, value in values.items()}
-    while rows := _claim(db, space, due, parameters, now, lease, batches):
+        reasons, named = one_of("reason", but)
+        condition += f" AND (kind = :unless OR NOT {reasons})"
+        values |= {**named, "unless": unless}
+    while rows := _claim(db, space, _DUE + condition, values, now, lease, batches):
         worker = rows[0][-1]
         try:
             return Lease(space, worker, tuple(_to_job(row[:-2]) for row in rows), _to_payload(rows[0][-2]))
@@ -170,8 +167,7 @@ def _claim(
     batches: Mapping[str, int],
 ) -> list[Row]:
     worker = f"{now:x}{random.getrandbits(64):016x}"
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         due = tx.all(f"{sql} ORDER BY due, at, id LIMIT 1", space=space, now=now, **values)
         if not due:
             return []
@@ -187,16 +183,14 @@ def _claim(
 
 @retry_transaction
 def _fail_damaged(db: Database, space: str, ids: Sequence[str], error: str, now: int) -> None:
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         tx.many(_FAIL_DAMAGED, [{"space": space, "id": one, "error": error, "now": now} for one in ids])
 
 
 @retry_transaction
 def fail_crashed(db: Database, space: str, now: int, most: int) -> list[Job]:
     """Fail the jobs whose workers have died `most` times, and return them."""
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         rows = tx.all(_FAIL_CRASHED, space=space, now=now, most=most, error=_CRASHED)
     return [_to_job(row) for row in rows]
 
@@ -210,8 +204,7 @@ def renew(db: Database, held: Lease, lease: int) -> None:
 
     """
     sql = "UPDATE jobs SET lease = :lease WHERE space = :space AND id = :id"
-    with db.writing() as tx:
-        tx.lock(held.space)
+    with db.writing_to(held.space) as tx:
         held.check(tx)
         tx.many(sql, [{"space": held.space, "id": job.id, "lease": lease} for job in held.jobs])
 
@@ -236,8 +229,7 @@ def finish(
     values["uncounted"] = int(not counted)
     used = {name: value for name, value in values.items() if f":{name}" in _FINISHED[status]}
     ended = []
-    with db.writing() as tx:
-        tx.lock(held.space)
+    with db.writing_to(held.space) as tx:
         for job in held.jobs:
             keys: dict[str, Value] = {"space": held.space, "id": job.id}
             if tx.all(_FINISHED[status], worker=held.worker, **keys, **used):
@@ -256,8 +248,7 @@ def revoke_leases(tx: Connection, space: str) -> None:
 def retry(db: Database, space: str, identity: str, now: int, agent: str | None = None) -> Job | None:
     """Open a job again, unless it runs; None if there is no such job, or it is another agent's."""
     keys: dict[str, Value] = {"space": space, "id": identity, "any": int(agent is None), "agent": agent or ""}
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         tx.all(_RETRY, now=now, **keys)
         tx.all(_FORGIVE, **keys)
     return next((job for job in by_ids(db, space, [identity]) if agent in (None, job.agent)), None)
@@ -267,20 +258,16 @@ def read(
     db: Reader, space: str, statuses: Sequence[JobStatus], agents: Sequence[str] | None = None
 ) -> list[Job]:
     """Return the jobs of a space, the oldest first; of some agents, or of all."""
-    wanted, values = one_of("status", statuses)
-    if agents is not None:
-        of_agents, names = one_of("agent", agents)
-        wanted, values = f"{wanted} AND {of_agents}", values | names
-    sql = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space AND {wanted} ORDER BY at, id"
+    condition, values = matching({}, {"status": statuses, "agent": agents})
+    sql = f"SELECT {_COLUMNS} FROM jobs WHERE space = :space{condition} ORDER BY at, id"
     return [_to_job(row) for row in db.all(sql, space=space, **values)]
 
 
 def count(db: Reader, space: str, status: JobStatus, agent: str | None = None) -> int:
     """Return the number of jobs of a status; of an agent, or of all."""
-    sql = (
-        "SELECT count(*) FROM jobs WHERE space = :space AND status = :status AND (:any = 1 OR agent = :agent)"
-    )
-    return int(db.all(sql, space=space, status=status, any=int(agent is None), agent=agent or "")[0][0])
+    condition, values = matching({"status": status, "agent": agent}, {})
+    sql = f"SELECT count(*) FROM jobs WHERE space = :space{condition}"
+    return int(db.all(sql, space=space, **values)[0][0])
 
 
 def by_ids(db: Reader, space: str, ids: Sequence[str]) -> list[Job]:
@@ -295,36 +282,16 @@ def payload(db: Reader, space: str, identity: str) -> Mapping[str, object]:
 
 
 def _to_payload(text: str | None) -> Mapping[str, object]:
-    try:
+    with decoding("The payload of a job"):
         found = json.loads(text) if text else {}
-    except ValueError as error:
-        raise Damaged("The payload of a job cannot be read.", "Restore a backup.") from error
     return found if isinstance(found, dict) else {}
 
 
 def _to_job(row: Row) -> Job:
-    (
-        identity, kind, record, other, at, status, agent, chat, due, attempts, ended, reason, error, calls,
-        prompt_tokens, answer_tokens,
-    ) = row  # fmt: skip
-    try:
-        times = [from_micros(time) for time in (at, due, ended)]
-    except (OverflowError, TypeError) as cause:
-        raise Damaged(f"Job {identity!r} has an invalid time.", "Restore a backup.") from cause
-    return Job(
-        identity,
-        kind,
-        (record, other) if record else (),
-        times[0],
-        status=status,
-        agent=agent,
-        chat=chat,
-        due=times[1] if due else None,
-        attempts=attempts,
-        ended=times[2] if ended else None,
-        reason=reason,
-        error=error,
-        calls=calls,
-        prompt_tokens=prompt_tokens,
-        answer_tokens=answer_tokens,
-    )
+    *values, record, other = row
+    fields: dict[str, Any] = dict(zip(_FIELDS, values, strict=True))
+    with decoding(f"Job {fields['id']!r}"):
+        fields["at"] = from_micros(fields["at"])
+        for name in ("due", "ended"):
+            fields[name] = from_micros(fields[name]) if fields[name] else None
+    return Job(**fields, records=(record, other) if record else ())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.store.database import retry_transaction
 
 if TYPE_CHECKING:
+    from holdfast.events import Call
     from holdfast.store.database import Connection, Database, Reader, Row, Value
 
 _RESERVE = """
@@ -61,8 +62,7 @@ def reserve(
 ) -> str | CallLimit:
     """Store a call before it is made and return its id; or store nothing and return the limit it exceeds."""
     identity = f"call_{now:015x}{random.getrandbits(32):08x}"
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         for limit in limits:
             if _exceeds(tx, space, call, limit):
                 return limit
@@ -79,23 +79,16 @@ def _exceeds(tx: Connection, space: str, call: PlannedCall, limit: CallLimit) ->
 
 
 @retry_transaction
-def settle(
-    db: Database,
-    space: str,
-    identity: str,
-    *,
-    prompt_tokens: int,
-    answer_tokens: int,
-    counted: bool,
-    micros: int,
-    outcome: str,
-) -> None:
-    """Store what a call has cost and its outcome, and charge the job that it was made for."""
-    tokens: dict[str, Value] = {"prompt_tokens": prompt_tokens, "answer_tokens": answer_tokens}
-    rest: dict[str, Value] = {"counted": int(counted), "micros": micros, "outcome": outcome}
-    with db.writing() as tx:
+def settle(db: Database, space: str, identity: str, call: Call, *, counted: bool) -> None:
+    """Store what a call has cost and its outcome, and charge the job that it was made for.
+
+    `counted` is whether the provider counted the tokens.
+    """
+    tokens: dict[str, Value] = {"prompt_tokens": call.prompt_tokens, "answer_tokens": call.answer_tokens}
+    rest: dict[str, Value] = {"counted": int(counted), "micros": int(call.seconds * 1_000_000)}
+    rest["outcome"] = call.outcome
+    with db.writing_to(space) as tx:
         # Before its rows, as everybody does.
-        tx.lock(space)
         for (job,) in tx.all(_SETTLE, space=space, id=identity, **tokens, **rest):
             if job:
                 tx.all(_CHARGE, space=space, job=job, **tokens)

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.errors import Conflict, Damaged
+from holdfast.errors import Conflict
 from holdfast.safety.guard import FLAG, mask
 from holdfast.store import prompt_receipts
 from holdfast.store.checksums import resealed, seal, sealer
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import (
     COLUMNS,
     COLUMNS_WITH_VERDICTS,
@@ -73,9 +73,6 @@ ADD_CALL = """
     INSERT INTO calls (space, chat, call, seq) VALUES (:space, :chat, :call, :seq)
     ON CONFLICT (space, chat, call) DO UPDATE SET seq = excluded.seq"""
 _FIND_CALL = "SELECT seq FROM calls WHERE space = :space AND chat = :chat AND call = :call"
-_BACKWARD = f"""
-    SELECT {COLUMNS} FROM messages WHERE space = :space AND chat = :chat AND seq < :before
-    ORDER BY seq DESC LIMIT :page"""
 
 
 @retry_transaction
@@ -264,27 +261,24 @@ def read(
     return to_messages(rows if order == "ASC" else reversed(rows), repeat(chat))
 
 
-def backward(db: Reader, space: str, chat: str, expected: int = _PAGE) -> Iterator[Message]:
+def backward(
+    db: Reader, space: str, chat: str, expected: int = _PAGE, *, verdicts: bool = False
+) -> Iterator[Message]:
     """Iterate over a chat from its newest message back, at the cost of what is taken.
 
-    `expected` is how many messages the caller will probably take. For windows: verdicts of guards are left
-    out.
+    `expected` is how many messages the caller will probably take; `verdicts` puts those of the caller's guard
+    in place of the flags, which windows do not need.
     """
+    sql = f"""
+        SELECT {COLUMNS_WITH_VERDICTS if verdicts else COLUMNS} FROM messages
+        WHERE space = :space AND chat = :chat AND seq < :before ORDER BY seq DESC LIMIT :page"""
     before, page = MAX_COUNT, max(8, min(expected, 4096))
     while True:
-        rows = db.all(_BACKWARD, space=space, chat=chat, before=before, page=page)
+        rows = db.all(sql, space=space, chat=chat, before=before, page=page)
         yield from to_messages(rows, repeat(chat))
         if len(rows) < page:
             return
         before, page = rows[-1][0], max(16, page // 8)
-
-
-def newest_first(db: Reader, space: str, chat: str) -> Iterator[Message]:
-    """Iterate over a chat from its newest message back, with the verdicts of guards."""
-    before = MAX_COUNT
-    while page := read(db, space, chat, before=before, limit=_PAGE):
-        yield from reversed(page)
-        before = page[0].seq
 
 
 def forward(db: Reader, space: str, chat: str, after: int, last: int) -> Iterator[Message]:
@@ -318,14 +312,11 @@ def outline(db: Reader, space: str, chat: str, after: int) -> list[MessageOutlin
         SELECT seq, tokens, role, calls, answers FROM messages
         WHERE space = :space AND chat = :chat AND seq > :after ORDER BY seq"""
     found = []
-    try:
+    with decoding(f"A message after {write_reference(chat, after)}"):
         for seq, tokens, role, calls, answers in db.all(sql, space=space, chat=chat, after=after):
             made = tuple(call[0] for call in json.loads(calls)) if calls else ()
             answered = tuple(json.loads(answers)) if answers else ()
             found.append(MessageOutline(seq, tokens, role, made, answered))
-    except (ValueError, TypeError, LookupError) as error:
-        what = f"A message after {write_reference(chat, after)} cannot be read ({error})."
-        raise Damaged(what, "Restore a backup of the database.") from error
     return found
 
 

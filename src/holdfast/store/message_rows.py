@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import Damaged, InvalidInput
+from holdfast.errors import InvalidInput
 from holdfast.messages.formats import cleaned
+from holdfast.store.database import DECODING_ERRORS, damaged
 from holdfast.text.json_text import dump, same_json
 from holdfast.text.references import write_reference
 from holdfast.types import Message, ToolCall
@@ -51,21 +52,6 @@ class _Draft:
 
     __slots__ = Message.__slots__
 
-    role: str
-    content: str
-    seq: int
-    id: str
-    name: str | None
-    at: datetime
-    tokens: int
-    calls: tuple[ToolCall, ...]
-    call_id: str | None
-    answers: tuple[str, ...]
-    raw: object
-    meta: object
-    flags: tuple[str, ...]
-    shown: tuple[str, ...]
-
 
 def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
     """Return the messages of rows of the log, each of a chat; one loop without calls, for speed.
@@ -76,7 +62,7 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
     """
     messages: list[Message] = []
     for row, chat in zip(rows, chats, strict=False):
-        draft = _Draft()
+        draft: Any = _Draft()
         (
             draft.seq, draft.id, draft.role, draft.name, at, draft.tokens, draft.content, calls,
             draft.call_id, answers, raw, meta, flags, shown,
@@ -89,23 +75,21 @@ def to_messages(rows: Iterable[Row], chats: Iterable[str]) -> list[Message]:
             draft.meta = json.loads(meta) if meta else {}
             draft.flags = tuple(json.loads(flags)) if flags else ()
             draft.shown = tuple(json.loads(shown)) if shown else ()
-        except (ValueError, TypeError, OverflowError) as error:
-            what = f"Message {write_reference(chat, draft.seq)} cannot be read ({error})."
-            raise Damaged(what, "Restore a backup of the database.") from error
+        except DECODING_ERRORS as error:
+            raise damaged(f"Message {write_reference(chat, draft.seq)}", error) from error
         if raw == "":
             draft.raw = {"role": draft.role, "content": draft.content}
         # The slots are the same.
-        draft.__class__ = Message  # type: ignore[assignment]
-        message = cast("Message", draft)
+        draft.__class__ = Message
         # Rows of earlier versions may hold lone surrogates in the arguments of a call, which cannot be
         # encoded.
-        messages.append(cleaned(message) if calls and "\\u" in calls else message)
+        messages.append(cleaned(draft) if calls and "\\u" in calls else draft)
     return messages
 
 
 def as_stored(message: Message, row: dict[str, Any]) -> Message:
     """Return a message with the seq, the id, the time and the tokens of the row that it was stored in."""
-    draft = _Draft()
+    draft: Any = _Draft()
     draft.seq, draft.id, draft.tokens = row["seq"], row["id"], row["tokens"]
     draft.at = from_micros(row["at"])
     draft.answers = tuple(json.loads(row["answers"])) if row["answers"] else ()
@@ -114,8 +98,9 @@ def as_stored(message: Message, row: dict[str, Any]) -> Message:
     draft.meta, draft.flags = message.meta, message.flags
     draft.shown = tuple(json.loads(row["shown"])) if row["shown"] else ()
     # The slots are the same.
-    draft.__class__ = Message  # type: ignore[assignment]
-    return cast("Message", draft)
+    draft.__class__ = Message
+    stored: Message = draft
+    return stored
 
 
 def to_row(message: Message, now: int, tokens: int) -> dict[str, Any]:

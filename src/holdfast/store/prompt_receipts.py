@@ -87,8 +87,7 @@ def note(db: Database, space: str, chat: str, worker: str, receipt: Receipt, epo
 
     It does not wait for the disk: a prompt that is lost in a crash was not answered.
     """
-    with db.writing(lasting=False) as tx:
-        tx.lock(space)
+    with db.writing_to(space, lasting=False) as tx:
         keys: dict[str, Value] = {"space": space, "chat": chat}
         stored = bool(tx.all(_NOTE, **keys, worker=worker, epoch=epoch, **_row(receipt), seq=0))
         tx.all(_DELETE_OLDEST, **keys, waiting=MAX_WAITING)

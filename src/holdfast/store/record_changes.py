@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Conflict
 from holdfast.store.checksums import seal
-from holdfast.store.database import one_of
+from holdfast.store.database import matching
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import COLUMNS, to_row, to_wordings
 from holdfast.store.records import STATE, SpaceState
@@ -19,7 +19,7 @@ from holdfast.types import MAX_COUNT, Change, Record
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.store.database import Connection, Database, Reader, Row, Value
+    from holdfast.store.database import Connection, Database, Reader, Row
     from holdfast.types import Writer
 
 # The priority of a record for which none was given.
@@ -138,8 +138,7 @@ class Writing:
 @contextmanager
 def writing(db: Database, space: str, now: int) -> Iterator[Writing]:
     """Open a transaction for changes of a space. Nobody else changes it before this ends."""
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         changes = Writing(tx, space, now)
         yield changes
         changes.finish()
@@ -156,17 +155,8 @@ def read(
     limit: int | None = None,
 ) -> list[Change]:
     """Return changes up to a version, the newest first. The texts of quarantined records are among them."""
-    conditions: list[str] = []
-    values: dict[str, Value] = {}
-    for column, one in (("kind", kind), ("id", identity)):
-        if one is not None:
-            conditions.append(f"AND r.{column} = :{column}")
-            values[column] = one
-    if agents is not None:
-        condition, parameters = one_of("r.agent", agents)
-        conditions.append(f"AND {condition}")
-        values |= parameters
-    sql = f"{_READ} {' '.join(conditions)} ORDER BY r.version DESC LIMIT :limit"
+    condition, values = matching({"r.kind": kind, "r.id": identity}, {"r.agent": agents})
+    sql = f"{_READ}{condition} ORDER BY r.version DESC LIMIT :limit"
     limit = MAX_COUNT if limit is None else limit
     return [_to_change(row) for row in db.all(sql, space=space, at=at, limit=limit, **values)]
 

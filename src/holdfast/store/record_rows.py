@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Damaged
+from holdfast.store.database import DECODING_ERRORS, damaged
 from holdfast.store.message_rows import check_time, from_micros
 from holdfast.text.json_text import dump
 from holdfast.types import Record, Wording
@@ -42,12 +42,12 @@ def to_record(row: Row) -> Record:
     """
     try:
         return _decode(row)
-    except (ValueError, TypeError, OverflowError) as error:
-        what = f"Version {row[0]} of the records cannot be read ({error})."
-        raise Damaged(what, "Restore a backup of the database.") from error
+    except DECODING_ERRORS as error:
+        raise damaged(f"Version {row[0]} of the records", error) from error
 
 
 def _decode(row: Row) -> Record:
+    # Written out: a loop over the columns takes half as long again.
     (
         version, identity, kind, agent, target, run, chat, first, last, category, tags, meta, priority,
         source, sources, evidence, author, trust, flags, replaces, at, since, until, retracted, action, why,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.kinds import nearest
-from holdfast.store.database import one_of, retry_transaction
+from holdfast.store.database import matching, one_of, retry_transaction
 from holdfast.store.log import NEWEST_DOC
 from holdfast.store.message_rows import from_micros
 from holdfast.store.record_rows import FROM, SELECT, to_record
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # The kind and target of the notes that all agents of a chat share. All else belongs to one agent, or to none.
 SESSION_NOTES = ("note", "session")
+_OR_SESSION_NOTE = " OR (r.kind = '{}' AND r.target = '{}')".format(*SESSION_NOTES)
 # The priority of a draft that has none: it keeps that of the record whose place it takes.
 UNSET_PRIORITY = 0
 # Rows read at once.
@@ -143,30 +144,23 @@ def _select(
     limit: int = MAX_COUNT,
 ) -> list[Row]:
     """Return the rows of one kind, or of all, ordered by birth, which is the last column, and version."""
-    conditions = ["r.version <= :at", "r.ended > :at"]
-    values: dict[str, Value] = {"at": at}
+    condition, values = matching(
+        {"r.kind": kind, "r.target": wanted.target, "r.chat": wanted.chat, "r.run": wanted.run},
+        {"r.id": wanted.ids, "r.trust": wanted.trust},
+    )
+    if wanted.agents is not None:
+        of_agents, names = one_of("r.agent", wanted.agents)
+        condition += f" AND ({of_agents}{_OR_SESSION_NOTE if wanted.chat else ''})"
+        values |= names
     if after > (0, 0):
         # No version is older than the birth of its record: that is where the index is entered.
-        conditions.append("r.version >= :born AND (r.born, r.version) > (:born, :after)")
+        condition += " AND r.version >= :born AND (r.born, r.version) > (:born, :after)"
         values |= {"born": after[0], "after": after[1]}
-    equal = (("kind", kind), ("target", wanted.target), ("chat", wanted.chat), ("run", wanted.run))
-    for column, value in equal:
-        if value is not None:
-            conditions.append(f"r.{column} = :{column}")
-            values[column] = value
-    for column, several in (("id", wanted.ids), ("agent", wanted.agents), ("trust", wanted.trust)):
-        if several is not None:
-            condition, parameters = one_of(f"r.{column}", several)
-            if column == "agent" and wanted.chat:
-                condition = (
-                    f"({condition} OR (r.kind = '{SESSION_NOTES[0]}' AND r.target = '{SESSION_NOTES[1]}'))"
-                )
-            conditions.append(condition)
-            values |= parameters
     if not wanted.retracted:
-        conditions.append("r.retracted = 0")
-    sql = f"{SELECT}, r.born {FROM} AND {' AND '.join(conditions)} ORDER BY r.born, r.version LIMIT :limit"
-    return reader.all(sql, space=space, limit=limit, **values)
+        condition += " AND r.retracted = 0"
+    sql = f"""{SELECT}, r.born {FROM} AND r.version <= :at AND r.ended > :at{condition}
+        ORDER BY r.born, r.version LIMIT :limit"""
+    return reader.all(sql, space=space, at=at, limit=limit, **values)
 
 
 def read_effective(

@@ -27,8 +27,7 @@ def begin(db: Database, space: str, chat: str, run: str, now: int) -> None:
         InvalidInput: the id of a new run holds a credential.
 
     """
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         for owner, ended in tx.all(_READ, space=space, run=run):
             if ended is None and owner == chat:
                 return

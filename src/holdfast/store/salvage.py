@@ -30,13 +30,10 @@ if TYPE_CHECKING:
 
 # Rebuilt: an index by the next recall, calls from the messages that made them, imports by the next one.
 _DERIVED = ("segments", "calls", "imports")
-# What a chat does not count; these are the values of a lost chat.
-_UNKNOWN: TableRow = {
-    "agent": "",
-    "title": "",
-    "archived": 0,
-    **dict.fromkeys(("created", "channel", "meta", "checksum")),
-}
+# The row of a lost chat, but for what its messages say.
+_UNKNOWN: TableRow = {"agent": "", "title": ""}
+_UNKNOWN |= dict.fromkeys(("archived", "oldest", "newest"), 0)
+_UNKNOWN |= dict.fromkeys(("created", "channel", "meta", "checksum"))
 # Pages, and chats, that are named one by one.
 _NAMED = 50
 
@@ -170,22 +167,15 @@ class _Salvage:
             names = _listed(gone, partial(write_reference, chat))
             of_them = f", {erased} of which were erased" if erased else ""
             self.lost.append(f"{_whose(space)}: the messages {names}{of_them}")
-        unchanged = session or {
+        row = session or {
             **_UNKNOWN,
-            "born": messages[0]["doc"] if messages else 1,
-            "oldest": 0,
-            "newest": 0,
-        }
-        row = {
             "space": space,
             "chat": chat,
-            "length": length,
-            "erased": erased + lost,
-            **{name: unchanged[name] for name in (*_UNKNOWN, "born")},
-            "tokens": sum(row["tokens"] for row in messages),
-            "oldest": min((row["at"] for row in messages), default=unchanged["oldest"]),
-            "newest": max((row["at"] for row in messages), default=unchanged["newest"]),
+            "born": (messages or [{"doc": 1}])[0]["doc"],
         }
+        times = [one["at"] for one in messages]
+        row |= {"length": length, "erased": erased + lost, "tokens": sum(one["tokens"] for one in messages)}
+        row |= {"oldest": min(times, default=row["oldest"]), "newest": max(times, default=row["newest"])}
         if session is None:
             row["checksum"] = seal("sessions", row, tx.key)
         tx.all("DELETE FROM sessions WHERE space = :space AND chat = :chat", space=space, chat=chat)
@@ -202,11 +192,7 @@ class _Salvage:
             self.saved["summaries"] -= len(nodes)
             what = f"{len(nodes)} summaries, which do not fit any more; compact it again"
             self.lost.append(f"{_whose(space)}, chat {chat!r}: {what}")
-            alive = []
-        frontier = [row for row in alive if not row["parent"]]
-        covered = max((row["last"] for row in frontier), default=0)
-        sums = [sum(row[name] for row in frontier) for name in ("messages", "source_tokens", "tokens")]
-        summaries.set_totals(tx, space, chat, [covered, *sums])
+        summaries.count_in_chat(tx, space, chat)
 
 
 def _match(found: RawRow) -> tuple[TableSchema, TableRow] | None:
@@ -235,8 +221,7 @@ def _fit(columns: tuple[Column, ...], values: list[Cell]) -> TableRow | None:
         return None
     row: TableRow = {column.name: column.default for column in missing}
     for column, value in zip(columns, values, strict=False):
-        kind = {"TEXT": str, "BIGINT": int, "BYTEA": bytes}.get(column.type, float)
-        if not (isinstance(value, kind) or (value is None and column.nullable)):
+        if not column.fits(value):
             return None
         row[column.name] = value
     return row

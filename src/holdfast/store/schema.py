@@ -14,17 +14,29 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL | re.MULTILINE)
-_COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA|DOUBLE PRECISION)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")
+_COLUMN = re.compile(r"^ +(\w+) (TEXT|BIGINT|BYTEA)( NOT NULL)?(?: DEFAULT ('[^']*'|\d+))?")
 _KEY = re.compile(r"^ +PRIMARY KEY \(([\w, ]+)\)", re.MULTILINE)
+
+
+# The types of the schema, and the integers that one holds.
+_TYPES: dict[str, type] = {"TEXT": str, "BIGINT": int, "BYTEA": bytes}
+_LARGEST = 1 << 63
 
 
 class Column(NamedTuple):
     """A column of a table; `default` is what rows have that were written before it was added."""
 
     name: str
-    type: str
+    python_type: type
     nullable: bool
     default: str | int | None
+
+    def fits(self, value: object) -> bool:
+        """Return whether the column can hold a value."""
+        if value is None:
+            return self.nullable
+        is_in_range = not isinstance(value, int) or -_LARGEST <= value < _LARGEST
+        return type(value) is self.python_type and is_in_range
 
 
 class TableSchema(NamedTuple):
@@ -56,7 +68,7 @@ def tables() -> dict[str, TableSchema]:
 
 def _column(name: str, kind: str, required: str | None, default: str | None) -> Column:
     value = None if default is None else default[1:-1] if default.startswith("'") else int(default)
-    return Column(name, kind, not required, value)
+    return Column(name, _TYPES[kind], not required, value)
 
 
 @cache

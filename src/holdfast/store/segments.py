@@ -94,8 +94,7 @@ def replace(
     that were erased since would come back.
     """
     keys: dict[str, Value] = {"space": space, "source": source, "version": segment.version}
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         found = tx.all(f"SELECT first, last {_FROM_SOURCE} ORDER BY first", **keys)
         if tx.all(_EPOCH, space=space)[0][0] != epoch or found != list(expected):
             return False
@@ -110,8 +109,7 @@ def clear(db: Database, space: str, version: int | None = None) -> None:
 
     With a version only its own are deleted, and a process with another one loads it again.
     """
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         clear_in(tx, space, version)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.errors import Damaged, InvalidInput, shown
 from holdfast.safety.guard import check_name_is_open, mask
 from holdfast.store.checksums import resealed
-from holdfast.store.database import retry_transaction
+from holdfast.store.database import decoding, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.json_text import dump
 from holdfast.text.shorten import shorten_line
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from holdfast.store.database import Connection, Database, Reader, Row, Value
     from holdfast.types import Scope
 
+# Each is a field of `ChatInfo`.
+_FIELDS = "id title agent archived messages tokens oldest newest created channel meta".split()
 _INFO = "chat, title, agent, archived, length - erased, tokens, oldest, newest, created, channel, meta"
 # The one statement that crosses spaces: a worker has to find whom to work for. It reads names of spaces only.
 _NEXT_SPACE = """
@@ -68,15 +70,9 @@ def stats(db: Reader, space: str, chat: str) -> ChatStats:
     if not rows:
         return ChatStats()
     count, tokens, context, oldest, newest, erased, summarised = rows[0]
-    return ChatStats(count, tokens, context, _time(oldest), _time(newest), erased, summarised)
-
-
-def _time(micros: int) -> datetime:
-    try:
-        return from_micros(micros)
-    except OverflowError as error:
-        what = "A chat has a time outside of the calendar."
-        raise Damaged(what, "Restore a backup of the database.") from error
+    with decoding(f"Chat {chat!r}"):
+        times = from_micros(oldest), from_micros(newest)
+    return ChatStats(count, tokens, context, *times, erased, summarised)
 
 
 def length(db: Reader, space: str, chat: str) -> int:
@@ -152,21 +148,12 @@ def info(db: Reader, scope: Scope, chat: str) -> ChatInfo | None:
 
 
 def _info(scope: Scope, row: Row) -> ChatInfo:
-    chat, title, agent, archived, length, tokens, oldest, newest, created, channel, meta = row
-    return ChatInfo(
-        id=chat,
-        title=title,
-        agent=agent,
-        user=scope.user,
-        archived=bool(archived),
-        messages=length,
-        tokens=tokens,
-        oldest=_time(oldest),
-        newest=_time(newest),
-        created=None if created is None else _time(created),
-        channel=channel or "",
-        meta=_meta(meta),
-    )
+    fields: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
+    with decoding(f"Chat {fields['id']!r}"):
+        for name in ("oldest", "newest", "created"):
+            fields[name] = None if fields[name] is None else from_micros(fields[name])
+    fields["archived"], fields["channel"] = bool(fields["archived"]), fields["channel"] or ""
+    return ChatInfo(**{**fields, "meta": _meta(fields["meta"])}, user=scope.user)
 
 
 def _meta(text: str | None) -> dict[str, object]:
@@ -226,8 +213,7 @@ def write_label(tx: Connection, space: str, chat: str, label: ChatLabel) -> None
 @retry_transaction
 def relabel(db: Database, space: str, chat: str, label: ChatLabel) -> None:
     """Store the label of a chat, as `write_label` does, in a transaction of its own."""
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         write_label(tx, space, chat, label)
 
 

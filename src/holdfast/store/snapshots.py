@@ -80,9 +80,8 @@ def follow(tx: Connection, scope: Scope, chat: str, version: int, time: int) -> 
 
 @retry_transaction
 def _take(db: Database, scope: Scope, chat: str, time: int, *, again: bool) -> int:
-    with db.writing() as tx:
+    with db.writing_to(scope.space) as tx:
         # A change that has its version is then committed.
-        tx.lock(scope.space)
         version, shared = _of_both(tx, scope, _VERSION)
         if again or tx.all(_EXISTS, space=scope.space, chat=chat):
             versions = {"version": version, "shared": shared, "again": int(again)}

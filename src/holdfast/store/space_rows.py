@@ -30,12 +30,10 @@ _NOT_EXPORTED = {"space", "checksum"}
 _LOCAL = {"spaces": ("epoch",), "erasures": ("number",)}
 # In the order of the log, because each message gets the next number.
 _ORDER = {"messages": ("doc",)}
-_LARGEST = 1 << 63
-_TOTALS = """
-    SELECT max(seq) AS length, sum(tokens) AS tokens, min(at) AS oldest, max(at) AS newest
-    FROM messages WHERE space = :space AND chat = :chat"""
-_SET_TOTALS = """
-    UPDATE sessions SET length = :length, tokens = :tokens, oldest = :oldest, newest = :newest
+_COUNT_MESSAGES = """
+    UPDATE sessions SET (length, tokens, oldest, newest) = (
+        SELECT max(seq), sum(tokens), min(at), max(at) FROM messages
+        WHERE space = :space AND chat = :chat)
     WHERE space = :space AND chat = :chat"""
 _SET_NUMBERS = """
     INSERT INTO spaces (space, epoch, version, summaries) VALUES (:space, 0, :version, :summaries)
@@ -91,8 +89,7 @@ def restore(
     versions and summaries get the next numbers; an existing chat gets the messages that it lacks, if it is
     the same.
     """
-    with db.writing() as tx:
-        tx.lock(space)
+    with db.writing_to(space) as tx:
         restoring = (_Restore if _is_empty(tx, space) else _Merge)(tx, space)
         for line, table, row in lines:
             try:
@@ -125,16 +122,11 @@ def _checked(name: str, row: Mapping[str, object]) -> TableRow:
     for column in table.columns:
         if column.name in known:
             value = row.get(column.name, column.default)
-            fits = isinstance(value, str) if column.type == "TEXT" else _is_number(value)
-            if not (fits or (value is None and column.nullable)):
+            if not column.fits(value):
                 what = f"The column {column.name!r} of the table {name!r} has a value of another type."
                 raise InvalidInput(what, "Correct it.")
             found[column.name] = value
     return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -_LARGEST <= value < _LARGEST
 
 
 class _Restore:
@@ -237,7 +229,7 @@ class _Merge(_Restore):
         for row in self._new.values():
             self.add("sessions", {**row, "born": self._first_doc + bisect_left(self._docs, row["born"]) + 1})
         for chat in self._grown:
-            self._count_messages(chat)
+            self.tx.all(_COUNT_MESSAGES, space=self.space, chat=chat)
         for row in self._records:
             self._record(row)
         for line, table, row in self._later:
@@ -245,12 +237,6 @@ class _Merge(_Restore):
         self.report.renumbered = len(self._records)
         if self._records or self._summaries:
             self.tx.all(_SET_NUMBERS, space=self.space, version=self._version, summaries=self._summaries)
-
-    def _count_messages(self, chat: str) -> None:
-        """Let a chat count the messages that it got."""
-        totals = map(int, self.tx.all(_TOTALS, space=self.space, chat=chat)[0])
-        values = dict(zip(("length", "tokens", "oldest", "newest"), totals, strict=True))
-        self.tx.all(_SET_TOTALS, space=self.space, chat=chat, **values)
 
     def _at(self, version: int, find: Callable[[list[int], int], int] = bisect_right) -> int:
         """Return the version here that stands for one of theirs: the newest that was written up to it."""

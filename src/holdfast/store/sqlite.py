@@ -264,11 +264,10 @@ def _result_types(names: Iterable[str]) -> _Types:
 @cache
 def _column_types() -> Mapping[str, type | None]:
     """Return the type of each column of the schema; None for a name that has several."""
-    python = {"TEXT": str, "BIGINT": int, "DOUBLE PRECISION": float, "BYTEA": bytes}
     types: dict[str, type | None] = {}
     for column in (column for table in tables().values() for column in table.columns):
-        type_ = python[column.type]
-        types[column.name] = type_ if types.get(column.name, type_) == type_ else None
+        type_ = column.python_type
+        types[column.name] = type_ if types.get(column.name, type_) is type_ else None
     return types
 
 

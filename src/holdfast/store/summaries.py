@@ -7,9 +7,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.errors import Damaged
 from holdfast.store.checksums import seal
-from holdfast.store.database import one_of, retry_transaction
+from holdfast.store.database import decoding, one_of, retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
 from holdfast.text.references import write_reference
 from holdfast.types import MAX_COUNT, Change, Level, Summary
@@ -113,11 +112,8 @@ def _to_summary(row: Row) -> Summary:
 
     """
     values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
-    try:
+    with decoding(f"Summary {values['id']}"):
         values |= {name: from_micros(values[name]) for name in _TIMES}
-    except (OverflowError, TypeError) as error:
-        what = f"Summary {values['id']} has an invalid time."
-        raise Damaged(what, "Restore a backup of the database.") from error
     return Summary(**values)
 
 
@@ -198,11 +194,8 @@ def message_totals(
 ) -> tuple[int, int, datetime, datetime] | None:
     """Return count, tokens, earliest and latest time of messages `first` to `last`; None for none."""
     count, tokens, since, until = db.all(_MESSAGE_TOTALS, space=space, chat=chat, first=first, last=last)[0]
-    try:
+    with decoding(f"A message of {write_reference(chat, first, last)}"):
         return (count, int(tokens), from_micros(since), from_micros(until)) if count else None
-    except (OverflowError, TypeError, ValueError) as error:
-        what = f"A message of {write_reference(chat, first, last)} has an invalid time or number of tokens."
-        raise Damaged(what, "Restore a backup of the database.") from error
 
 
 # Writing
@@ -217,12 +210,6 @@ _SOURCE = """
     SELECT s.covered, count(m.seq), coalesce(sum(m.tokens), 0)
     FROM sessions s JOIN messages m ON m.space = s.space AND m.chat = s.chat
     WHERE s.space = :space AND s.chat = :chat AND m.seq >= :first AND m.seq <= :last GROUP BY s.covered"""
-_COVER = """
-    UPDATE sessions SET covered = :last, covered_messages = covered_messages + :messages,
-        covered_tokens = covered_tokens + :source, summary_tokens = summary_tokens + :tokens
-    WHERE space = :space AND chat = :chat"""
-_ADD_TOKENS = """
-    UPDATE sessions SET summary_tokens = summary_tokens + :more WHERE space = :space AND chat = :chat"""
 _IS_UNCHANGED = f"id = :id AND parent = '' AND last = :last AND ended = {MAX_COUNT}"
 _ADOPT = f"UPDATE summaries SET parent = :parent WHERE space = :space AND {_IS_UNCHANGED} RETURNING id"
 _END = f"""
@@ -240,20 +227,17 @@ _ORPHAN = f"""
     UPDATE summaries SET parent = '' WHERE space = :space AND chat = :chat AND parent <> '' AND NOT EXISTS (
         SELECT 1 FROM summaries above WHERE above.space = :space AND above.id = summaries.parent
         AND above.ended = {MAX_COUNT} AND above.last >= summaries.last)"""
-_FRONTIER_TOTALS = f"""
-    SELECT coalesce(max(last), 0), coalesce(sum(messages), 0), coalesce(sum(source_tokens), 0),
-        coalesce(sum(tokens), 0)
-    {_FROM_CHAT} AND parent = ''"""
-_SET_TOTALS = """
-    UPDATE sessions SET covered = :covered, covered_messages = :messages, covered_tokens = :source,
-        summary_tokens = :tokens
+_COUNT = f"""
+    UPDATE sessions SET (covered, covered_messages, covered_tokens, summary_tokens) = (
+        SELECT coalesce(max(last), 0), coalesce(sum(messages), 0), coalesce(sum(source_tokens), 0),
+            coalesce(sum(tokens), 0)
+        {_FROM_CHAT} AND parent = '')
     WHERE space = :space AND chat = :chat"""
 
 
-def set_totals(tx: Connection, space: str, chat: str, totals: Sequence[int]) -> None:
-    """Store what summaries stand for in a chat: newest seq, messages, their tokens, their own tokens."""
-    values = dict(zip(("covered", "messages", "source", "tokens"), map(int, totals), strict=True))
-    tx.all(_SET_TOTALS, space=space, chat=chat, **values)
+def count_in_chat(tx: Connection, space: str, chat: str) -> None:
+    """Let a chat count what the summaries of its frontier stand for, and their own tokens."""
+    tx.all(_COUNT, space=space, chat=chat)
 
 
 def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
@@ -266,60 +250,45 @@ def erase(tx: Connection, space: str, chat: str, first: int) -> list[Row]:
     gone = tx.all(_ERASE, space=space, chat=chat, first=first)
     tx.all(_REVIVE, space=space, chat=chat)
     tx.all(_ORPHAN, space=space, chat=chat)
-    set_totals(tx, space, chat, tx.all(_FRONTIER_TOTALS, space=space, chat=chat)[0])
+    count_in_chat(tx, space, chat)
     return gone
 
 
 @retry_transaction
 def add_leaf(db: Database, space: str, chat: str, draft: SummaryDraft, now: int) -> Summary | None:
     """Let a summary stand for the messages after the frontier; None if they have changed since."""
-    with suppress(_Changed), db.writing() as tx:
-        _begin(tx, space, draft)
+    with suppress(_Changed), db.writing_to(space) as tx:
+        _check_erasures(tx, space, draft)
         rows = tx.all(_SOURCE, space=space, chat=chat, first=draft.first, last=draft.last)
         if not rows or tuple(map(int, rows[0])) != (draft.first - 1, draft.messages, draft.source_tokens):
             raise _Changed
-        summary = _insert(tx, space, chat, draft, now)
-        totals = {"messages": draft.messages, "source": draft.source_tokens, "tokens": draft.tokens}
-        tx.all(_COVER, space=space, chat=chat, last=draft.last, **totals)
-        return summary
+        return _insert(tx, space, chat, draft, now)
     return None
 
 
 @retry_transaction
 def add_node(
-    db: Database, space: str, chat: str, draft: SummaryDraft, parts: Sequence[Summary], now: int
-) -> Summary | None:
-    """Let a summary stand for some of the frontier; None if those have changed since."""
-    with suppress(_Changed), db.writing() as tx:
-        _begin(tx, space, draft)
-        _adopt(tx, space, draft.id, parts)
-        summary = _insert(tx, space, chat, draft, now)
-        more = summary.tokens - sum(part.tokens for part in parts)
-        tx.all(_ADD_TOKENS, space=space, chat=chat, more=more)
-        return summary
-    return None
-
-
-@retry_transaction
-def extend(
     db: Database,
     space: str,
     chat: str,
     draft: SummaryDraft,
-    node: Summary,
     parts: Sequence[Summary],
     now: int,
+    *,
+    extended: Summary | None = None,
 ) -> Summary | None:
-    """Extend a condensed summary of the frontier by those that follow it; None if they have changed."""
-    with suppress(_Changed), db.writing() as tx:
-        _begin(tx, space, draft)
-        if not tx.all(_END, space=space, id=node.id, last=node.last):
+    """Let a summary stand for some of the frontier; None if those have changed since.
+
+    With `extended`, it takes the place of that summary, whose parts it has as well.
+    """
+    with suppress(_Changed), db.writing_to(space) as tx:
+        _check_erasures(tx, space, draft)
+        if extended and not tx.all(_END, space=space, id=extended.id, last=extended.last):
             raise _Changed
-        _adopt(tx, space, node.id, parts)
-        summary = _insert(tx, space, chat, draft, now)
-        more = summary.tokens - sum(part.tokens for part in (node, *parts))
-        tx.all(_ADD_TOKENS, space=space, chat=chat, more=more)
-        return summary
+        for part in parts:
+            if not tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=draft.id):
+                raise _Changed
+        return _insert(tx, space, chat, draft, now)
     return None
 
 
@@ -327,9 +296,8 @@ class _Changed(Exception):
     """The sources of a summary have changed: the transaction is rolled back."""
 
 
-def _begin(tx: Connection, space: str, draft: SummaryDraft) -> None:
-    """Lock the space; raise _Changed if something was erased since the draft was planned."""
-    tx.lock(space)
+def _check_erasures(tx: Connection, space: str, draft: SummaryDraft) -> None:
+    """Raise _Changed if something was erased since the draft was planned."""
     if tx.all(_ERASURES, space=space)[0][0] != draft.erasures:
         raise _Changed
 
@@ -341,11 +309,5 @@ def _insert(tx: Connection, space: str, chat: str, draft: SummaryDraft, now: int
     row: dict[str, Any] = {name: getattr(summary, name) for name in _FIELDS}
     row |= {name: to_micros(row[name]) for name in _TIMES} | {"space": space, "number": number}
     tx.all(_INSERT, **row, checksum=seal("summaries", row, tx.key))
+    count_in_chat(tx, space, chat)
     return summary
-
-
-def _adopt(tx: Connection, space: str, parent: str, parts: Sequence[Summary]) -> None:
-    """Make some summaries of the frontier part of another one, if they have not changed."""
-    for part in parts:
-        if not tx.all(_ADOPT, space=space, id=part.id, last=part.last, parent=parent):
-            raise _Changed

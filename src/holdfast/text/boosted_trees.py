@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
+
+from holdfast.text.tables import load_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +31,18 @@ class Forest:
     @classmethod
     def load(cls, package: str, name: str) -> Forest:
         """Return the forest that is a file of a package."""
-        with (
-            resources.as_file(resources.files(package) / name) as path,
-            np.load(path, allow_pickle=False) as packed,
-        ):
-            return cls(
-                {str(column): place for place, column in enumerate(packed["columns"])},
-                tuple(map(str, packed["classes"])),
-                packed["roots"].astype(np.int32),
-                packed["feature"],
-                packed["threshold"],
-                packed["children"].astype(np.int32),
-                packed["value"],
-                packed["base"],
-                int(packed["depth"]),
-            )
+        packed = load_arrays(package, name)
+        return cls(
+            {str(column): place for place, column in enumerate(packed["columns"])},
+            tuple(map(str, packed["classes"])),
+            packed["roots"].astype(np.int32),
+            packed["feature"],
+            packed["threshold"],
+            packed["children"].astype(np.int32),
+            packed["value"],
+            packed["base"],
+            int(packed["depth"]),
+        )
 
     def judge(self, examples: Sequence[Mapping[str, float]]) -> NDArray[np.float32]:
         """Return the probability of each class for each example, shape (examples, classes).

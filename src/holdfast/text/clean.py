@@ -33,11 +33,9 @@ def clean(text: str) -> str:
 
 def whole(text: str) -> str:
     """Return text with surrogate pairs joined into the character that they encode."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    )
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def each_text(value: object, change: Callable[[str], str]) -> object:

@@ -14,7 +14,8 @@ def dump(value: object, what: str) -> str:
     """Return a value as JSON text that reads back equal.
 
     Raises:
-        InvalidInput: `value` is not JSON, too deep, or would come back as something else (tuples, numbers as keys, …).
+        InvalidInput: `value` is not JSON, too deep, or would come back as something else (tuples, numbers as
+            keys, …).
 
     """
     try:

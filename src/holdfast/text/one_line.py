@@ -37,21 +37,15 @@ _LINK = re.compile(rf"(?<![A-Za-z0-9_\])])\[((?:[^\[\]]++|\[[^\[\]]*+\])*+)\]{_T
 
 _FILLERS = (
     r"(?:yeah,? )?sure(?: thing)?|of course|certainly|absolutely|definitely|no problem",
-    (
-        r"(?:that(?:['’]s| is) )?(?:a )?(?:great|good|excellent) (?:question|point|idea)|great|perfect"
-        r"|excellent|awesome"
-    ),
-    (
-        r"ok(?:ay)?(?:,? (?:so|then|well|now))?|al(?:l )?right(?:,? (?:so|then|well|now))?|got it|understood"
-        r"|sounds good"
-    ),
+    r"(?:that(?:['’]s| is) )?(?:a )?(?:great|good|excellent) (?:question|point|idea)",
+    r"great|perfect|excellent|awesome",
+    r"ok(?:ay)?(?:,? (?:so|then|well|now))?|al(?:l )?right(?:,? (?:so|then|well|now))?",
+    r"got it|understood|sounds good",
     r"thanks(?: a lot| so much)?|thank you(?: very much| so much)?|well|so",
     r"(?:i(?:['’]d be|['’]m|['’]ll be| would be) )?(?:happy|glad) to help(?: you)?(?: with (?:that|this))?",
     r"(?!hello, world)(?:hi|hey|hello)(?: there| again| all| everyone)?",
-    (
-        r"klar|natürlich|gerne?|selbstverständlich|bien sûr|d['’]accord|claro(?: que sí)?|por supuesto|certo"
-        r"|конечно|хорошо"
-    ),
+    r"klar|natürlich|gerne?|selbstverständlich|bien sûr|d['’]accord|claro(?: que sí)?|por supuesto",
+    r"certo|конечно|хорошо",
     r"好的|好|当然|當然|もちろん(?:です)?|承知しました|かしこまりました|물론(?:입니다|이죠)?|알겠습니다",
 )
 _FILLER = re.compile(
@@ -316,8 +310,7 @@ def _is_dunder(text: str, inner: int, start: int, end: int) -> bool:
 
 
 def _without_filler(line: str) -> str:
-    found = _FILLER.match(line)
-    rest = line[found.end() :].lstrip() if found else ""
+    rest = line[found.end() :].lstrip() if (found := _FILLER.match(line)) else ""
     return rest if any(char.isalnum() for char in rest) else line
 
 

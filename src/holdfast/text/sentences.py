@@ -16,24 +16,20 @@ _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?:\s+|$)|[。！？｡]+[\"'”’」』）】]*\s*|[؟।۔]+\s+|\s·\s+"
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g"
-    r"|i\.e|cf|al|no|nos|"
-    r"vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|bzw|ca"
-    r"|z\.b|d\.h|usw|nr)\.$",
+    r"(?:^|[\s(\"'“‘])(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|eg|ie|e\.g|i\.e"
+    r"|cf|al|no|nos|vol|fig|approx|dept|est|inc|ltd|co|corp|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
+    r"|bzw|ca|z\.b|d\.h|usw|nr)\.$",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[;,:]\s+|[；，、]\s*|\s[-–—]+\s|\s")
 _QUOTED = re.compile(r"`[^`]*`")
 _CALL = re.compile(r"calls [\w.:/-]{1,80}\(.*\)")
 _FILLER = re.compile(
-    r"(?:(?:oh|wow|yeah|yep|yes|yup|hey|hi|hello|well|so|and|but|ok|okay|sure|right|great|good|cool|nice|"
-    r"awesome|amazing|perfect|absolutely|definitely|totally|exactly|indeed|actually|anyway|haha|lol|hmm"
-    r"|ah|aww|man|"
-    r"thanks|thank you|thx|glad to hear it|of course|no problem|got it|i see|you're right|by the way"
-    r"|also|plus)"
-    r"(?: (?:so much|a lot|a bunch|again|guys|too))?(?:,? [A-Z][a-z]{1,11})?\s?(?:,|!|\.\.\.|…"
-    r"|\s[-–—]\s)\s*)+"
-    r"(?=\S)",
+    r"(?:(?:oh|wow|yeah|yep|yes|yup|hey|hi|hello|well|so|and|but|ok|okay|sure|right|great|good|cool|nice"
+    r"|awesome|amazing|perfect|absolutely|definitely|totally|exactly|indeed|actually|anyway|haha|lol|hmm|ah"
+    r"|aww|man|thanks|thank you|thx|glad to hear it|of course|no problem|got it|i see|you're right|by the "
+    r"way|also|plus)(?: (?:so much|a lot|a bunch|again|guys|too))?(?:,? [A-Z][a-z]{1,11})?\s?(?:,|!|\.\.\.|…"
+    r"|\s[-–—]\s)\s*)+(?=\S)",
     re.IGNORECASE,
 )
 _KEPT_AFTER_FILLER = 12  # characters; what would be left of a shorter sentence says nothing by itself

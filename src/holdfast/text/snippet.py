@@ -68,14 +68,11 @@ def _terms(words: Iterable[str]) -> set[str]:
     """Return the search terms of the words of a `Why`; "like X" means the words related to X."""
     terms: set[str] = set()
     for word in words:
-        is_like = word.startswith("like ")
         written = word.removeprefix("like ")
         normal = {analyze.normal(piece) for piece in analyze.split(written)}
-        whole = analyze.whole_term(written)
-        if is_like:
-            terms.update(other for one in {*normal, *([whole] if whole else [])} for other in related(one))
-        else:
-            terms.update(normal, [whole] if whole else [])
+        if whole := analyze.whole_term(written):
+            normal.add(whole)
+        terms.update(*(map(related, normal) if written != word else [normal]))
     return terms
 
 

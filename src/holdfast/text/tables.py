@@ -1,8 +1,12 @@
-"""Tables that are files of a package: lines of words or patterns."""
+"""Tables that are files of a package: lines of words or patterns, and arrays."""
 
 from __future__ import annotations
 
 from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def table_lines(package: str, name: str) -> list[str]:
@@ -19,3 +23,15 @@ def headed_lists(package: str, name: str) -> list[tuple[list[str], list[str]]]:
         if colon:
             found.append((head.split(), [part.strip() for part in listed.split(",") if part.strip()]))
     return found
+
+
+def load_arrays(package: str, name: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an .npz file in a package, by name."""
+    # Most texts need no arrays.
+    import numpy as np
+
+    with (
+        resources.as_file(resources.files(package) / name) as path,
+        np.load(path, allow_pickle=False) as packed,
+    ):
+        return dict(packed)

@@ -7,12 +7,13 @@ Nothing of the encoder is needed to use the table, and nothing is looked up anyw
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from holdfast.text.tables import load_arrays
 
 _COMMON, _RARE = 300, 4.5  # the number of common words, and how slowly the weight rises after them
 _LEAST = 0.25  # the weight of the most common word
@@ -28,12 +29,9 @@ class VectorTable(NamedTuple):
 @cache
 def table() -> VectorTable:
     """Return the table. The first call takes 20 ms."""
-    with (
-        resources.as_file(resources.files("holdfast.text") / "vectors.npz") as path,
-        np.load(path, allow_pickle=False) as packed,
-    ):
-        words = packed["words"].tobytes().decode().split()
-        vectors = packed["vectors"].astype(np.float32)
+    packed = load_arrays("holdfast.text", "vectors.npz")
+    words = packed["words"].tobytes().decode().split()
+    vectors = packed["vectors"].astype(np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     return VectorTable({word: row for row, word in enumerate(words)}, vectors)
 
