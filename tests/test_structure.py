@@ -319,9 +319,6 @@ compaction/explorer.py _matching
 compaction/explorer.py search
 integrations/mcp/http.py serve
 integrations/pydantic_ai.py
-learning/service.py
-learning/service.py episodes
-learning/service.py work
 llm/meter.py end
 memory.py
 prompt/assembly.py prompt

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, timedelta
+from datetime import UTC
 from functools import partial
 
 from holdfast.learning import episode_text
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import untrusted
 from holdfast.learning.grounding import redacted
-from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit, micros
 from holdfast.learning.ranking import KIND, closeness, ended, recency
 from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
@@ -264,7 +264,7 @@ def _superfluous(
     every = [*rest, *([current] if current else [])]
     gone = _repeated(current, [one for one in rest if one.chat != chat]) if current else {}
     if settings.episode_age is not None:
-        oldest = context.now() - settings.episode_age // timedelta(microseconds=1)
+        oldest = context.now() - micros(settings.episode_age)
         gone |= {one.id: _TOO_OLD for one in every if to_micros(ended(one)) < oldest}
     for is_held in (False, True):
         left = [one for one in every if one.id not in gone and (one.trust == "quarantined") is is_held]

@@ -15,7 +15,7 @@ from holdfast.dedup import relate
 from holdfast.kinds import FIL
 from holdfast.learning import echo_match, extraction_prompt, observations
 from holdfast.learning.decision_sentences import Decision, decisions
-from holdfast.learning.echo_filter import EchoFilter
+from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
     FACT,

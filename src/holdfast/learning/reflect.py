@@ -17,7 +17,7 @@ from typing import NamedTuple
 from holdfast.compaction.summarize import cleaned
 from holdfast.errors import Conflict
 from holdfast.learning import echo_match
-from holdfast.learning.echo_filter import EchoFilter
+from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import FIELDS, KINDS, asks_for_quotes, review_lines
 from holdfast.learning.grounding import Observation, grounds, quotes_of_user, redacted, unescaped

@@ -124,6 +124,13 @@ class UsageLine:
     seconds: float
     counted: int
 
+    @classmethod
+    def of_row(cls, row: Sequence[str | int]) -> UsageLine:
+        """Return the line of a row of `store.llm_calls.totals`."""
+        purpose, model, outcome = map(str, row[:3])
+        calls, prompts, answers, micros, counted = map(int, row[3:])
+        return cls(purpose, model, outcome, calls, prompts, answers, micros / 1_000_000, counted)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.learning import consolidate, reflect
-from holdfast.learning.job_context import JobContext
+from holdfast.learning.job_context import JobContext, micros
 from holdfast.store import jobs, records, verdicts, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
@@ -17,7 +16,6 @@ OF_A_CHAT = ("observe", "episode")
 OF_AN_AGENT = ("consolidate", "reflect")
 GUARD = "guard"
 _PAGE = 200  # jobs that are queued in one transaction
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Opening(NamedTuple):
@@ -36,7 +34,7 @@ class Opening(NamedTuple):
 
 def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     """Return the jobs there is a reason for: ended chats with news, changed facts, agents with news."""
-    now, idle = context.now(), context.settings.idle // _MICROSECOND
+    now, idle = context.now(), micros(context.settings.idle)
     agent = context.scope.agent or None
     found = [
         Opening(kind, news.agent, news.chat, news.newest + idle)
@@ -92,7 +90,7 @@ def enqueue(context: JobContext, found: Sequence[Opening]) -> None:
     left = jobs.read(context.database, context.space, ("open", "running", "failed"))
     queued = {job.id: job for job in left}
     fresh = [one for one in found if one.id not in queued or _is_retried(context, one, queued[one.id])]
-    pause = context.settings.every // _MICROSECOND
+    pause = micros(context.settings.every)
     # In pages, so that no append waits for all of them.
     for start in range(0, len(fresh), _PAGE):
         with context.database.writing() as tx:
@@ -117,13 +115,13 @@ def _is_retried(context: JobContext, opening: Opening, job: Job) -> bool:
         return False
     if not opening.chat:
         return not _is_paused(context, job)
-    newest = opening.due - context.settings.idle // _MICROSECOND
+    newest = opening.due - micros(context.settings.idle)
     return job.ended is not None and newest > to_micros(job.ended)
 
 
 def _is_paused(context: JobContext, job: Job) -> bool:
     """Return whether what is done every hour was done, or given up, in this one."""
-    pause = context.settings.every // _MICROSECOND
+    pause = micros(context.settings.every)
     return job.ended is not None and to_micros(job.ended) + pause > context.now()
 
 
