@@ -12,18 +12,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.record_join import MERGED, Join, accepted, reworded, write
-from holdfast.learning.record_proposals import (
+from holdfast.learning.record_join import (
     LOST,
+    MERGED,
     OVERHEAD,
     OWN_WORDS,
+    Join,
     ProposalRefused,
     about,
+    accepted,
     entry,
     proposals,
     proposed_reason,
     proposed_text,
+    reworded,
     schema,
+    write,
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import LLMRequest, Unreadable
@@ -86,7 +90,7 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
             _request(context, prompt, target, facts), partial(_apply, context, prompt, facts, marks)
         )
     if not chosen:
-        yield WorkUnit(None, lambda _: write(context, (), {}, done=done))
+        yield context.pass_over("", *done)
 
 
 def _watermark_kind(context: JobContext) -> str:

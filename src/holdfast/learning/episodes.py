@@ -80,7 +80,7 @@ def _unit(context: JobContext, chat: _ReadChat) -> WorkUnit:
     turns, least = chat.episode.turns, context.settings.turns
     if turns < least or not chat.episode.text:
         note = f"too short: {turns} turns, {least} needed" if turns < least else "nobody said anything"
-        return WorkUnit(None, partial(_pass_over, context, chat, note), chat.chat)
+        return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=note)
     shown = _transcript(context, chat) if context.model else ""
     if not shown:
         return WorkUnit(None, partial(_store, context, chat, _BY_RULES, ""), chat.chat)
@@ -93,11 +93,6 @@ def _transcript(context: JobContext, chat: _ReadChat) -> str:
     frontier = summaries.frontier(context.database, context.space, chat.chat)
     extent = Extent(limit=context.settings.messages, budget=context.settings.tokens)
     return review(frontier, reversed(chat.messages), extent, context.count_tokens).text
-
-
-def _pass_over(context: JobContext, chat: _ReadChat, note: str, _: str | None) -> UnitResult:
-    context.commit([], *([chat.done] if chat.length else []))
-    return UnitResult(note=note)
 
 
 def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:

@@ -64,7 +64,6 @@ class TranscriptPart:
     first: int
     last: int
     transcript: str
-    tokens: int
 
 
 # What is shown
@@ -86,7 +85,10 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
     groups = (transcript_lines(group, recalled) for group in _with_results(messages))
     fitting = (piece for group in groups for piece in _packed(group, size, limit))
     together = (list(chain.from_iterable(pieces)) for pieces in _packed(fitting, sizes, limit))
-    return [_part(lines, count) for lines in together]
+    return [
+        TranscriptPart(lines[0].seq, lines[-1].seq, "\n".join(line.written for line in lines))
+        for lines in together
+    ]
 
 
 def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart]:
@@ -98,7 +100,7 @@ def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart
     said = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
     said = harmless(said) if grave(said) else said
     pieces = _pieces(escape(said, quote=False), count, limit, _BREAKS) if said else ()
-    return [TranscriptPart(0, 0, piece, count(piece)) for piece in pieces]
+    return [TranscriptPart(0, 0, piece) for piece in pieces]
 
 
 def transcript_lines(messages: Iterable[Message], recalled: Container[int]) -> list[TranscriptLine]:
@@ -170,11 +172,6 @@ def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
         shorten_line(line, _USE) if is_use or (message.calls and line.startswith(_CALL)) else line
         for line in lines
     ]
-
-
-def _part(lines: Sequence[TranscriptLine], count: CountTokens) -> TranscriptPart:
-    transcript = "\n".join(line.written for line in lines)
-    return TranscriptPart(lines[0].seq, lines[-1].seq, transcript, count(transcript))
 
 
 def _pieces(

@@ -227,6 +227,10 @@ class JobContext:
         self.events.tell_of(self.scope, written)
         return written
 
+    def pass_over(self, chat: str, *done: Watermark, note: str = "") -> WorkUnit:
+        """Return a unit without a request that only moves watermarks."""
+        return WorkUnit(None, lambda _: UnitResult(self.commit([], *done), note=note), chat)
+
     def transaction(self) -> AbstractContextManager[Writing]:
         """Return a transaction for changes of the space."""
         return record_changes.writing(self.database, self.space, self.now())

@@ -1,4 +1,4 @@
-"""Relearning: learn again from the same messages with another prompt or model, and exchange what differs."""
+"""Relearning: extract again from the same messages with another prompt or model, and replace what differs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
 from holdfast.kinds import FIL
 from holdfast.learning import extraction, extraction_prompt
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction import MOST_FACTS, ExtractionSource
+from holdfast.learning.extraction import MOST_FACTS, ExtractionSource, Extractor
 from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import JobContext
 from holdfast.learning.job_run import FOR_ALL, ask_and_read
@@ -32,7 +32,7 @@ _FROM_CHATS = ("observe", "decisions")
 
 @dataclass(frozen=True, slots=True)
 class RelearnedChat:
-    """What a chat gives now: the new records, those found no more, and how many say the same.
+    """The result for one chat: new records, those not found again, and the number of those that say the same.
 
     `erasures` counts those of the space before the chat was read.
     """
@@ -46,7 +46,7 @@ class RelearnedChat:
 def relearn(context: JobContext, kind: str, version: str | None, model: Model, *, apply: bool) -> Relearning:
     """Learn again from all chats that observations came from; see `memory.learning.relearn`."""
     if kind not in KINDS:
-        raise InvalidInput(f"{shown(kind)} cannot be learned anew.", f"Use one of {', '.join(KINDS)}.")
+        raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {', '.join(KINDS)}.")
     prompt = load(extraction.KIND, version)
     context, meter = replace(context, model=model.name), context.meter()
 
@@ -107,7 +107,7 @@ def _relearned(
     prompt: PromptTemplate,
     ask: Callable[[LLMRequest], str],
 ) -> RelearnedChat:
-    """Ask about all of a chat, and compare the result with what is stored.
+    """Extract from all of a chat, and compare the result with what is stored.
 
     Raises:
         ModelFailed: the model failed, or answered twice what cannot be read.
@@ -117,10 +117,11 @@ def _relearned(
     source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
     messages = context.read_messages(chat)
     outside = brought_in(messages, context.settings.untrusted)
+    extractor = Extractor(context, source, outside, prompt)
     drafts: list[RecordDraft] = []
     for part, own in extraction.parts_of(context, messages):
         request = extraction_prompt.request(part, prompt, step="", type="session")
-        read = partial(extraction.drafts_of, context, source, part, own, prompt, outside)
+        read = partial(extractor.drafts_of, part, own)
         drafts += ask_and_read(ask, request, read, context.model)[0]
     return _compared(context, chat, context.storable(drafts)[0], stored, erasures)
 
@@ -186,7 +187,7 @@ def _is_known(
 
 
 def _exchange(context: JobContext, found: RelearnedChat, prompt: PromptTemplate) -> None:
-    """Retract what is found no more and add what is new, in one transaction, which is one batch to `undo`.
+    """Retract what is not found again and add what is new, in one transaction, which is one batch to `undo`.
 
     What was compared already is written as it is: also what another prompt did not find, and therefore
     retracted.

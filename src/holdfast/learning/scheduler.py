@@ -58,7 +58,7 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
 
 
 def _unjudged(context: JobContext, agent: str | None, now: int) -> list[Opening]:
-    """Find the chats and the agents with texts that the caller's guard was not asked about, however new."""
+    """Return the jobs for chats and agents with texts that the caller's guard has not judged, however new."""
     news = watermarks.pending_chats(context.database, context.space, GUARD, agent=agent)
     owners = verdicts.agents_with_unjudged(context.database, context.space)
     if agent is not None and not owners.isdisjoint((agent, "")):
