@@ -149,7 +149,7 @@ def do(memory: Memory, kind: str, model: Callable[[str], str]) -> None:
 
 
 def die_after(steps: int) -> None:
-    """Let this process be killed after so many steps: statements of its database, and begins and ends of answers."""
+    """Have this process killed after so many steps: statements, and begins and ends of answers."""
     left = steps
 
     def watch(frame: FrameType, event: str, _: object) -> None:
@@ -171,8 +171,9 @@ _STEPS = {
 def die_at_each_step(location: str, kind: str, first: int, stride: int) -> int:
     """Do the job of a kind for a user of its own for each step, in a process that is killed after it.
 
-    The last user is one whose process was not killed, and is returned; all are from `first` on, `stride` apart. This
-    process must have no other threads: it is forked for each.
+    The last user is one whose process was not killed, and is returned; all are from `first` on, `stride`
+    apart.
+    This process must have no other threads: it is forked for each.
     """
     step = first
     while _is_killed(lambda user=step: _die(location, kind, user)):  # type: ignore[misc]  # the step is bound now

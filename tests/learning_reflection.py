@@ -25,7 +25,8 @@ PROFILE = "Ada is a nurse. She lives in Porto and runs marathons."
 QUOTE = "I moved to Porto"
 KINDS = ("finding", "lesson", "constraint", "soul", "fact")
 RUBBISH = (
-    "", "I cannot help with that.", "[]", "{}", '{"answer": 42}', '{"profile": true}', '{"profile": ["a", 7]}', '"x"', "{",
+    "", "I cannot help with that.", "[]", "{}", '{"answer": 42}', '{"profile": true}',
+    '{"profile": ["a", 7]}', '"x"', "{",
 )  # fmt: skip
 _LEAF = st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.sampled_from([*KINDS, PROFILE])
 _KEYS = st.sampled_from(

@@ -1,4 +1,4 @@
-"""What tests of learning are made of: a clock that is set by hand, a session, and a model that follows a script."""
+"""What tests of learning are made of: a clock set by hand, a session, and a model that follows a script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ SESSION = (
     "We decided to move the sessions to PostgreSQL, because Redis loses them at every restart.",
     "I moved the sessions to PostgreSQL in src/shop/sessions.py, and all 42 tests of the shop pass now.",
     "Write down in docs/migration.md how the sessions are copied, please.",
-    "I wrote docs/migration.md: it tells how to copy the sessions, and how to roll back if the copy fails halfway.",
+    (
+        "I wrote docs/migration.md: it tells how to copy the sessions, "
+        "and how to roll back if the copy fails halfway."
+    ),
 )
 """Three turns of a user and an assistant."""
 BACKUP = "The nightly backup of the shop takes 40 minutes."
@@ -58,7 +61,7 @@ class Clock:
 
 @dataclass
 class Model:
-    """Answer every question by its purpose, as `answers` say or else as `Scripted` does, and keep what was asked."""
+    """Answer each request by its purpose, as in `answers` or else as `Scripted`, and keep what was asked."""
 
     answers: Mapping[str, Answer] = field(default_factory=dict)
     prompts: list[tuple[str, str]] = field(default_factory=list)
@@ -105,8 +108,8 @@ def everything(prompt: str) -> object:
 def finds(*found: str | tuple[str, Sequence[int], str], kind: str = "finding") -> Answer:
     """Answer with some texts of a kind, each with its messages and its quote if they are given.
 
-    Without a quote, it is what the first of these messages that was shown begins with, a user's if there is one; without
-    messages, they are all that were shown.
+    Without a quote, it is what the first of these messages that was shown begins with, a user's if there is
+    one; without messages, they are all that were shown.
     """
 
     def answer(prompt: str) -> object:

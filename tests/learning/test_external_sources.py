@@ -42,7 +42,8 @@ def test_outside_sources_are_named(
 
 @pytest.mark.parametrize(
     "name",
-    "google_search GoogleSearch tavily_search tavily_extract bing brave_search search deep_research read_url open_url scrape "
+    "google_search GoogleSearch tavily_search tavily_extract bing brave_search search deep_research read_url "
+    "open_url scrape "
     "scrape_page crawl download download_file navigate visit_page read_email gmail_get_message slack_read "
     "discord_history github_get_issue jira_search http_get computer search_flights".split(),
 )
@@ -52,9 +53,12 @@ def test_tools_that_reach_outside_are_known_by_their_names(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "Read Write Edit MultiEdit NotebookEdit Grep Glob LS TodoWrite TaskCreate TaskUpdate ExitPlanMode AskUserQuestion "
-    "ToolSearch codebase_search code_search file_search grep_search search_files search_file_content search_code "
-    "search_dir search_replace semantic_search search_symbols search_for_pattern search_memory search_sessions "
+    "Read Write Edit MultiEdit NotebookEdit Grep Glob LS TodoWrite TaskCreate TaskUpdate ExitPlanMode "
+    "AskUserQuestion "
+    "ToolSearch codebase_search code_search file_search grep_search search_files search_file_content "
+    "search_code "
+    "search_dir search_replace semantic_search search_symbols search_for_pattern search_memory "
+    "search_sessions "
     "list_dir read_file edit_file apply_patch update_plan recall expand describe".split(),
 )
 def test_tools_that_work_on_what_is_here_are_none(name: str) -> None:

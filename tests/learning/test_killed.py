@@ -1,4 +1,4 @@
-"""Whenever a worker is killed, loses its lease, or has its memory closed: nothing is lost, and nothing is doubled."""
+"""A worker that is killed, loses its lease, or has its memory closed loses and doubles nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def ask(prompt):
     usage = answer["usage"]
     text = answer["choices"][0]["message"]["content"]
     return Answer(text, usage["prompt_tokens"], usage["completion_tokens"])
-with Memory(sys.argv[2], user="ada", clock=Clock(), learning=Learning(kinds=("observe", "episode"))) as memory:
+learning = Learning(kinds=("observe", "episode"))
+with Memory(sys.argv[2], user="ada", clock=Clock(), learning=learning) as memory:
     print("ready", flush=True)
     input()
     print(len(memory.learning.work(llm=ask).done))
@@ -136,7 +137,7 @@ def check_done(memory: Memory, kind: str) -> None:
 
 
 def check_killed_at_each_step(location: str, kind: str, first: int, stride: int) -> int:
-    """Kill processes at their steps, and check that each user ends as the one whose process was not killed."""
+    """Kill processes at their steps; each user ends as the one whose process was not killed."""
     last = int(run(DIE, HELPERS, location, kind, first, stride))
     clock = Clock()
     clock.move(minutes=PAST_THE_LEASE)

@@ -1,4 +1,4 @@
-"""What a prompt was made of is stored: whoever appends the answer, in whatever process, knows what it was shown."""
+"""What a prompt was made of is stored: who appends the answer, in any process, knows what it was shown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from holdfast import Memory
 with Memory(sys.argv[1], user="ada") as memory:
     chat = memory.chat("home")
     """
-PROMPT = f"{OPEN}print(*[hit.id if hit.kind else f'{{hit.chat}}#{{hit.seq}}' for hit in chat.prompt(700, sys.argv[2]).hits])"
+PROMPT = (
+    f"{OPEN}hits = chat.prompt(700, sys.argv[2]).hits\n"
+    "    print(*[hit.id if hit.kind else f'{hit.chat}#{hit.seq}' for hit in hits])"
+)
 APPEND = f"{OPEN}print(*chat.append(role='assistant', content=sys.argv[2]).shown)"
 
 Reopen = Callable[[], Memory]

@@ -147,7 +147,10 @@ def sessions(memory: Memory, clock: Clock, count: int) -> None:
                 f"Which {word} are the best?",
                 f"The {word} from Evora are.",
                 f"Order {number + 3} {word}.",
-                f"I ordered {number + 3} {word} from Evora for {number + 20} euros each, and they come on Friday.",
+                (
+                    f"I ordered {number + 3} {word} from Evora for {number + 20} euros each, "
+                    "and they come on Friday."
+                ),
             ),
         ).end()
         clock.move(days=1)

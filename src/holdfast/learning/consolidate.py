@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from holdfast.learning.extraction_prompt import packed
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
 from holdfast.learning.record_join import (
     LOST,
@@ -112,21 +113,10 @@ def _fact_groups(context: JobContext) -> dict[str, list[list[Record]]]:
     ):
         found.setdefault(fact.target, []).append(fact)
     groups = {
-        target: [group for group in _grouped(facts) if len(group) > 1] for target, facts in found.items()
+        target: [group for group in packed(facts, lambda fact: len(fact.text), _SHOWN) if len(group) > 1]
+        for target, facts in found.items()
     }
     return {target: some for target, some in groups.items() if some}
-
-
-def _grouped(facts: Sequence[Record]) -> Iterator[list[Record]]:
-    group: list[Record] = []
-    size = 0
-    for fact in facts:
-        size += len(fact.text)
-        if group and size > _SHOWN:
-            yield group
-            group, size = [], len(fact.text)
-        group.append(fact)
-    yield group
 
 
 def _request(context: JobContext, prompt: PromptTemplate, target: str, facts: Sequence[Record]) -> LLMRequest:

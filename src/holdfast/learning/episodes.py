@@ -1,7 +1,7 @@
-"""Episodes: what each chat did, one record for a chat, written again when the chat went on.
+"""Episodes: one record of what was done in each chat, written again when the chat went on.
 
-What is compared is read before the transaction, and again if somebody else wrote in between, so that no lock
-is held meanwhile.
+Other episodes are compared before the transaction, and again if another writer was faster, so that no lock is
+held meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.store.records import RecordFilter, SpaceState
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
-SAME = 0.92  # from this cosine on, two chats did the same
+SAME = 0.92  # the cosine from which on two episodes say the same
 
 _BY: Writer = "reflect"
 # How an episode was learned that no model wrote.
@@ -193,7 +193,7 @@ def _newest(some: Iterable[Record]) -> Record | None:
 
 
 def _left_alone(own: Sequence[Record], standing: Record | None) -> str:
-    """Return why the episode of a chat must not be written, "" if it may."""
+    """Return why the episode of a chat must not be written, "" if it may be."""
     if standing is not None and standing.by == "user":
         return "the user wrote it"
     newest = _newest(own)

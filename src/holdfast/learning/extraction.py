@@ -1,6 +1,6 @@
-"""Extraction: from a chat or a text to findings, insights and lessons, with the words that each rests on.
+"""Extraction: findings, insights and lessons of a chat or a text, with the words that each rests on.
 
-A chat that has ended gives facts as well, so many at most, however often it goes on.
+A chat that has ended gives facts as well, at most five, however often it goes on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How insights were learned that no model made.
+# How insights are learned without a model.
 _BY_RULES = "decisions"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
@@ -96,7 +96,7 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan an extraction: a unit for each part that fits one prompt, or without a model, one by rules."""
     source = source_of(context)
     if source.text:
-        messages = [Message(_USER, source.text, seq=1)]
+        messages = [Message("user", source.text, seq=1)]
     else:
         messages = context.read_messages(source.chat, source.first - 1, source.last)
     outside = brought_in(messages, context.settings.untrusted)

@@ -1,4 +1,4 @@
-"""What a job is planned and done with: its scope, the settings, the model's name, and access to the store."""
+"""The context of jobs: their scope, the settings, the model's name, and access to the store."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
 
 
 class Stopped(Exception):
-    """The work is to end. `str` of it is the reason."""
+    """The work is to end before a request is made again. Its text is the reason."""
 
 
 def ask_and_read(
@@ -51,21 +51,17 @@ def ask_and_read(
     request: LLMRequest,
     read: Callable[[str], T],
     model: str,
-    stop_reason: Callable[[], str] = str,
 ) -> T:
     """Return what `read` makes of a model's answer. An answer that cannot be read is requested once more.
 
     Raises:
         ModelFailed: the model failed, a limit does not allow the call, or both answers cannot be read.
-        Stopped: the answer cannot be read, and the work is to end.
 
     """
     answer = ask(request)
     try:
         return read(answer)
     except Unreadable as why:
-        if reason := stop_reason():
-            raise Stopped(reason) from why
         answer = ask(request.again(answer, why))
     try:
         return read(answer)
@@ -197,10 +193,12 @@ class JobRun:
             return unit.apply(None)
 
         def ask(request: LLMRequest) -> str:
+            if request is not unit.request and (why := self._stop_reason()):
+                raise Stopped(why)
             patience = self._context.settings.patience
             return self._meter.ask(model, request, patience, chat=unit.chat, job=self._job.id)
 
-        return ask_and_read(ask, unit.request, unit.apply, model.name, self._stop_reason)
+        return ask_and_read(ask, unit.request, unit.apply, model.name)
 
     def _add(self, result: UnitResult, *, is_answered: bool) -> None:
         if is_answered:

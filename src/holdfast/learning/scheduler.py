@@ -1,4 +1,4 @@
-"""The scheduler: finds jobs that are due in what is new in chats and records, and queues them."""
+"""The scheduler: finds the jobs that new messages and records give a reason for, and queues them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _unjudged(context: JobContext, agent: str | None, now: int) -> list[Opening]
 
 
 def agents(context: JobContext, kind: str) -> list[str]:
-    """Return the agents with a reason to reflect, or to consolidate their facts; "" is no agent."""
+    """Return the agents for which reflection, or consolidation, is due; "" is no agent."""
     if kind == "reflect":
         return reflect.due(context)
     return [agent for agent in owners(context) if consolidate.due(context.for_agent(agent))]
