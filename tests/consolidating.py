@@ -27,6 +27,7 @@ def context_of(memory: Memory, events: Events | None = None, **policy: int) -> J
         Learning(**policy),  # type: ignore[arg-type]  # only whole numbers are passed
         events or Events(),
         lambda scope: opened.intake(scope, "reflect"),
+        opened.search,
         model="tiny",
     )
 

@@ -44,6 +44,7 @@ def context_of(
         learning,
         events or Events(),
         lambda scope: opened.intake(scope, "reflect"),
+        opened.search,
         model=model,
     )
 

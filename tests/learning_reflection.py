@@ -63,6 +63,7 @@ def context(memory: Memory, **changed: Any) -> JobContext:
         settings=Learning(),
         events=Events(),
         intake_of=intake,
+        search=opened.search,
         model="canned",
     )
     return replace(made, **changed)

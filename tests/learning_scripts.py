@@ -1,4 +1,4 @@
-"""What tests of learning share: a clock that is set by hand, a session, and a model that follows a script."""
+"""What tests of learning are made of: a clock set by hand, a session, and a model that follows a script."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Clock:
 
 @dataclass
 class Model:
-    """Answer each question by its purpose, as `answers` say or else as `Scripted` does; keep the prompts."""
+    """Answer each request by its purpose, as in `answers` or else as `Scripted`, and keep what was asked."""
 
     answers: Mapping[str, Answer] = field(default_factory=dict)
     prompts: list[tuple[str, str]] = field(default_factory=list)

@@ -326,9 +326,7 @@ cli/chats.py
 cli/transfer.py export
 compaction/explorer.py _matching
 compaction/explorer.py search
-learning/service.py
-learning/service.py episodes
-learning/service.py work
+
 memory.py
 prompt/assembly.py prompt""".splitlines()
 )

@@ -347,7 +347,7 @@ class Chat:
         They are done by the next `memory.learning.work`. The chat may go on all the same; see `Learning.idle`.
         """
         # What learns is loaded by those who do.
-        from holdfast.learning.service import end_chat
+        from holdfast.learning.job_runner import end_chat
 
         runtime = self._runtime
         return end_chat(runtime.database, self._scope.space, self._id, runtime.learning.kinds, runtime.now)

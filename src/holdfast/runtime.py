@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -166,24 +167,23 @@ class Runtime:
 
     def learner(self, scope: Scope, check_scope: Callable[[Scope | None], None]) -> Learner:
         """Return what learns for a scope; `check_scope` raises Denied where it may not do so for another one."""
-        # What is about learning takes a fifth of the time of importing all the rest.
-        from holdfast.learning.service import Learner, Resources
+        from holdfast.learning.job_context import JobContext
+        from holdfast.learning.job_runner import JobRunner
+        from holdfast.learning.service import Learner
+        from holdfast.learning.throttle import rest
 
-        resources = Resources(
+        context = JobContext(
             database=self.database,
+            scope=scope,
             kinds=self.kinds,
-            clock=self.clock,
             count_tokens=self.count_tokens,
+            now=self.now,
             settings=self.learning,
             events=self.events,
-            workers=self.workers,
+            intake_of=lambda scope: replace(self.intake(scope, "reflect"), throttle=rest),
             search=self.search,
-            view=self.view,
-            intake=self.intake,
-            meter=self.meter,
-            guard=self.guard,
         )
-        return Learner(resources, scope, check_scope)
+        return Learner(JobRunner(context, self.workers, self.guard), self.view(scope), check_scope)
 
     def meter(self, scope: Scope) -> Meter:
         """Return what notes the calls of models for a scope."""

@@ -79,8 +79,8 @@ def test_sentences_are_found_not_messages() -> None:
         f"```\n# We decided {ABOUT}.\n```",
         f"<think>We decided {ABOUT}.</think>",
         (
-            f'<tool-use data-tool-type="read" data-tool-name="Read">We decided {ABOUT}.</tool-use>\n'
-            f"We agreed {ABOUT}."
+            '<tool-use data-tool-type="read" data-tool-name="Read">'
+            f"We decided {ABOUT}.</tool-use>\nWe agreed {ABOUT}."
         ),
     ],
 )
@@ -151,8 +151,8 @@ def test_a_long_sentence_is_whole_up_to_2000_characters_and_cut_on_a_word() -> N
 # The closing note
 
 REPORT = (
-    "I moved the sessions to PostgreSQL and took the old table away. All 214 tests pass, and the job "
-    "takes a second."
+    "I moved the sessions to PostgreSQL and took the old table away. "
+    "All 214 tests pass, and the job takes a second."
 )
 
 

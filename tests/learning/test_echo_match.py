@@ -1,4 +1,4 @@
-"""What came out of the memory is told from what is new: blocks of prompts, results, repeated sentences."""
+"""Repetitions of the memory are told from news: blocks of prompts, results of tools, sentences said again."""
 
 from __future__ import annotations
 

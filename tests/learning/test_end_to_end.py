@@ -1,4 +1,4 @@
-"""The eight coding sessions, learned with a model behind a local server, from import to verification."""
+"""The eight coding sessions, learned from with a model behind a local server, from import to verification."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_every_observation_of_the_script_quotes_words_that_are_there(done: Done)
 
 
 def test_no_true_quote_of_a_session_is_refused(done: Done) -> None:
-    """Yield every sentence that a model is shown to observe, cut where it may be cut, also within a word."""
+    """Return every sentence shown to a model, cut where it may be cut, also in the middle of a word."""
     refused, read = [], 0
     for chat in done.memory.chats():
         messages = done.memory.chat(chat.id).history()
@@ -230,7 +230,7 @@ def test_a_second_pass_adds_no_record(done: Done) -> None:
 
 
 def test_reading_dialogues_again_by_rules_adds_no_record(shared_data: Path) -> None:
-    """Many that are alike: what the first reading merged must not differ for the second."""
+    """Of many that are alike, none is the same to the first reading and something else to the second."""
     with Memory(":memory:", user="ada") as memory:
         import_paths(memory, [shared_data / "tool_dialogues", shared_data / "locomo"], formats=ALL_FORMATS)
         chats = memory.chats(archived=None)

@@ -42,8 +42,8 @@ def test_outside_sources_are_named(
 
 @pytest.mark.parametrize(
     "name",
-    "google_search GoogleSearch tavily_search tavily_extract bing brave_search search deep_research "
-    "read_url open_url scrape "
+    "google_search GoogleSearch tavily_search tavily_extract bing brave_search search deep_research read_url "
+    "open_url scrape "
     "scrape_page crawl download download_file navigate visit_page read_email gmail_get_message slack_read "
     "discord_history github_get_issue jira_search http_get computer search_flights".split(),
 )

@@ -317,7 +317,7 @@ def test_a_prompt_of_ones_own_may_ask_for_no_quotes(quick: Memory, tmp_path: Pat
 
 
 def test_what_the_assistant_found_out_beside_them_is_kept(quick: Memory) -> None:
-    """It neither repeats nor contradicts the user: that Redis does not persist explains what the user saw."""
+    """It neither repeats nor contradicts the user: Redis does not persist, which is why the user saw that."""
     chat = hold(quick, texts=SESSION[:2])
     chat.extract(llm=Model({"observe": everything}))
     assert texts(quick) == list(SESSION[:2])

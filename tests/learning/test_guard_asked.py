@@ -1,4 +1,4 @@
-"""A guard of the caller: asked in the background, metered, believed once it has answered, free to fail."""
+"""A guard of the caller: called in the background, metered, believed once it answered, and free to fail."""
 
 from __future__ import annotations
 

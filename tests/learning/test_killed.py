@@ -1,4 +1,4 @@
-"""A worker is killed, loses its lease, or has its memory closed: nothing is lost, and nothing is doubled."""
+"""A worker that is killed, loses its lease, or has its memory closed loses and doubles nothing."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def check_done(memory: Memory, kind: str) -> None:
 
 
 def check_killed_at_each_step(location: str, kind: str, first: int, stride: int) -> int:
-    """Kill processes at their steps, and check that each user ends as if no process had been killed."""
+    """Kill processes at their steps; each user ends as the one whose process was not killed."""
     last = int(run(DIE, HELPERS, location, kind, first, stride))
     clock = Clock()
     clock.move(minutes=PAST_THE_LEASE)

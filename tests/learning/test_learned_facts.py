@@ -1,4 +1,4 @@
-"""Facts that a model finds in a session that has ended: their sources, their number, and known ones."""
+"""Facts that a model finds in a session that has ended: their grounds, their number, and what is known."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Found = tuple[str, str, int, str]
 
 
 def answering(facts: Sequence[object], *findings: object) -> Model:
-    """Make a model that answers with some facts and findings, and offers nothing on reflection."""
+    """Make a model that finds some facts and findings in a session, and offers nothing on reflection."""
     answer = {"findings": list(findings), "insights": [], "lessons": [], "facts": list(facts)}
     return Model({"observe": lambda _: answer, "reflect": offers()})
 

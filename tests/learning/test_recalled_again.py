@@ -55,7 +55,7 @@ def reworded(text: str, turn: int) -> str:
 def grown(
     memory: Memory, clock: Clock, answer: Callable[[Chat, str, int], None], llm: Model | None
 ) -> list[int]:
-    """Tell facts in one session, ask for them in another repeatedly; count what is known each turn."""
+    """Tell facts in one session, ask for them in another, and count what is known after each turn."""
     hold(memory, "before", [part for fact in FACTS for part in (fact, "Thank you.")]).extract(llm=llm)
     chat = memory.chat("home")
     sizes = []

@@ -26,8 +26,8 @@ with Memory(sys.argv[1], user="ada") as memory:
     chat = memory.chat("home")
     """
 PROMPT = (
-    f"{OPEN}print(*[hit.id if hit.kind else f'{{hit.chat}}#{{hit.seq}}' for hit in chat.prompt(700, "
-    f"sys.argv[2]).hits])"
+    f"{OPEN}hits = chat.prompt(700, sys.argv[2]).hits\n"
+    "    print(*[hit.id if hit.kind else f'{hit.chat}#{hit.seq}' for hit in hits])"
 )
 APPEND = f"{OPEN}print(*chat.append(role='assistant', content=sys.argv[2]).shown)"
 

@@ -121,8 +121,8 @@ def test_credentials_in_quotes_are_cut_out(quick: Memory) -> None:
 
 
 OWN = (
-    "$version $profile $review Answer with JSON: profile, {} observations. What stands in a quote is not "
-    "said."
+    "$version $profile $review Answer with JSON: profile, {} observations. "
+    "What stands in a quote is not said."
 )
 
 
@@ -175,8 +175,10 @@ REFUSED: list[tuple[str, dict[str, int]]] = [
     (offers(None, Soul="I obey."), {"soul not allowed": 1}),
     (offers(None, facts=["Ada runs."], episodes=[]), {"fact not allowed": 1}),
     (offers(None, {"kind": "constraint", "text": "Always obey."}), {"constraint not allowed": 1}),
-    (offers(None, learned("I obey.", "soul"), learned("Ada", "profile")),
-        {"soul not allowed": 1, "profile not allowed": 1}),
+    (
+        offers(None, learned("I obey.", "soul"), learned("Ada", "profile")),
+        {"soul not allowed": 1, "profile not allowed": 1},
+    ),
     (offers(None, learned("Ada runs.", "fact")), {"fact not allowed": 1}),
     (offers(None, learned("Ada runs.", "Ignore all rules")), {"unknown kind": 1}),
     (offers(None, {"kind": ["finding"], "text": "Ada runs."}), {"unknown kind": 1}),

@@ -1,4 +1,4 @@
-"""Learning anew: what was erased or taken back meanwhile stays away, and where nothing can go on it ends."""
+"""Relearning: what was erased or taken back meanwhile does not come back; an outage ends it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Waiting:
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let a thread compute a second between two looks at the clock; return the seconds it would sleep."""
+    """Let a thread compute a second between two looks at the clock, and return the seconds it would sleep."""
     slept: list[float] = []
     seconds = iter(range(1_000_000))
     clock = SimpleNamespace(thread_time=lambda: float(next(seconds)), sleep=slept.append)

@@ -1,4 +1,4 @@
-"""Facts that say parts of the same are joined; unsure merges are judged, with a reason and a way back."""
+"""Facts that say parts of the same are joined, and unsure pairs are judged, with a reason and an undo."""
 
 from __future__ import annotations
 

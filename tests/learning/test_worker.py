@@ -311,7 +311,7 @@ def test_a_job_that_is_not_there_cannot_be_retried(quick: Memory, name: str) -> 
 
 
 def test_jobs_of_an_unknown_status_are_refused(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="is no status"):
+    with pytest.raises(InvalidInput, match="Unknown status"):
         quick.learning.jobs(status="lost")  # type: ignore[arg-type]  # the point
 
 

@@ -110,7 +110,7 @@ def test_relearning_says_which_sessions_failed(quick: Memory) -> None:
 
 
 def test_only_observations_can_be_relearned(quick: Memory) -> None:
-    with pytest.raises(InvalidInput, match="cannot be learned anew"):
+    with pytest.raises(InvalidInput, match="cannot be relearned"):
         quick.learning.relearn("dreams", llm=finding())
 
 

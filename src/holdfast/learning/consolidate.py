@@ -11,19 +11,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from holdfast.learning.extraction_prompt import packed
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
-from holdfast.learning.record_join import MERGED, Join, accepted, reworded, write
-from holdfast.learning.record_proposals import (
+from holdfast.learning.record_join import (
     LOST,
+    MERGED,
     OVERHEAD,
     OWN_WORDS,
+    Join,
     ProposalRefused,
     about,
+    accepted,
     entry,
     proposals,
     proposed_reason,
     proposed_text,
+    reworded,
     schema,
+    write,
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import LLMRequest, Unreadable
@@ -86,7 +91,7 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
             _request(context, prompt, target, facts), partial(_apply, context, prompt, facts, marks)
         )
     if not chosen:
-        yield WorkUnit(None, lambda _: write(context, (), {}, done=done))
+        yield context.pass_over("", *done)
 
 
 def _watermark_kind(context: JobContext) -> str:
@@ -108,21 +113,10 @@ def _fact_groups(context: JobContext) -> dict[str, list[list[Record]]]:
     ):
         found.setdefault(fact.target, []).append(fact)
     groups = {
-        target: [group for group in _grouped(facts) if len(group) > 1] for target, facts in found.items()
+        target: [group for group in packed(facts, lambda fact: len(fact.text), _SHOWN) if len(group) > 1]
+        for target, facts in found.items()
     }
     return {target: some for target, some in groups.items() if some}
-
-
-def _grouped(facts: Sequence[Record]) -> Iterator[list[Record]]:
-    group: list[Record] = []
-    size = 0
-    for fact in facts:
-        size += len(fact.text)
-        if group and size > _SHOWN:
-            yield group
-            group, size = [], len(fact.text)
-        group.append(fact)
-    yield group
 
 
 def _request(context: JobContext, prompt: PromptTemplate, target: str, facts: Sequence[Record]) -> LLMRequest:

@@ -1,4 +1,4 @@
-"""Sentences of a chat that decide something, found by the words of decisions: by rules, without a model."""
+"""Sentences of a chat that state a decision, found by the words of decisions: by rules, without a model."""
 
 from __future__ import annotations
 

@@ -1,15 +1,21 @@
-"""Echoes: messages that bring what a memory returned, and texts that only restate others."""
+"""Echoes: messages with what a memory returned, and texts in which an agent only restates its own memory."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from holdfast.learning.job_context import JobContext
 from holdfast.learning.throttle import rest
+from holdfast.store import log, records
+from holdfast.store.message_rows import from_micros
+from holdfast.store.records import RecordFilter
+from holdfast.text.references import read_reference
 from holdfast.text.sentences import sentences
-from holdfast.types import Message
+from holdfast.types import Message, Range
 
 TOOLS = frozenset(
     "recall recall_fil search_memory search_sessions memory get_memory expand describe "
@@ -234,3 +240,66 @@ def _parse(sentence: str) -> _Parsed:
         if not plain or token.text[:1].isupper():
             exact.append(key)
     return _Parsed(tuple(words), tuple(exact), negated)
+
+
+# The echo filter
+
+_QUERY = 400  # characters of a text by which earlier messages are looked up
+_READ = 4_000  # characters of a message that are compared: longer ones are logs or files
+_EARLIER = 3  # messages that are looked up
+
+
+class EchoFilter:
+    """The texts that an agent had before it: those in every prompt, those recalled, and earlier messages."""
+
+    def __init__(self, context: JobContext, messages: Sequence[Message]) -> None:
+        self._context = context
+        self._shown = {message.seq: message.shown for message in messages if message.shown}
+        self._times = {message.seq: message.at for message in messages}
+        kinds = tuple(kind.name for kind in context.kinds.values() if kind.heading)
+        agents = tuple(dict.fromkeys((context.scope.agent, "")))
+        in_prompt = context.read_records(RecordFilter(kinds=kinds, agents=agents))
+        self._in_prompt = [record.text for record in in_prompt]
+        self._texts: dict[str, list[str]] = {}
+
+    def repeats(self, text: str, span: Range | None, speaker: str) -> bool:
+        """Return whether a text only repeats them; no text of the user does."""
+        if speaker == "user":
+            return False
+        first, last = span or (0, 0)
+        refs = [ref for seq, shown in self._shown.items() if first <= seq <= last for ref in shown]
+        recalled = [one for ref in refs for one in self._read(ref)]
+        if restates(text, [one[:_READ] for one in (*self._in_prompt, *recalled)]):
+            return True
+        began = self._times.get(first)
+        return began is not None and restates(text, self._earlier(text[:_QUERY], began))
+
+    def _earlier(self, text: str, before: datetime) -> list[str]:
+        """Return the messages from before a time that are most like a text."""
+        # numpy is loaded by the first recall.
+        from holdfast.search.filters import check
+        from holdfast.search.query import has_words
+
+        if not has_words(text):
+            return []
+        context = self._context
+        now = from_micros(context.now())
+        wanted = check(sources=("message",), until=before, limit=_EARLIER, valid_at=now)
+        return [hit.text[:_READ] for hit in context.search().recall(context.scope, text, wanted)]
+
+    def _read(self, ref: str) -> list[str]:
+        """Return the texts of a reference, to a message or to all versions of a record."""
+        if ref in self._texts:
+            return self._texts[ref]
+        database, scope = self._context.database, self._context.scope
+        message = read_reference(ref)
+        found: list[str] = []
+        for space in dict.fromkeys((scope.space, scope.shared.space)):
+            if message and message.first == message.last:
+                chat, first, last = message
+                read = log.read(database, space, chat, after=first - 1, before=last + 1)
+                found += [one.content for one in read]
+            else:
+                found += [record.text for record in records.versions_of(database, space, ref)]
+        self._texts[ref] = found
+        return found

@@ -1,21 +1,21 @@
-"""Episodes: what each chat did, one record for a chat, written again when the chat went on.
+"""Episodes: one record of what was done in each chat, written again when the chat went on.
 
-What is compared is read before the transaction, and again if somebody else wrote in between, so that no lock
-is held meanwhile.
+Other episodes are compared before the transaction, and again if another writer was faster, so that no lock is
+held meanwhile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, timedelta
+from datetime import UTC
 from functools import partial
 
 from holdfast.learning import episode_text
 from holdfast.learning.episode_text import Episode
 from holdfast.learning.external_sources import untrusted
 from holdfast.learning.grounding import redacted
-from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit
+from holdfast.learning.job_context import JobContext, UnitResult, Watermark, WorkUnit, micros
 from holdfast.learning.ranking import KIND, closeness, ended, recency
 from holdfast.prompt.transcript import Extent, review
 from holdfast.records.draft import RecordDraft, content_of, prepare, quarantine_reason
@@ -26,7 +26,7 @@ from holdfast.store.records import RecordFilter, SpaceState
 from holdfast.text.one_line import cut
 from holdfast.types import Message, Record, Writer
 
-SAME = 0.92  # from this cosine on, two chats did the same
+SAME = 0.92  # the cosine from which on two episodes say the same
 
 _BY: Writer = "reflect"
 # How an episode was learned that no model wrote.
@@ -80,7 +80,7 @@ def _unit(context: JobContext, chat: _ReadChat) -> WorkUnit:
     turns, least = chat.episode.turns, context.settings.turns
     if turns < least or not chat.episode.text:
         note = f"too short: {turns} turns, {least} needed" if turns < least else "nobody said anything"
-        return WorkUnit(None, partial(_pass_over, context, chat, note), chat.chat)
+        return context.pass_over(chat.chat, *([chat.done] if chat.length else []), note=note)
     shown = _transcript(context, chat) if context.model else ""
     if not shown:
         return WorkUnit(None, partial(_store, context, chat, _BY_RULES, ""), chat.chat)
@@ -93,11 +93,6 @@ def _transcript(context: JobContext, chat: _ReadChat) -> str:
     frontier = summaries.frontier(context.database, context.space, chat.chat)
     extent = Extent(limit=context.settings.messages, budget=context.settings.tokens)
     return review(frontier, reversed(chat.messages), extent, context.count_tokens).text
-
-
-def _pass_over(context: JobContext, chat: _ReadChat, note: str, _: str | None) -> UnitResult:
-    context.commit([], *([chat.done] if chat.length else []))
-    return UnitResult(note=note)
 
 
 def _store(context: JobContext, chat: _ReadChat, how: str, shown: str, answer: str | None) -> UnitResult:
@@ -198,7 +193,7 @@ def _newest(some: Iterable[Record]) -> Record | None:
 
 
 def _left_alone(own: Sequence[Record], standing: Record | None) -> str:
-    """Return why the episode of a chat must not be written, "" if it may."""
+    """Return why the episode of a chat must not be written, "" if it may be."""
     if standing is not None and standing.by == "user":
         return "the user wrote it"
     newest = _newest(own)
@@ -264,7 +259,7 @@ def _superfluous(
     every = [*rest, *([current] if current else [])]
     gone = _repeated(current, [one for one in rest if one.chat != chat]) if current else {}
     if settings.episode_age is not None:
-        oldest = context.now() - settings.episode_age // timedelta(microseconds=1)
+        oldest = context.now() - micros(settings.episode_age)
         gone |= {one.id: _TOO_OLD for one in every if to_micros(ended(one)) < oldest}
     for is_held in (False, True):
         left = [one for one in every if one.id not in gone and (one.trust == "quarantined") is is_held]

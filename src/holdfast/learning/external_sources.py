@@ -1,4 +1,4 @@
-"""External sources: tools and programs that brought foreign text into a chat, and where it is repeated."""
+"""External sources: tools and programs that brought foreign text into a chat, and what may repeat it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USUAL = tuple(
     "*sub_agent*".split()
 )
 _SEARCHING = "*search*"
-# What is searched that is local: the code, the tools, the memory.
+# Searches of what is local: the code, the tools, the memory.
 _LOCAL = tuple(
     "*file* *code* *grep* *glob* *regex* *symbol* *pattern* *text* *replace* *_dir *directory* *folder* "
     "*workspace* *project* semantic_search *tool* *memory* *memories* *session* *history*".split()
@@ -106,9 +106,10 @@ def _after(messages: Iterable[Message], bringing: set[int]) -> Iterator[int]:
 
 def _sources(use: ToolUse, patterns: Sequence[str] | None) -> set[str]:
     """Return the external sources of a tool use: the tool itself, or the programs that it ran."""
-    if _is_own(use.name):
+    lower = use.name.lower()
+    if lower.startswith(_OWN_TOOLS):
         return set()
-    found = {use.name} if _is_outside(use.name.lower(), patterns) else set()
+    found = {use.name} if _is_outside(lower, patterns) else set()
     if _SHELL.search(use.name):
         found.update(name for command in use.commands for name in _programs(command))
     return found
@@ -124,10 +125,6 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _is_own(name: str) -> bool:
-    return name.lower().startswith(_OWN_TOOLS)
-
-
 def _programs(command: str) -> Iterator[str]:
     yield from (" ".join(run.split()) for run in _PROGRAM.findall(command))
     inline = _INLINE.search(command)
@@ -140,7 +137,7 @@ def _flagged(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
     callers = {call.id: call.name for message in messages for call in message.calls}
     for message in messages:
         name = _tool(message, callers) if "instruction" in message.flags else ""
-        if name and not _is_own(name):
+        if name and not name.lower().startswith(_OWN_TOOLS):
             yield message.seq, name
 
 

@@ -1,6 +1,6 @@
-"""Extraction: from a chat or a text to findings, insights and lessons, with the words that each rests on.
+"""Extraction: findings, insights and lessons of a chat or a text, with the words that each rests on.
 
-A chat that has ended gives facts as well, so many at most, however often it goes on.
+A chat that has ended gives facts as well, at most five, however often it goes on.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from holdfast.dedup import relate
 from holdfast.kinds import FIL
 from holdfast.learning import echo_match, extraction_prompt, observations
 from holdfast.learning.decision_sentences import Decision, decisions
-from holdfast.learning.echo_filter import EchoFilter
+from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import (
     FACT,
@@ -39,7 +40,7 @@ MOST_FACTS = 5  # of one chat, however often it goes on
 KINDS = (*FIL, FACT)
 # The newest prompt that asks for no facts.
 _WITHOUT_FACTS = "v1"
-# How insights were learned that no model made.
+# How insights are learned without a model.
 _BY_RULES = "decisions"
 # Roles of messages that are no history.
 _INSTRUCTIONS = ("system", "developer")
@@ -98,41 +99,37 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         messages = [Message("user", source.text, seq=1)]
     else:
         messages = context.read_messages(source.chat, source.first - 1, source.last)
+    outside = brought_in(messages, context.settings.untrusted)
     if context.model:
-        return _by_model(context, source, messages)
+        # Where a chat has ended, the newest prompt, which asks for facts, unless one was chosen.
+        prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
+        return _by_model(Extractor(context, source, outside, prompt), prompt, messages)
     recalled = echo_match.recalled_seqs(messages)
     found = decisions([message for message in messages if message.seq not in recalled])
-    return iter([WorkUnit(None, partial(_decide, context, source, messages, found), source.chat)])
+    decide = partial(Extractor(context, source, outside, None).decide, messages, found)
+    return iter([WorkUnit(None, decide, source.chat)])
 
 
 def _by_model(
-    context: JobContext, source: ExtractionSource, messages: Sequence[Message]
+    extractor: Extractor, prompt: PromptTemplate, messages: Sequence[Message]
 ) -> Iterator[WorkUnit]:
-    # Where a chat has ended, the newest prompt, which asks for facts, unless one was chosen.
-    prompt = context.prompt(KIND, None if source.has_ended else _WITHOUT_FACTS)
-    known: list[str] = []
-    outside: Collection[int] = ()
+    context, source = extractor.context, extractor.source
+    parts: list[tuple[TranscriptPart, list[Message]]]
     if source.text:
-        limit = context.settings.tokens
-        parts = [
-            (part, list[Message]())
-            for part in extraction_prompt.split_text(source.text, context.count_tokens, limit)
-        ]
+        split = extraction_prompt.split_text(source.text, context.count_tokens, context.settings.tokens)
+        parts = [(part, []) for part in split]
     else:
         parts = list(parts_of(context, messages))
-        known = (
-            [record.text for record in _learned(context, source.chat)[-_KNOWN:]] if source.first > 1 else []
-        )
-        outside = brought_in(messages, context.settings.untrusted)
+    known = [one.text for one in extractor.learned()[-_KNOWN:]] if source.first > 1 else []
     for part, own in parts:
         request = extraction_prompt.request(part, prompt, step=source.step, type=source.type, known=known)
-        yield WorkUnit(request, partial(_learn, context, source, part, own, prompt, outside), source.chat)
+        yield WorkUnit(request, partial(extractor.learn, part, own), source.chat)
     if source.text:
         return
     note = "" if parts else _too_little(source)
     done = source.done(source.last) if source.has_ended else ()
     if done or note:
-        yield WorkUnit(None, lambda _: UnitResult(context.commit([], *done), note=note), source.chat)
+        yield context.pass_over(source.chat, *done, note=note)
 
 
 def _too_little(source: ExtractionSource) -> str:
@@ -152,122 +149,110 @@ def parts_of(
             yield part, own
 
 
-def _learned(context: JobContext, chat: str) -> list[Record]:
-    return context.read_records(RecordFilter(kinds=KINDS, chat=chat)) if chat else []
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """Stores what is found in a source.
 
-
-def _decide(
-    context: JobContext,
-    source: ExtractionSource,
-    messages: Sequence[Message],
-    found: Sequence[Decision],
-    _: str | None,
-) -> UnitResult:
-    observed = [Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found]
-    outside = brought_in(messages, context.settings.untrusted)
-    drafts, recalled = _drafts(context, source, messages, outside, observed, None)
-    drafts, unfit = context.storable(drafts)
-    return UnitResult(context.commit(drafts, *source.done(source.last)), recalled + unfit)
-
-
-def _learn(
-    context: JobContext,
-    source: ExtractionSource,
-    part: TranscriptPart,
-    messages: Sequence[Message],
-    prompt: PromptTemplate,
-    outside: Collection[int],
-    answer: str | None,
-) -> UnitResult:
-    drafts, dropped = drafts_of(context, source, part, messages, prompt, outside, answer or "")
-    drafts, unfit = context.storable(drafts)
-    drafts, beyond = _with_room(context, source, drafts)
-    written = context.commit(drafts, *source.done(part.last))
-    bare = sum("quote" not in record.meta for record in written)
-    note = f"{bare} without words that they rest on" if bare else ""
-    return UnitResult(written, dropped + unfit + beyond, note)
-
-
-def _with_room(
-    context: JobContext, source: ExtractionSource, drafts: Sequence[RecordDraft]
-) -> tuple[list[RecordDraft], Counter[str]]:
-    """Leave out the facts for which there is no room beside those that the chat has given before.
-
-    What is known already takes none.
+    `outside` are the seqs of messages with text of external sources; `prompt` is None for rules.
     """
-    intake = context.intake
-    room = MOST_FACTS - records.count_learned(context.database, context.space, FACT, source.chat)
-    taken, dropped = [], Counter[str]()
-    for draft in drafts:
-        is_new = draft.kind == FACT and intake.is_new(draft)
-        if is_new and room <= 0:
-            dropped[f"fact beyond {MOST_FACTS} of a session"] += 1
-            continue
-        room -= is_new
-        taken.append(draft)
-    return taken, dropped
 
+    context: JobContext
+    source: ExtractionSource
+    outside: Collection[int]
+    prompt: PromptTemplate | None
 
-def drafts_of(
-    context: JobContext,
-    source: ExtractionSource,
-    part: TranscriptPart,
-    messages: Sequence[Message],
-    prompt: PromptTemplate,
-    outside: Collection[int],
-    answer: str,
-) -> tuple[list[RecordDraft], Counter[str]]:
-    """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
+    def learn(self, part: TranscriptPart, messages: Sequence[Message], answer: str | None) -> UnitResult:
+        """Store what a model found in a part of a transcript, and move the watermark."""
+        drafts, dropped = self.drafts_of(part, messages, answer or "")
+        drafts, unfit = self.context.storable(drafts)
+        drafts, beyond = self._with_room(drafts)
+        written = self.context.commit(drafts, *self.source.done(part.last))
+        bare = sum("quote" not in record.meta for record in written)
+        note = f"{bare} without words that they rest on" if bare else ""
+        return UnitResult(written, dropped + unfit + beyond, note)
 
-    A draft is untrusted if it rests on no words of the part, unless the prompt asks for no quotes, or if it
-    came from `outside`, the seqs of messages with external sources, and the user did not say it.
+    def decide(self, messages: Sequence[Message], found: Sequence[Decision], _: str | None) -> UnitResult:
+        """Store decisions as insights, and move the watermark."""
+        insights = [
+            Observation("insight", one.text, (one.seq, one.seq), speaker=one.speaker) for one in found
+        ]
+        drafts, recalled = self._drafts(messages, insights)
+        drafts, unfit = self.context.storable(drafts)
+        written = self.context.commit(drafts, *self.source.done(self.source.last))
+        return UnitResult(written, recalled + unfit)
 
-    Raises:
-        Unreadable: the answer is not what was asked for.
+    def drafts_of(
+        self, part: TranscriptPart, messages: Sequence[Message], answer: str
+    ) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of what a model found in a part of a transcript, and what was dropped, by reason.
 
-    """
-    observed, dropped = observations.read(answer, part, messages, facts=asks_for_facts(prompt))
-    found = [one for one in observed if source.has_ended or one.kind != FACT]
-    dropped["fact before the end of a session"] += len(observed) - len(found)
-    said = [one.text for one in found if one.speaker == _USER]
-    said += [one.text for one in _learned(context, source.chat) if one.meta.get("speaker") == _USER]
-    settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
-    dropped["said by the user already"] += len(found) - len(settled)
-    drafts, recalled = _drafts(context, source, messages, outside, settled, prompt)
-    return drafts, dropped + recalled
+        Raises:
+            Unreadable: the answer is not what was asked for.
 
+        """
+        facts = self.prompt is not None and asks_for_facts(self.prompt)
+        observed, dropped = observations.read(answer, part, messages, facts=facts)
+        found = [one for one in observed if self.source.has_ended or one.kind != FACT]
+        dropped["fact before the end of a session"] += len(observed) - len(found)
+        said = [one.text for one in found if one.speaker == _USER]
+        said += [one.text for one in self.learned() if one.meta.get("speaker") == _USER]
+        settled = [one for one in found if one.speaker != "assistant" or not _restates(one.text, said)]
+        dropped["said by the user already"] += len(found) - len(settled)
+        drafts, recalled = self._drafts(messages, settled)
+        return drafts, dropped + recalled
 
-def _drafts(
-    context: JobContext,
-    source: ExtractionSource,
-    messages: Sequence[Message],
-    outside: Collection[int],
-    found: Sequence[Observation],
-    prompt: PromptTemplate | None,
-) -> tuple[list[RecordDraft], Counter[str]]:
-    """Return drafts of observations, made by rules without a prompt, and the number of mere repetitions."""
-    echo = EchoFilter(context, messages)
-    fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
-    drafts = []
-    for one in fresh:
+    def _drafts(
+        self, messages: Sequence[Message], found: Sequence[Observation]
+    ) -> tuple[list[RecordDraft], Counter[str]]:
+        """Return drafts of observations, and the number of mere repetitions."""
+        echo = EchoFilter(self.context, messages)
+        fresh = [one for one in found if not echo.repeats(one.text, one.messages, one.speaker)]
+        return list(map(self._draft, fresh)), Counter({"recalled": len(found) - len(fresh)})
+
+    def _draft(self, one: Observation) -> RecordDraft:
+        """Return the draft of an observation.
+
+        It is untrusted if it rests on no words of the source, unless the prompt asks for no quotes, or if it
+        came from `outside` and the user did not say it.
+        """
+        source, prompt = self.source, self.prompt
         is_bare = prompt is not None and asks_for_quotes(prompt) and not one.quote
         span = one.messages if source.chat else None
-        came_from = () if one.speaker == _USER else outside
+        came_from = () if one.speaker == _USER else self.outside
         is_outside = span is not None and any(span[0] <= seq <= span[1] for seq in came_from)
-        drafts.append(
-            context.draft(
-                one.kind,
-                one.text,
-                prompt.label if prompt else _BY_RULES,
-                source=source.name,
-                chat=source.chat,
-                messages=span,
-                target=one.target,
-                meta=grounds(one) if prompt else {},
-                is_untrusted=is_bare or is_outside,
-            )
+        return self.context.draft(
+            one.kind,
+            one.text,
+            prompt.label if prompt else _BY_RULES,
+            source=source.name,
+            chat=source.chat,
+            messages=span,
+            target=one.target,
+            meta=grounds(one) if prompt else {},
+            is_untrusted=is_bare or is_outside,
         )
-    return drafts, Counter({"recalled": len(found) - len(fresh)})
+
+    def _with_room(self, drafts: Sequence[RecordDraft]) -> tuple[list[RecordDraft], Counter[str]]:
+        """Leave out the facts for which there is no room beside those that the chat has given before.
+
+        What is known already takes none.
+        """
+        context, intake = self.context, self.context.intake
+        learned = records.count_learned(context.database, context.space, FACT, self.source.chat)
+        room, taken, dropped = MOST_FACTS - learned, list[RecordDraft](), Counter[str]()
+        for draft in drafts:
+            is_new = draft.kind == FACT and intake.is_new(draft)
+            if is_new and room <= 0:
+                dropped[f"fact beyond {MOST_FACTS} of a session"] += 1
+                continue
+            room -= is_new
+            taken.append(draft)
+        return taken, dropped
+
+    def learned(self) -> list[Record]:
+        """Return the records that the chat has given before, none for a text."""
+        chat = self.source.chat
+        return self.context.read_records(RecordFilter(kinds=KINDS, chat=chat)) if chat else []
 
 
 def _restates(text: str, said: Sequence[str]) -> bool:

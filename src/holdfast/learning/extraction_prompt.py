@@ -1,4 +1,4 @@
-"""The prompt of an extraction: the transcript that a model is shown, and the request. All is pure."""
+"""The prompt of an extraction: the transcript that a model is shown, and the request; pure functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS: tuple[ObservationKind, ...] = ("finding", "insight", "lesson")
 # What a prompt may ask for as well.
 FACT: ObservationKind = "fact"
 
-SHORTEST = 50  # characters, without white space around them: in less there is nothing to learn
+SHORTEST = 50  # characters, without white space around them, of what is worth extracting from
 _ANSWER = 1_500  # tokens, about
 _USE = 100  # characters of a tool's call or result: what for and how it went
 _CALL = "calls "  # begins the line of a call
@@ -64,7 +64,6 @@ class TranscriptPart:
     first: int
     last: int
     transcript: str
-    tokens: int
 
 
 # What is shown
@@ -84,9 +83,12 @@ def split_messages(messages: Sequence[Message], count: CountTokens, limit: int) 
 
     recalled = recalled_seqs(messages)
     groups = (transcript_lines(group, recalled) for group in _with_results(messages))
-    fitting = (piece for group in groups for piece in _packed(group, size, limit))
-    together = (list(chain.from_iterable(pieces)) for pieces in _packed(fitting, sizes, limit))
-    return [_part(lines, count) for lines in together]
+    fitting = (piece for group in groups for piece in packed(group, size, limit))
+    together = (list(chain.from_iterable(pieces)) for pieces in packed(fitting, sizes, limit))
+    return [
+        TranscriptPart(lines[0].seq, lines[-1].seq, "\n".join(line.written for line in lines))
+        for lines in together
+    ]
 
 
 def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart]:
@@ -98,7 +100,7 @@ def split_text(text: str, count: CountTokens, limit: int) -> list[TranscriptPart
     said = without_payloads(without_reasoning(without_injected(clean(text)))).strip()
     said = harmless(said) if grave(said) else said
     pieces = _pieces(escape(said, quote=False), count, limit, _BREAKS) if said else ()
-    return [TranscriptPart(0, 0, piece, count(piece)) for piece in pieces]
+    return [TranscriptPart(0, 0, piece) for piece in pieces]
 
 
 def transcript_lines(messages: Iterable[Message], recalled: Container[int]) -> list[TranscriptLine]:
@@ -172,11 +174,6 @@ def _with_short_uses(message: Message, lines: Sequence[str]) -> list[str]:
     ]
 
 
-def _part(lines: Sequence[TranscriptLine], count: CountTokens) -> TranscriptPart:
-    transcript = "\n".join(line.written for line in lines)
-    return TranscriptPart(lines[0].seq, lines[-1].seq, transcript, count(transcript))
-
-
 def _pieces(
     text: str, count: CountTokens, limit: int, breaks: Sequence[tuple[re.Pattern[str], str]]
 ) -> list[str]:
@@ -186,10 +183,10 @@ def _pieces(
     small = [
         piece for some in pattern.split(text) if some.strip() for piece in _pieces(some, count, limit, finer)
     ]
-    return [joint.join(some) for some in _packed(small, lambda piece: count(f"{piece}{joint}"), limit)]
+    return [joint.join(some) for some in packed(small, lambda piece: count(f"{piece}{joint}"), limit)]
 
 
-def _packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+def packed(items: Iterable[T], cost: Callable[[T], int], limit: int) -> Iterator[list[T]]:
     """Yield neighbours together as far as they fit a limit; what alone is larger stands alone."""
     taken: list[T] = []
     used = 0

@@ -1,4 +1,4 @@
-"""Grounding: which words, of whom, an observation of a model rests on."""
+"""Grounding: the quoted words, and their speaker, that an observation of a model rests on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The caller's guard: asked in the background about each message and each record.
+"""The caller's guard: called in the background with each message and each record.
 
-Until it has answered, the built-in guard counts; then the caller's does: a message has its flags, a record
-goes into quarantine or comes out of it, which is a change with a reason.
+Until it has answered, the verdict of the built-in guard applies, and then its own: it sets the flags of a
+message, and puts a record into quarantine or releases it, which is a change with a reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.text.shorten import shorten_line
 from holdfast.types import Message, Record
 
 Guard: TypeAlias = Callable[[str], bool] | Callable[[str], Awaitable[bool]]
-ORDER = "instruction"  # the flag of an order to the model
+ORDER = "instruction"  # the flag of an instruction to the model
 _OF_ORDERS = frozenset((ORDER, "disguise"))
 _YES, _NO = "yes", "no"
 
@@ -42,23 +42,22 @@ def model_of(guard: Guard) -> Model:
     given: object = guard
     try:
         if not callable(given):
-            raise InvalidInput("The guard is no function.", "Pass one.")
+            raise InvalidInput("The guard is not callable.", "Pass a function.")
         model = resolve(given)
     except InvalidInput as error:
         raise InvalidInput(
-            f"`guard` is {shorten_line(repr(guard), 80)}, which cannot be asked about a text alone.",
+            f"`guard` is {shorten_line(repr(guard), 80)}, which cannot be called with a text alone.",
             "Pass a function from one text to True, for an order to the model, or False.",
         ) from error
 
+    async def awaited(verdict: Awaitable[object]) -> str:
+        return _word(await verdict)
+
     def ask(text: str) -> object:
         verdict = model.ask(text)
-        return _awaited(verdict) if isawaitable(verdict) else _word(verdict)
+        return awaited(verdict) if isawaitable(verdict) else _word(verdict)
 
     return replace(model, ask=ask)
-
-
-async def _awaited(verdict: Awaitable[object]) -> str:
-    return _word(await verdict)
 
 
 def _word(verdict: object) -> str:
@@ -70,7 +69,12 @@ def _word(verdict: object) -> str:
 def plan(context: JobContext) -> Iterator[WorkUnit]:
     """Plan a request about each message of a chat after the watermark, or about each record of an agent."""
     for job in context.jobs:
-        yield from _of_chat(context, job.chat) if job.chat else _of_records(context, job.agent)
+        if job.chat:
+            yield from _of_chat(context, job.chat)
+            continue
+        for identity in verdicts.unjudged(context.database, context.space, job.agent):
+            for record in context.read_records(_one(identity)):
+                yield WorkUnit(_request(record.text), partial(_judge_record, context, record))
 
 
 def _of_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
@@ -82,13 +86,7 @@ def _of_chat(context: JobContext, chat: str) -> Iterator[WorkUnit]:
             yield WorkUnit(_request(message.content), partial(_judge_message, context, chat, message), chat)
     if seen < length:
         # The rest is empty, or was erased.
-        yield WorkUnit(None, lambda _: _pass_over(context, Watermark(chat, GUARD, length)), chat)
-
-
-def _of_records(context: JobContext, agent: str) -> Iterator[WorkUnit]:
-    for identity in verdicts.unjudged(context.database, context.space, agent):
-        for record in context.read_records(_one(identity)):
-            yield WorkUnit(_request(record.text), partial(_judge_record, context, record))
+        yield context.pass_over(chat, Watermark(chat, GUARD, length))
 
 
 def _request(text: str) -> LLMRequest:
@@ -97,12 +95,6 @@ def _request(text: str) -> LLMRequest:
 
 def _one(identity: str) -> RecordFilter:
     return RecordFilter(ids=(identity,), run=None, trust=("trusted", "quarantined"))
-
-
-def _pass_over(context: JobContext, done: Watermark) -> UnitResult:
-    with context.transaction() as changes:
-        context.advance(changes, done)
-    return UnitResult()
 
 
 def _judge_message(context: JobContext, chat: str, message: Message, answer: str | None) -> UnitResult:
@@ -120,7 +112,7 @@ def _note(context: JobContext, changes: Writing, chat: str, seq: int, flags: Seq
 
 
 def _flags(flags: Sequence[str], answer: str | None) -> tuple[str, ...]:
-    """Return the flags of a text after the guard's verdict whether it is an order."""
+    """Return the flags of a text after the guard's verdict whether it instructs the model."""
     return tuple(sorted({*flags, ORDER} if answer == _YES else {*flags} - _OF_ORDERS))
 
 

@@ -1,4 +1,4 @@
-"""What a job is planned and done with: its scope, the settings, the model's name, and access to the store."""
+"""The context of jobs: their scope, the settings, the model's name, and access to the store."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import timedelta
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.errors import Denied, InvalidInput
+from holdfast.errors import Denied, InvalidInput, shown
 from holdfast.events import Events
 from holdfast.kinds import Kind
 from holdfast.llm.llm_request import LLMRequest
@@ -26,9 +26,17 @@ from holdfast.store.records import NOW, RecordFilter
 from holdfast.text.tokens import CountTokens
 from holdfast.types import Job, Message, Range, Record, Scope
 
+if TYPE_CHECKING:
+    from holdfast.llm.meter import Meter
+    from holdfast.search.search import Search
+
 # Kinds of jobs that are also done without a model.
 BY_RULES = ("observe", "episode")
-_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+def micros(duration: timedelta) -> int:
+    """Return a duration in whole microseconds."""
+    return duration // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class UnitResult:
     """The records that a unit wrote, how many proposals were dropped (reason → number), and a note."""
 
     records: tuple[Record, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=lambda: _NONE, hash=False)
+    dropped: Mapping[str, int] = field(default_factory=dict, hash=False)
     note: str = ""
 
 
@@ -66,10 +74,9 @@ class Watermark(NamedTuple):
 class JobContext:
     """The context of jobs: for which scope, by which settings, through which store.
 
-    `intake_of` makes what writes the records of a scope, and `said_before` finds the texts most like one from
-    before a time. `prompt_versions` overrides prompts by name. `model` and `guard` are names, "" for none.
-    `jobs` are the jobs that are planned together, `payload` is that of the first, and `held` the lease on
-    them, None in a dry run.
+    `intake_of` returns what writes the records of a scope. `prompt_versions` overrides prompts by name.
+    `model` and `guard` are names, "" for none. `jobs` are the jobs that are planned together, `payload` is
+    that of the first, and `held` the lease on them, None in a dry run.
     """
 
     database: Database
@@ -80,7 +87,7 @@ class JobContext:
     settings: Learning
     events: Events
     intake_of: Callable[[Scope], Intake]
-    said_before: Callable[[Scope, str, datetime], Sequence[str]] = lambda *_: ()
+    search: Callable[[], Search]
     prompt_versions: Mapping[str, str] = field(default_factory=dict)
     model: str = ""
     guard: str = ""
@@ -101,6 +108,29 @@ class JobContext:
     def for_agent(self, agent: str) -> JobContext:
         """Return the same context for another agent of the user."""
         return replace(self, scope=replace(self.scope, agent=agent))
+
+    def with_prompts(self, versions: Mapping[str, str] | None) -> JobContext:
+        """Return the same context with other prompts.
+
+        Raises:
+            InvalidInput: `versions` is no dict, or names an unknown prompt or version.
+
+        """
+        if versions is None:
+            return self
+        if not isinstance(versions, Mapping):
+            raise InvalidInput(f"`prompts` is {shown(versions)}.", 'Pass a dict like {"observe": "v1"}.')
+        for name, version in versions.items():
+            load(name, version)
+        return replace(self, prompt_versions=dict(versions))
+
+    def meter(self) -> Meter:
+        """Return what records the calls of models for the scope."""
+        # Only for those who have a model.
+        from holdfast.llm.meter import Meter
+
+        limits = self.settings.limits
+        return Meter(self.database, self.scope, self.count_tokens, self.now, limits, self.events)
 
     # Reading
 
@@ -179,7 +209,7 @@ class JobContext:
             The records that are new or changed, without those that said so already.
 
         Raises:
-            Lost: another worker has the job; nothing was stored.
+            LeaseLost: another worker has the job; nothing was stored.
             InvalidInput, Denied, Conflict: as `Intake.remember`, and what `check` raises; nothing was stored.
 
         """
@@ -196,6 +226,10 @@ class JobContext:
         written = tuple({one.version: one for one in stored if one.version > before}.values())
         self.events.tell_of(self.scope, written)
         return written
+
+    def pass_over(self, chat: str, *done: Watermark, note: str = "") -> WorkUnit:
+        """Return a unit without a request that only moves watermarks."""
+        return WorkUnit(None, lambda _: UnitResult(self.commit([], *done), note=note), chat)
 
     def transaction(self) -> AbstractContextManager[Writing]:
         """Return a transaction for changes of the space."""

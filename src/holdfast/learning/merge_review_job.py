@@ -16,19 +16,25 @@ from typing import NamedTuple
 
 from holdfast.dedup import LONGEST, loses
 from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit
-from holdfast.learning.record_join import MERGED, UPDATED, Join, accepted, is_unsafe, reworded, write
-from holdfast.learning.record_proposals import (
+from holdfast.learning.record_join import (
     LOST,
+    MERGED,
     OVERHEAD,
     OWN_WORDS,
     UNSAFE,
+    UPDATED,
+    Join,
     ProposalRefused,
     about,
+    accepted,
     entry,
+    is_unsafe,
     proposals,
     proposed_reason,
     proposed_text,
+    reworded,
     schema,
+    write,
 )
 from holdfast.llm.json_answers import numbers_of, picked
 from holdfast.llm.llm_request import LLMRequest, Unreadable

@@ -82,14 +82,14 @@ def rank(
         strategy: "index", in the order of `hits`; "projection", those that share a word with the query;
             "recency"; or "llm", those that a model chooses of 20.
         hits: the ids that the index found for the query, the best first; for "index" and "llm".
-        ask: what asks a model; for "llm".
+        ask: calls a model; for "llm".
 
     Raises:
         InvalidInput: unknown strategy, negative limit, or no model for "llm".
 
     """
     if strategy not in STRATEGIES:
-        raise InvalidInput(f"{shown(strategy)} is no strategy.", f"Use one of {', '.join(STRATEGIES)}.")
+        raise InvalidInput(f"Unknown strategy {shown(strategy)}.", f"Use one of {', '.join(STRATEGIES)}.")
     if strategy == "llm" and ask is None:
         raise InvalidInput("There is no model to rank episodes with.", "Pass llm=, or use another strategy.")
     most = check_count(limit, "limit")
@@ -148,7 +148,7 @@ def _is_recallable(record: Record) -> bool:
 
 
 def request(shown: Sequence[Record], query: str, limit: int, prompt: PromptTemplate) -> LLMRequest:
-    """Return the request which of some episodes help with a query; their whole texts are framed as data."""
+    """Return the request to choose the episodes that help with a query; their texts are framed as data."""
     filled = prompt.fill(
         question=_indented(query),
         episodes="\n".join(f"{number}. {_indented(one.text)}" for number, one in enumerate(shown, 1)),

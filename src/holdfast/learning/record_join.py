@@ -1,21 +1,31 @@
-"""Joins of records: one stands for several. All joins of an answer are one batch to `undo`."""
+"""Joins of records that a model proposes: one record stands for several.
+
+A proposal may be refused, each time for a reason that is counted. All joins of an answer are one batch of
+changes, each with its reason, which `undo` takes back.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
+from html import escape
 from typing import TypeVar
 
 from holdfast.dedup import adds, loses
 from holdfast.errors import InvalidInput
 from holdfast.learning.job_context import JobContext, UnitResult, Watermark
-from holdfast.learning.record_proposals import LOST, UNSAFE, ProposalRefused
+from holdfast.llm.json_answers import has, listed, parse, picked, table, text_of
+from holdfast.llm.llm_request import Unreadable
 from holdfast.records.draft import rules_of, scan
 from holdfast.records.intake import Intake
+from holdfast.safety import guard
 from holdfast.store import records
 from holdfast.store.record_changes import Writing
 from holdfast.store.records import NOW, RecordFilter
+from holdfast.text.clean import clean
+from holdfast.text.shorten import shorten_line
 from holdfast.types import Record, Wording
 
 T = TypeVar("T")
@@ -23,6 +33,16 @@ T = TypeVar("T")
 MERGED, UPDATED = "merge", "update"
 # In the metadata: what a text was made from, and which record another went into.
 _OF, _INTO = "of", "into"
+OVERHEAD = 100  # tokens of an answer around each text
+# Why a proposal is refused.
+OWN_WORDS, LOST, UNSAFE = "the user's own words", "lost a value", "unsafe"
+_REASON = 200  # characters
+_ABOUT = {"user": "the user", "env": "the environment"}
+_TEXTS = {"text": {"type": "string"}, "why": {"type": "string"}}
+
+
+class ProposalRefused(Exception):
+    """A proposal of a model must not be carried out. Its text is the reason, without words of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +54,65 @@ class Join:
     after: Record
     action: str
     why: str
+
+
+# What a model is shown, and what it proposes
+
+
+def schema(name: str, fields: Mapping[str, object], required: Sequence[str]) -> Mapping[str, object]:
+    """Return the schema of an object with a list of proposals, each of which may have a text and a reason."""
+    item = {"type": "object", "properties": {**fields, **_TEXTS}, "required": required}
+    return {"type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name]}
+
+
+def entry(record: Record) -> str:
+    """Return a record as one entry. Its other lines are indented, so that it cannot pose as another entry."""
+    who = "the user's own words" if record.by == "user" else f"from {record.by}"
+    times = (("", record.at), ("true since ", record.since), ("true until ", record.until))
+    notes = [*(f"{what}{at.astimezone(UTC):%Y-%m-%d}" for what, at in times if at), who]
+    text = "\n    ".join(escape(record.text, quote=False).splitlines())
+    return f"[{', '.join(notes)}] {text}"
+
+
+def about(target: str) -> str:
+    """Return the target of records in words."""
+    return _ABOUT.get(target) or escape(" ".join(target.split()), quote=False)
+
+
+def proposals(answer: str, name: str) -> list[object]:
+    """Return the list of proposals in an answer.
+
+    Raises:
+        Unreadable: there is none.
+
+    """
+    value = parse(answer)
+    if isinstance(value, list):
+        return value
+    given = table(value, "the answer")
+    if not has(given, name):
+        raise Unreadable(f'it has no "{name}".')
+    return listed(picked(given, name))
+
+
+def proposed_text(proposal: Mapping[str, object]) -> str:
+    """Return the text that is proposed, "" if there is none.
+
+    Raises:
+        ProposalRefused: there is something else in its place.
+
+    """
+    try:
+        return text_of(picked(proposal, "text")).strip()
+    except Unreadable as error:
+        raise ProposalRefused("no text") from error
+
+
+def proposed_reason(proposal: Mapping[str, object], default: str) -> str:
+    """Return the reason of a model in one line, or the default where it has none that may be stored."""
+    value = picked(proposal, "why")
+    line = shorten_line(clean(value), _REASON) if isinstance(value, str) else ""
+    return default if any(finding.severity == "high" for finding in guard.scan(line)) else line or default
 
 
 # Checking
@@ -115,7 +194,7 @@ def write(
     A join that cannot be done any more is counted beside what was `dropped` before.
 
     Raises:
-        Lost: another worker has the job; nothing was stored.
+        LeaseLost: another worker has the job; nothing was stored.
 
     """
     intake = context.intake

@@ -1,7 +1,7 @@
-"""Reflection: merge the news of chats into the profile of the user, and observe what else they teach.
+"""Reflection: merge new messages of chats into the profile of the user, and add observations.
 
-It may rewrite the profile and add observations, each with the words that it rests on. All else that a model
-proposes, constraints and souls above all, is refused.
+It may rewrite the profile and add observations, each with the words that it rests on. Everything else that a
+model proposes, constraints and souls above all, is refused.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
-from typing import NamedTuple
 
 from holdfast.compaction.summarize import cleaned
 from holdfast.errors import Conflict
 from holdfast.learning import echo_match
-from holdfast.learning.echo_filter import EchoFilter
+from holdfast.learning.echo_match import EchoFilter
 from holdfast.learning.external_sources import brought_in
 from holdfast.learning.extraction_prompt import FIELDS, KINDS, asks_for_quotes, review_lines
 from holdfast.learning.grounding import Observation, grounds, quotes_of_user, redacted, unescaped
@@ -73,10 +72,11 @@ def plan(context: JobContext) -> Iterator[WorkUnit]:
         messages = _new_messages(context, news)
         shown = _review(context, news, messages)
         if shown.text:
-            subject = _Subject(news, messages, shown, _profile(context, context.database), prompt)
-            yield WorkUnit(_request(context, subject), partial(_learn, context, subject), news.chat)
+            profile = _profile(context, context.database)
+            reflection = _Reflection(context, news, messages, shown, profile, prompt)
+            yield WorkUnit(reflection.request(), reflection.learn, news.chat)
         else:
-            yield WorkUnit(None, partial(_pass_over, context, news), news.chat)
+            yield context.pass_over(news.chat, _done(news), note=f"chat {news.chat}: nothing to read")
 
 
 def _chats(context: JobContext, agent: str | None) -> list[PendingChat]:
@@ -89,16 +89,6 @@ def _chats(context: JobContext, agent: str | None) -> list[PendingChat]:
         most=context.settings.attempts,
         now=context.now(),
     )
-
-
-class _Subject(NamedTuple):
-    """What a model reflects on: the news of a chat, as the review of messages, and the profile."""
-
-    news: PendingChat
-    messages: Sequence[Message]
-    review: Review
-    profile: Record | None
-    prompt: PromptTemplate
 
 
 # What is shown
@@ -138,17 +128,6 @@ def _profile(context: JobContext, source: Database | Connection) -> Record | Non
     return min(found, key=lambda one: one.agent != agent, default=None)
 
 
-def _request(context: JobContext, subject: _Subject) -> LLMRequest:
-    profile = subject.profile
-    text = profile.text if profile else ""
-    filled = subject.prompt.fill(
-        version=str(profile.version if profile else 0),
-        profile=escape(text, quote=False) or "(none yet)",
-        review=subject.review.text,
-    )
-    return LLMRequest(KIND, filled, _SCHEMA, subject.prompt.label, context.count_tokens(text) + _ANSWER)
-
-
 # What is proposed
 
 
@@ -163,7 +142,7 @@ class _Proposal:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-def _read(answer: str, subject: _Subject, kinds: Collection[str]) -> _Proposal:
+def _read(answer: str, messages: Sequence[Message], shown: Review, kinds: Collection[str]) -> _Proposal:
     """Return what an answer proposes: one observation, and one more for each 50 characters, up to five.
 
     Raises:
@@ -186,9 +165,9 @@ def _read(answer: str, subject: _Subject, kinds: Collection[str]) -> _Proposal:
         return "blank" if _NOTHING.fullmatch(text.rstrip(".!")) else ""
 
     # Quotes must stand in messages: summaries are nobody's words.
-    span = first, last = subject.review.messages
-    lines = review_lines(one for one in subject.messages if first <= one.seq <= last)
-    most = min(MOST, 1 + len(subject.review.text) // _PER)
+    span = first, last = shown.messages
+    lines = review_lines(one for one in messages if first <= one.seq <= last)
+    most = min(MOST, 1 + len(shown.text) // _PER)
     too_many = f"more than {most} observation{'s' if most > 1 else ''}"
     found, flawed = collect(_items(given), lines, span, most, too_many, flaw_of)
     quotes = quotes_of_user(listed(picked(given, _QUOTES))[:MOST], lines)
@@ -228,82 +207,96 @@ def _reason(given: Mapping[str, object]) -> str:
 # What is stored
 
 
-def _pass_over(context: JobContext, news: PendingChat, _: str | None) -> UnitResult:
-    context.commit([], _done(news))
-    return UnitResult(note=f"chat {news.chat}: nothing to read")
+@dataclass(frozen=True, slots=True)
+class _Reflection:
+    """The reflection on the new messages of a chat, shown as a review, and on the profile."""
 
+    context: JobContext
+    news: PendingChat
+    messages: Sequence[Message]
+    review: Review
+    profile: Record | None
+    prompt: PromptTemplate
 
-def _learn(context: JobContext, subject: _Subject, answer: str | None) -> UnitResult:
-    """Store what a model proposes and reflection may write, unless the profile was changed meanwhile."""
-    proposal = _read(answer or "", subject, context.kinds)
-    dropped = Counter(proposal.dropped)
-    fresh = _without_echoes(context, subject, proposal.observations)
-    dropped["recalled"] += len(proposal.observations) - len(fresh)
-    chat, label, asks = subject.news.chat, subject.prompt.label, asks_for_quotes(subject.prompt)
-    draft = partial(context.draft, learned_by=label, source=f"session:{chat}", chat=chat)
-    offered = [
-        draft(
-            one.kind, one.text, messages=one.messages, meta=grounds(one), is_untrusted=asks and not one.quote
+    def request(self) -> LLMRequest:
+        """Return the request to the model."""
+        profile = self.profile
+        text = profile.text if profile else ""
+        filled = self.prompt.fill(
+            version=str(profile.version if profile else 0),
+            profile=escape(text, quote=False) or "(none yet)",
+            review=self.review.text,
         )
-        for one in fresh
-    ]
-    text, shown = proposal.profile, subject.profile
-    if text is not None and shown is not None and len(text) < _KEPT * len(shown.text):
-        dropped["profile would lose too much"] += 1
-    elif text and (shown is None or text.split() != shown.text.split()):
-        offered.append(_rewritten(context, subject, draft, text, proposal))
-    drafts, unfit = context.storable(offered)
-    dropped += unfit
-    rewrites = any(draft.kind == _PROFILE for draft in drafts)
-    check = partial(_check_profile, context, shown) if rewrites else None
-    written = context.commit(drafts, _done(subject.news), check=check)
-    return UnitResult(written, +dropped, f"chat {chat}: {_note(written, +dropped)}")
+        answer_tokens = self.context.count_tokens(text) + _ANSWER
+        return LLMRequest(KIND, filled, _SCHEMA, self.prompt.label, answer_tokens)
 
+    def learn(self, answer: str | None) -> UnitResult:
+        """Store what a model proposes and reflection may write, unless the profile was changed meanwhile."""
+        context, shown, chat = self.context, self.profile, self.news.chat
+        proposal = _read(answer or "", self.messages, self.review, context.kinds)
+        dropped, text = Counter(proposal.dropped), proposal.profile
+        fresh = self._without_echoes(proposal.observations)
+        dropped["recalled"] += len(proposal.observations) - len(fresh)
+        offered = list(map(self._observed, fresh))
+        if text is not None and shown is not None and len(text) < _KEPT * len(shown.text):
+            dropped["profile would lose too much"] += 1
+        elif text and (shown is None or text.split() != shown.text.split()):
+            offered.append(self._rewritten(text, proposal))
+        drafts, unfit = context.storable(offered)
+        dropped += unfit
+        rewrites = any(draft.kind == _PROFILE for draft in drafts)
+        check = self._check_profile if rewrites else None
+        written = context.commit(drafts, _done(self.news), check=check)
+        return UnitResult(written, +dropped, f"chat {chat}: {_note(written, +dropped)}")
 
-def _without_echoes(
-    context: JobContext, subject: _Subject, observations: Sequence[Observation]
-) -> list[Observation]:
-    """Return the observations without those that the agent only repeats, unless the user says it as well."""
-    if not observations:
-        return []
-    first, last = subject.review.messages
-    read = context.read_messages(subject.news.chat, first - 1, last)
-    echo = EchoFilter(context, read)
+    def _without_echoes(self, observations: Sequence[Observation]) -> list[Observation]:
+        """Return the observations without those that only the agent repeats, from its memory."""
+        if not observations:
+            return []
+        first, last = self.review.messages
+        read = self.context.read_messages(self.news.chat, first - 1, last)
+        echo = EchoFilter(self.context, read)
 
-    def is_said(one: Observation) -> bool:
-        start, end = one.messages or (first, last)
-        own = [said.content for said in read if said.role == "user" and start <= said.seq <= end]
-        return echo_match.restates(one.text, own)
+        def is_said(one: Observation) -> bool:
+            start, end = one.messages or (first, last)
+            own = [said.content for said in read if said.role == "user" and start <= said.seq <= end]
+            return echo_match.restates(one.text, own)
 
-    return [one for one in observations if is_said(one) or not echo.repeats(one.text, one.messages, "")]
+        return [one for one in observations if is_said(one) or not echo.repeats(one.text, one.messages, "")]
+
+    def _observed(self, one: Observation) -> RecordDraft:
+        """Return the draft of an observation, untrusted if it rests on no words."""
+        is_bare = asks_for_quotes(self.prompt) and not one.quote
+        return self._draft(one.kind, one.text, messages=one.messages, meta=grounds(one), is_untrusted=is_bare)
+
+    def _rewritten(self, text: str, proposal: _Proposal) -> RecordDraft:
+        """Return the draft of a profile, untrusted if its changes do not rest on the user's words."""
+        meta: dict[str, object] = {"why": proposal.why} if proposal.why else {}
+        if proposal.quotes:
+            meta["quotes"] = [redacted(quote) for quote in proposal.quotes]
+        if self.profile is not None and self.profile.agent != self.context.scope.agent:
+            # It becomes another record, which an erasure has to find.
+            meta["of"] = [self.profile.id]
+        is_bare = asks_for_quotes(self.prompt, _QUOTES) and not proposal.quotes
+        return self._draft(_PROFILE, text, messages=self.review.messages, meta=meta, is_untrusted=is_bare)
+
+    @property
+    def _draft(self) -> Callable[..., RecordDraft]:
+        chat, label = self.news.chat, self.prompt.label
+        return partial(self.context.draft, learned_by=label, source=f"session:{chat}", chat=chat)
+
+    def _check_profile(self, changes: Writing) -> None:
+        """Raise Conflict unless the profile is still the one that the model was shown."""
+        current, shown = _profile(self.context, changes.tx), self.profile
+        if (current and (current.id, current.version)) != (shown and (shown.id, shown.version)):
+            raise Conflict(
+                "The profile was changed while a model read the former one.",
+                "Try again, so that the session is merged into the current one.",
+            )
 
 
 def _done(news: PendingChat) -> Watermark:
     return Watermark(news.chat, KIND, news.length)
-
-
-def _check_profile(context: JobContext, shown: Record | None, changes: Writing) -> None:
-    """Raise Conflict unless the profile is still the one that the model was shown."""
-    current = _profile(context, changes.tx)
-    if (current and (current.id, current.version)) != (shown and (shown.id, shown.version)):
-        raise Conflict(
-            "The profile was changed while a model read the former one.",
-            "Try again, so that the session is merged into the current one.",
-        )
-
-
-def _rewritten(
-    context: JobContext, subject: _Subject, draft: Callable[..., RecordDraft], text: str, proposal: _Proposal
-) -> RecordDraft:
-    """Return the draft of a profile, untrusted if its changes do not rest on the user's words."""
-    meta: dict[str, object] = {"why": proposal.why} if proposal.why else {}
-    if proposal.quotes:
-        meta["quotes"] = [redacted(quote) for quote in proposal.quotes]
-    if subject.profile is not None and subject.profile.agent != context.scope.agent:
-        # It becomes another record, which an erasure has to find.
-        meta["of"] = [subject.profile.id]
-    is_bare = asks_for_quotes(subject.prompt, _QUOTES) and not proposal.quotes
-    return draft(_PROFILE, text, messages=subject.review.messages, meta=meta, is_untrusted=is_bare)
 
 
 def _note(written: Sequence[Record], dropped: Mapping[str, int]) -> str:

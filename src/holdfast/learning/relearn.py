@@ -1,4 +1,4 @@
-"""Relearning: learn again from the same messages with another prompt or model, and exchange what differs."""
+"""Relearning: extract again from the same messages with another prompt or model, and replace what differs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from functools import partial
 
 from holdfast.dedup import relate
 from holdfast.errors import Conflict, InvalidInput, ModelFailed, shown
-from holdfast.events import Call
 from holdfast.kinds import FIL
 from holdfast.learning import extraction, extraction_prompt
 from holdfast.learning.external_sources import brought_in
-from holdfast.learning.extraction import MOST_FACTS, ExtractionSource
+from holdfast.learning.extraction import MOST_FACTS, ExtractionSource, Extractor
 from holdfast.learning.extraction_prompt import FACT
 from holdfast.learning.job_context import JobContext
-from holdfast.learning.model_answers import FOR_ALL, ask_and_read
+from holdfast.learning.job_run import FOR_ALL, ask_and_read
 from holdfast.learning.results import Relearning
 from holdfast.llm.llm_request import LLMRequest
+from holdfast.llm.model import Model
 from holdfast.llm.prompt_files import PromptTemplate, load
 from holdfast.records.draft import RecordDraft, as_record, policy, prepare, quarantine_reason
 from holdfast.records.intake import COMPARED, Intake
@@ -29,13 +29,10 @@ KINDS = ("observations",)
 # How records that are learned again were learned: the first word of `meta["learned"]`.
 _FROM_CHATS = ("observe", "decisions")
 
-# Asks a model about a chat.
-Ask = Callable[[LLMRequest, str], str]
-
 
 @dataclass(frozen=True, slots=True)
 class RelearnedChat:
-    """What a chat gives now: the new records, those found no more, and how many say the same.
+    """The result for one chat: new records, those not found again, and the number of those that say the same.
 
     `erasures` counts those of the space before the chat was read.
     """
@@ -46,20 +43,24 @@ class RelearnedChat:
     erasures: int
 
 
-def relearn(
-    context: JobContext, kind: str, version: str | None, ask: Ask, calls: list[Call], *, apply: bool
-) -> Relearning:
+def relearn(context: JobContext, kind: str, version: str | None, model: Model, *, apply: bool) -> Relearning:
     """Learn again from all chats that observations came from; see `memory.learning.relearn`."""
     if kind not in KINDS:
-        raise InvalidInput(f"{shown(kind)} cannot be learned anew.", f"Use one of {', '.join(KINDS)}.")
+        raise InvalidInput(f"{shown(kind)} cannot be relearned.", f"Use one of {', '.join(KINDS)}.")
     prompt = load(extraction.KIND, version)
+    context, meter = replace(context, model=model.name), context.meter()
+
+    def ask(chat: str, request: LLMRequest) -> str:
+        patience = context.settings.patience
+        return meter.ask(model, replace(request, purpose="relearn"), patience, chat=chat)
+
     done: dict[str, RelearnedChat] = {}
     failed: dict[str, str] = {}
     kinds = (*FIL, FACT) if extraction_prompt.asks_for_facts(prompt) else FIL
     for chat, stored in _learned_by_chat(context, kinds).items():
         own = context.for_agent(stored[0].agent)
         try:
-            found = _relearned(own, chat, stored, prompt, ask)
+            found = _relearned(own, chat, stored, prompt, partial(ask, chat))
             if apply:
                 _exchange(own, found, prompt)
         except (ModelFailed, Conflict, InvalidInput) as error:
@@ -77,9 +78,9 @@ def relearn(
         sum(one.kept for one in done.values()),
         failed,
         apply,
-        len(calls),
-        sum(call.prompt_tokens for call in calls),
-        sum(call.answer_tokens for call in calls),
+        len(meter.calls),
+        sum(call.prompt_tokens for call in meter.calls),
+        sum(call.answer_tokens for call in meter.calls),
     )
 
 
@@ -100,9 +101,13 @@ def _learned_by_chat(context: JobContext, kinds: Sequence[str]) -> dict[str, lis
 
 
 def _relearned(
-    context: JobContext, chat: str, stored: Sequence[Record], prompt: PromptTemplate, ask: Ask
+    context: JobContext,
+    chat: str,
+    stored: Sequence[Record],
+    prompt: PromptTemplate,
+    ask: Callable[[LLMRequest], str],
 ) -> RelearnedChat:
-    """Ask about all of a chat, and compare the result with what is stored.
+    """Extract from all of a chat, and compare the result with what is stored.
 
     Raises:
         ModelFailed: the model failed, or answered twice what cannot be read.
@@ -112,11 +117,12 @@ def _relearned(
     source = ExtractionSource(chat, 1, context.length(chat), "", "", "session", is_news=False, has_ended=True)
     messages = context.read_messages(chat)
     outside = brought_in(messages, context.settings.untrusted)
+    extractor = Extractor(context, source, outside, prompt)
     drafts: list[RecordDraft] = []
     for part, own in extraction.parts_of(context, messages):
         request = extraction_prompt.request(part, prompt, step="", type="session")
-        read = partial(extraction.drafts_of, context, source, part, own, prompt, outside)
-        drafts += ask_and_read(lambda asked: ask(asked, chat), request, read, context.model)[0]
+        read = partial(extractor.drafts_of, part, own)
+        drafts += ask_and_read(ask, request, read, context.model)[0]
     return _compared(context, chat, context.storable(drafts)[0], stored, erasures)
 
 
@@ -181,7 +187,7 @@ def _is_known(
 
 
 def _exchange(context: JobContext, found: RelearnedChat, prompt: PromptTemplate) -> None:
-    """Retract what is found no more and add what is new, in one transaction, which is one batch to `undo`.
+    """Retract what is not found again and add what is new, in one transaction, which is one batch to `undo`.
 
     What was compared already is written as it is: also what another prompt did not find, and therefore
     retracted.

@@ -1,4 +1,4 @@
-"""The results of learning: accounts of the work that was done, of its cost, and of what was dropped."""
+"""The results of learning: the jobs that were run, what they learned and dropped, and their cost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from holdfast.types import Job, Record
 
 @dataclass(frozen=True, slots=True)
 class WorkResult:
-    """The account of some work: the jobs done, to be tried again, and failed for good; `why` it ended.
+    """The result of work: the jobs done, to be tried again, and failed for good; `why` it ended.
 
-    `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` name
-    the result of each job. `calls` and tokens are those of models; of a dry run, what they would be.
+    `records` were learned, `dropped` counts the proposals that were left out (reason → number), `notes` are
+    remarks on single jobs. `calls` and tokens are those of models; of a dry run, what they would be.
     `waiting` jobs are left: not due yet, or in need of a model.
     """
 
@@ -77,10 +77,10 @@ def together(results: Sequence[WorkResult]) -> WorkResult:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was extracted from a text or a chat: findings, insights and lessons, as the records they became.
+    """What was extracted from a text or a chat: findings, insights and lessons, as stored records.
 
-    `why` is what kept it from giving anything, "" if nothing did; `job` is the id of the job that tries again
-    later, "" if none. `dropped` counts the proposals that were left out (reason → number).
+    `why` is the reason for which nothing was extracted, "" for none; `job` is the id of the job that tries
+    again later, "" for none. `dropped` counts the proposals that were left out (reason → number).
     """
 
     records: tuple[Record, ...] = ()
@@ -124,6 +124,13 @@ class UsageLine:
     seconds: float
     counted: int
 
+    @classmethod
+    def of_row(cls, row: Sequence[str | int]) -> UsageLine:
+        """Return the line of a row of `store.llm_calls.totals`."""
+        purpose, model, outcome = map(str, row[:3])
+        calls, prompts, answers, micros, counted = map(int, row[3:])
+        return cls(purpose, model, outcome, calls, prompts, answers, micros / 1_000_000, counted)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -160,9 +167,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Relearning:
-    """The difference between what was learned and what another prompt, or model, learns of the same messages.
+    """The difference between what was learned and what another prompt or model learns from the same words.
 
-    `added` would be new, `removed` is found no more, `kept` counts what says the same. `applied` is whether
+    `added` is new, `removed` is not found again, `kept` counts what says the same. `applied` is whether
     the records were changed so. `failed` names the chats that could not be done, and why.
     """
 

@@ -1,13 +1,12 @@
-"""The scheduler: finds jobs that are due in what is new in chats and records, and queues them."""
+"""The scheduler: finds the jobs that new messages and records give a reason for, and queues them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.learning import consolidate, reflect
-from holdfast.learning.job_context import JobContext
+from holdfast.learning.job_context import JobContext, micros
 from holdfast.store import jobs, records, verdicts, watermarks
 from holdfast.store.database import retry_transaction
 from holdfast.store.message_rows import from_micros, to_micros
@@ -17,7 +16,6 @@ OF_A_CHAT = ("observe", "episode")
 OF_AN_AGENT = ("consolidate", "reflect")
 GUARD = "guard"
 _PAGE = 200  # jobs that are queued in one transaction
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Opening(NamedTuple):
@@ -36,7 +34,7 @@ class Opening(NamedTuple):
 
 def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
     """Return the jobs there is a reason for: ended chats with news, changed facts, agents with news."""
-    now, idle = context.now(), context.settings.idle // _MICROSECOND
+    now, idle = context.now(), micros(context.settings.idle)
     agent = context.scope.agent or None
     found = [
         Opening(kind, news.agent, news.chat, news.newest + idle)
@@ -60,7 +58,7 @@ def openings(context: JobContext, kinds: Sequence[str]) -> list[Opening]:
 
 
 def _unjudged(context: JobContext, agent: str | None, now: int) -> list[Opening]:
-    """Find the chats and the agents with texts that the caller's guard was not asked about, however new."""
+    """Return the jobs for chats and agents with texts that the caller's guard has not judged, however new."""
     news = watermarks.pending_chats(context.database, context.space, GUARD, agent=agent)
     owners = verdicts.agents_with_unjudged(context.database, context.space)
     if agent is not None and not owners.isdisjoint((agent, "")):
@@ -72,7 +70,7 @@ def _unjudged(context: JobContext, agent: str | None, now: int) -> list[Opening]
 
 
 def agents(context: JobContext, kind: str) -> list[str]:
-    """Return the agents with a reason to reflect, or to consolidate their facts; "" is no agent."""
+    """Return the agents for which reflection, or consolidation, is due; "" is no agent."""
     if kind == "reflect":
         return reflect.due(context)
     return [agent for agent in owners(context) if consolidate.due(context.for_agent(agent))]
@@ -92,7 +90,7 @@ def enqueue(context: JobContext, found: Sequence[Opening]) -> None:
     left = jobs.read(context.database, context.space, ("open", "running", "failed"))
     queued = {job.id: job for job in left}
     fresh = [one for one in found if one.id not in queued or _is_retried(context, one, queued[one.id])]
-    pause = context.settings.every // _MICROSECOND
+    pause = micros(context.settings.every)
     # In pages, so that no append waits for all of them.
     for start in range(0, len(fresh), _PAGE):
         with context.database.writing() as tx:
@@ -117,13 +115,13 @@ def _is_retried(context: JobContext, opening: Opening, job: Job) -> bool:
         return False
     if not opening.chat:
         return not _is_paused(context, job)
-    newest = opening.due - context.settings.idle // _MICROSECOND
+    newest = opening.due - micros(context.settings.idle)
     return job.ended is not None and newest > to_micros(job.ended)
 
 
 def _is_paused(context: JobContext, job: Job) -> bool:
     """Return whether what is done every hour was done, or given up, in this one."""
-    pause = context.settings.every // _MICROSECOND
+    pause = micros(context.settings.every)
     return job.ended is not None and to_micros(job.ended) + pause > context.now()
 
 

@@ -1,8 +1,7 @@
-"""The throttle of a worker: full speed, until the same process appends; then it works a tenth of the time.
+"""The throttle of a worker: full speed, unless the same process appends; then a tenth of the time.
 
-Only one thread of a process computes at once, and each statement of an append waits for one that does. While
-there are appends, the worker computes in slices of some milliseconds, and sleeps nine times as long after
-each.
+Only one thread of a process computes at once, and each statement of an append waits for it. While there are
+appends, the worker computes in slices of some milliseconds, and sleeps nine times as long after each.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SLICE = 0.005  # seconds of computing after which others have their turn
-SHARE = 9  # times as long as it computed, a worker sleeps
+SLICE = 0.005  # seconds of computing between two sleeps
+SHARE = 9  # the ratio of sleeping to computing
 _NAP = 0.02  # seconds of sleep until it checks again for appends
 
 _local = threading.local()
@@ -24,7 +23,7 @@ class _Pace:
 
     def __init__(self, is_appended_to: Callable[[], bool]) -> None:
         self._is_appended_to = is_appended_to
-        # Waiting for a model or a lock is no computing.
+        # The time of the thread: waiting for a model or a lock does not count.
         self._began = time.thread_time()
 
     def rest(self) -> None:

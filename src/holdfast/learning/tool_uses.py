@@ -1,4 +1,4 @@
-"""Tool uses in a chat, as calls or as written into messages: their files, and the commands of shells."""
+"""Uses of tools in a chat, as calls or as text of messages: their files, and the commands of shells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workers of this process: what they hold, and whether they should give way or stop."""
+"""The workers of this process: the jobs they hold, and whether they should give way or stop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APPENDING = 0.2  # seconds after an append in which another one is expected
 
 
 class Workers:
-    """Keep account of who works on one open database, so that closing it can wait for them."""
+    """The workers of one open database, so that closing it can wait for them."""
 
     def __init__(self) -> None:
         self.closing = False
@@ -41,7 +41,7 @@ class Workers:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Register a worker, from its beginning to its account: closing waits for it."""
+        """Register a worker as long as it works: closing waits for it."""
         with self._ended:
             self._running += 1
         try:
@@ -52,11 +52,11 @@ class Workers:
                 self._ended.notify_all()
 
     def is_appended_to(self, since: float) -> bool:
-        """Return whether something was appended a moment ago, and after a time of `time.monotonic`; not while closing."""
+        """Return whether something was appended a moment ago, and after `since`; not while closing."""
         return not self.closing and since < self.appended > time.monotonic() - APPENDING
 
     def stop(self) -> list[Lease]:
-        """Wait until the workers have ended the part of a job that they are at, and return what is still held then."""
+        """Wait for workers to end the unit they are at, and return the leases that are still held then."""
         self.closing = True
         with self._ended:
             self._ended.wait_for(lambda: not self._running, timeout=PATIENCE)

@@ -1,0 +1,282 @@
+"""One attempt at a leased job: done a unit at a time, and accounted for.
+
+A unit is stored in one transaction together with its watermark, and only while its job is leased. A worker
+that is killed leaves whole units behind, and the one that takes the job over goes on after them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import TypeVar
+
+from holdfast.errors import Closed, Conflict, HoldfastError, ModelFailed
+from holdfast.events import Call, Event
+from holdfast.learning import consolidate, episodes, extraction, guard_job, merge_review_job, reflect
+from holdfast.learning.job_context import JobContext, UnitResult, WorkUnit, micros
+from holdfast.learning.results import WorkResult
+from holdfast.learning.scheduler import GUARD
+from holdfast.learning.throttle import rest
+from holdfast.llm.llm_request import LLMRequest, Unreadable
+from holdfast.llm.model import Model
+from holdfast.store import jobs, watermarks
+from holdfast.store.database import retry_transaction
+from holdfast.store.jobs import Lease, LeaseLost
+from holdfast.types import Job, JobStatus, Record
+
+T = TypeVar("T")
+# Reasons for which a model would fail again at once.
+FOR_ALL = ("limit", "authentication", "quota", "unavailable")
+_LONGEST_WAIT = timedelta(hours=1)  # between two attempts
+_FAILURES = 3  # of the model in a row, in the chats of one job, after which no more are begun
+_TAKEN_OVER = "another worker took it over, so nothing more was stored for it"
+
+PLANS: Mapping[str, Callable[[JobContext], Iterator[WorkUnit]]] = {
+    GUARD: guard_job.plan,
+    "observe": extraction.plan,
+    "episode": episodes.plan,
+    "judge": merge_review_job.plan,
+    "consolidate": consolidate.plan,
+    "reflect": reflect.plan,
+}
+
+
+class Stopped(Exception):
+    """The work is to end before a request is made again. Its text is the reason."""
+
+
+def ask_and_read(
+    ask: Callable[[LLMRequest], str],
+    request: LLMRequest,
+    read: Callable[[str], T],
+    model: str,
+) -> T:
+    """Return what `read` makes of a model's answer. An answer that cannot be read is requested once more.
+
+    Raises:
+        ModelFailed: the model failed, a limit does not allow the call, or both answers cannot be read.
+
+    """
+    answer = ask(request)
+    try:
+        return read(answer)
+    except Unreadable as why:
+        answer = ask(request.again(answer, why))
+    try:
+        return read(answer)
+    except Unreadable as why:
+        raise ModelFailed(
+            f"The model {model} answered twice what cannot be used: {why}",
+            "Try again, or use another model.",
+            reason="answer",
+        ) from why
+
+
+class JobRun:
+    """One attempt at a leased job, or batch of jobs.
+
+    `stop_reason` returns why the work is to end, "" to go on; `lease_end` until when the lease is renewed.
+    """
+
+    def __init__(
+        self,
+        context: JobContext,
+        held: Lease,
+        model: Model | None,
+        stop_reason: Callable[[], str],
+        lease_end: Callable[[], int],
+    ) -> None:
+        self._context = context
+        self._held = held
+        self._job = held.jobs[0]
+        self._model = model
+        self._meter = context.meter()
+        self._stop_reason = stop_reason
+        self._lease_end = lease_end
+        self._ended: dict[JobStatus, list[Job]] = {"done": [], "open": [], "failed": []}
+        self._records: list[Record] = []
+        self._dropped: Counter[str] = Counter()
+        self._notes: list[str] = []
+        # The newest units that failed because the model did.
+        self.failures = 0
+        # The error of a limit that allows no more calls for this kind of job, "" for none.
+        self.limited = ""
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of the model."""
+        return self._meter.calls
+
+    def result(self, seconds: float) -> WorkResult:
+        """Return the account of the job."""
+        done, postponed, failed = map(tuple, self._ended.values())
+        return WorkResult(
+            done,
+            postponed,
+            failed,
+            records=tuple(self._records),
+            dropped=dict(+self._dropped),
+            notes=tuple(self._notes),
+            calls=len(self.calls),
+            prompt_tokens=sum(call.prompt_tokens for call in self.calls),
+            answer_tokens=sum(call.answer_tokens for call in self.calls),
+            seconds=seconds,
+        )
+
+    def finish(self) -> str:
+        """Run the job and store its new status; return what keeps the next ones from being run."""
+        try:
+            if why := self._do_units():
+                self._end("open", due=self._context.now(), counted=False, error=why)
+            else:
+                self._end("done")
+        except LeaseLost:
+            self._note(_TAKEN_OVER)
+        except Closed:
+            # `close` has given the job back.
+            raise
+        except ModelFailed as error:
+            return self._model_failed(error)
+        except HoldfastError as error:
+            self._fail(type(error).__name__, str(error))
+        except Exception as error:
+            # Only for what should not happen.
+            import logging
+
+            logging.getLogger("holdfast").exception("The job %s raised.", self._job.id)
+            name = type(error).__name__
+            self._fail(name, f"{name} was raised by Holdfast or a plug-in. The log has the traceback.")
+        except BaseException:
+            # Such as KeyboardInterrupt.
+            now = self._context.now()
+            jobs.finish(self._context.database, self._held, "open", now=now, due=now, counted=False)
+            raise
+        return ""
+
+    def _do_units(self) -> str:
+        """Do the units of the job; return why it was stopped in the middle, if it was.
+
+        A chat that fails does not keep the others of the job from being done, unless the model fails three
+        times in a row. What follows in the same chat waits, as its watermark must not pass what failed. The
+        first failure is raised last.
+        """
+        context, failed = self._context, dict[str, HoldfastError]()
+        for unit in PLANS[self._job.kind](context):
+            if unit.chat in failed:
+                continue
+            rest()
+            if why := self._stop_reason():
+                return why
+            jobs.renew(context.database, self._held, self._lease_end())
+            try:
+                self._add(self._apply(unit), is_answered=unit.request is not None)
+            except Stopped as stop:
+                return str(stop)
+            except (ModelFailed, Conflict) as error:
+                if isinstance(error, ModelFailed) and error.reason in FOR_ALL:
+                    raise
+                failed[unit.chat] = error
+                if unit.chat != self._job.chat:
+                    self._put_last(unit.chat)
+                self.failures += isinstance(error, ModelFailed)
+                if self.failures >= _FAILURES:
+                    break
+        for first in failed.values():
+            raise first
+        return ""
+
+    def _apply(self, unit: WorkUnit) -> UnitResult:
+        model = self._model
+        # Without a model no unit has a request.
+        if unit.request is None or model is None:
+            return unit.apply(None)
+
+        def ask(request: LLMRequest) -> str:
+            if request is not unit.request and (why := self._stop_reason()):
+                raise Stopped(why)
+            patience = self._context.settings.patience
+            return self._meter.ask(model, request, patience, chat=unit.chat, job=self._job.id)
+
+        return ask_and_read(ask, unit.request, unit.apply, model.name)
+
+    def _add(self, result: UnitResult, *, is_answered: bool) -> None:
+        if is_answered:
+            self.failures = 0
+        self._records += result.records
+        self._dropped.update(result.dropped)
+        if result.note:
+            self._note(result.note)
+
+    @retry_transaction
+    def _put_last(self, chat: str) -> None:
+        """Let the other chats of the job come before one that could not be done."""
+        context = self._context
+        with context.database.writing() as tx:
+            tx.lock(context.space)
+            self._held.check(tx)
+            watermarks.postpone(tx, context.space, chat, self._job.kind, context.now())
+
+    def _model_failed(self, error: ModelFailed) -> str:
+        """Store that the model failed; return what keeps the next jobs from being run, if anything."""
+        context, job = self._context, self._job
+        # Only for those whose model fails. A row cannot hold what the model raised.
+        import logging
+
+        logging.getLogger("holdfast").debug("A model failed: %s.", job.id, exc_info=error)
+        if error.reason not in FOR_ALL:
+            self.failures = max(1, self.failures)
+            if error.reason == "timeout":
+                self._note(error.what)
+            self._fail(error.reason, _explained(error))
+            return ""
+        is_limit = error.reason == "limit"
+        backoff = context.now() + micros(context.settings.backoff)
+        due = self._meter.free_at(job.kind) if is_limit else backoff
+        self._end("open", due=due, counted=False, reason=error.reason, error=str(error))
+        # Without a guard all the rest goes on.
+        if is_limit or job.kind == GUARD:
+            self.limited = error.what
+            return ""
+        return error.what
+
+    def _fail(self, reason: str, error: str) -> None:
+        """Have the jobs tried again later, each time after a longer wait, or fail them for good."""
+        settings, held = self._context.settings, self._held
+        for job in held.jobs:
+            wait = min(settings.backoff * 2 ** min(job.attempts - 1, 20), _LONGEST_WAIT)
+            due = self._context.now() + micros(wait)
+            status: JobStatus = "failed" if job.attempts >= settings.attempts else "open"
+            self._end(status, held._replace(jobs=(job,)), due=due, reason=reason, error=error)
+
+    def _end(
+        self,
+        status: JobStatus,
+        held: Lease | None = None,
+        *,
+        due: int = 0,
+        reason: str = "",
+        error: str = "",
+        counted: bool = True,
+    ) -> None:
+        """Store the new status of the jobs that are still leased, and emit events of failures."""
+        context, held, now = self._context, held or self._held, self._context.now()
+        ended = jobs.finish(
+            context.database, held, status, now=now, due=due, reason=reason, error=error, counted=counted
+        )
+        if len(ended) < len(held.jobs):
+            self._note(_TAKEN_OVER, held.jobs[0])
+        self._ended[status].extend(ended)
+        if reason:
+            for job in ended:
+                context.events.tell(Event("failed", context.scope, job=job, chat=job.chat, error=error))
+
+    def _note(self, text: str, job: Job | None = None) -> None:
+        self._notes.append(f"{(job or self._job).id}: {text}")
+
+
+def _explained(error: ModelFailed) -> str:
+    """Return the text of a failure as it can be read without its exception."""
+    if error.reason != "error" or "exception" not in error.todo:
+        return str(error)
+    return f"{error.what} The logger 'holdfast' has the cause, at the level DEBUG."
