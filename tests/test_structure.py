@@ -326,7 +326,6 @@ cli/chats.py
 cli/transfer.py export
 compaction/explorer.py _matching
 compaction/explorer.py search
-
 memory.py
 prompt/assembly.py prompt""".splitlines()
 )
