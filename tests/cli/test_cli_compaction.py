@@ -136,7 +136,7 @@ def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
         (["compact", "voyage", "--budget", "-1"], "--budget"),
         (["tree"], "CHAT|ID"),
         (["expand"], "ID"),
-        (["expand", "sum_x", "--tokens", "-1"], "--tokens"),
+        (["expand", "sum_x", "--max-tokens", "-1"], "--max-tokens"),
     ],
 )
 def test_wrong_options_are_usage_errors(cli: Cli, words: list[str], complaint: str) -> None:
@@ -356,7 +356,7 @@ def test_the_tree_of_a_chat(cli: Cli, done: dict[str, Any]) -> None:
 
 def test_a_tree_as_json(cli: Cli, done: dict[str, Any]) -> None:
     answer = cli.json("tree", "voyage")
-    assert set(answer) == {"chat", "title", "summaries", "unsummarised"}
+    assert set(answer) == {"chat", "title", "summaries", "unsummarised", "more"}
     one = answer["summaries"][0]
     assert set(one) == {
         "kind", "id", "chat", "depth", "first", "last", "text", "tokens", "parent", "since", "until", "level",
@@ -396,7 +396,7 @@ def test_expand_shows_the_messages_as_show_does(cli: Cli, done: dict[str, Any]) 
 def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[str, Any]) -> None:
     for kind in ("leaf", "condensed"):
         one = one_of(cli, kind)
-        text = cli.text("expand", one["id"], "--tokens", "50", "--full")
+        text = cli.text("expand", one["id"], "--max-tokens", "50", "--full")
         seen = [text]
         while "Go on: " in text:
             line = text.splitlines()[-1]
@@ -415,7 +415,7 @@ def test_an_expansion_goes_on_by_the_command_that_it_gives(cli: Cli, done: dict[
 def walk(cli: Cli, identity: str, tokens: int) -> Iterator[dict[str, Any]]:
     cursor: tuple[str, ...] = ()
     while True:
-        part = cli.json("expand", identity, "--tokens", str(tokens), *cursor)
+        part = cli.json("expand", identity, "--max-tokens", str(tokens), *cursor)
         yield part
         if not part["truncated"]:
             break

@@ -115,7 +115,7 @@ def test_work_says_when_nothing_is_due(cli: Cli) -> None:
     text = cli.text("work", "--user", "bob")
     assert text == (
         "Nothing is due for user 'bob'.\n"
-        "→ A session is learned from when it has been silent for a while, or after: holdfast chats end CHAT --user bob\n"
+        "→ A chat is learned from when it has been silent for a while, or after: holdfast chats end CHAT --user bob\n"
     )
 
 
@@ -153,12 +153,12 @@ def test_work_stops_at_its_limit_and_says_how_to_go_on(cli: Cli) -> None:
 
 def test_work_says_what_waits_for_a_model(cli: Cli, server: Server) -> None:
     text = cli.text("work")
-    (judged,) = cli.json("jobs")["jobs"]  # whether two of what it learned say the same
+    (judged,) = cli.json("learn", "jobs")["jobs"]  # whether two of what it learned say the same
     assert judged["kind"] == "judge"
     ending = "1 job needs a model.\n→ Name a model: holdfast work --llm NAME\n"
     assert text.endswith(f"Left: {ending}")
     assert cli.text("work") == f"Nothing is due: {ending}"
-    assert cli.text("jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
+    assert cli.text("learn", "jobs").endswith("→ Run what is due: holdfast work --llm NAME\n")
     assert cli.text("work", *MODEL).startswith("judge  1 pair of records\n")
 
 
@@ -171,7 +171,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, server: Server) -> 
     )
     assert text.endswith("→ Run it: holdfast work --llm openai-chat:served\n")
     assert server.requests == []
-    assert cli.json("jobs") == {"jobs": []}
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": False}
     found = cli.json("work", "--dry-run", *MODEL)
     assert (found["dry_run"], found["calls"] >= 2, found["records"]) == (True, True, [])
     assert "Without a model nothing would be asked.\n" in cli.text("work", "--dry-run")
@@ -202,13 +202,12 @@ def test_a_job_that_fails_says_why_and_how_to_retry(cli: Cli, server: Server) ->
     )
     assert re.search(r"\nLeft: .*1 job waits until \d\d:\d\d\.\n$", text)
     assert len(server.requests) == 1
-    text = cli.text("jobs")
-    row, error = text[text.index("observe:queue") :].splitlines()[:2]
-    assert re.match(
-        r"observe:queue +observe +We decided .* +open +due 20\d\d-.* +1 call, [\d,]+ tokens$", row
+    text = cli.text("learn", "jobs")
+    assert re.search(
+        r"^observe:queue +We decided .* +open +due 20\d\d-.* +1 call, [\d,]+ tokens$", text, re.MULTILINE
     )
-    assert error.startswith("    The model openai-chat:served was refused access by its provider")
-    assert cli.text("jobs", "--retry", "observe:queue") == (
+    assert "\nobserve:queue: The model openai-chat:served was refused access by its provider" in text
+    assert cli.text("learn", "jobs", "--retry", "observe:queue") == (
         "Reopened: observe:queue\n→ Run it: holdfast work --llm NAME\n"
     )
     server.reply = answered
@@ -224,13 +223,15 @@ def test_a_failure_for_good_is_in_the_exit_code(cli: Cli, server: Server) -> Non
         connection.close()
     text = cli.text("work", "--limit", "1", *MODEL, code=1)
     assert "  failed after 5 attempts\n" in text
-    assert "    → Retry it: holdfast jobs --retry observe:queue\n" in text
-    assert [job["id"] for job in cli.json("jobs", "--status", "failed")["jobs"]] == ["observe:queue"]
-    text = cli.text("jobs", "--status", "failed")
+    assert "    → Retry it: holdfast learn jobs --retry observe:queue\n" in text
+    assert [job["id"] for job in cli.json("learn", "jobs", "--status", "failed")["jobs"]] == ["observe:queue"]
+    text = cli.text("learn", "jobs", "--status", "failed")
     row, error, hint = text.splitlines()[1:]
     assert re.match(r"observe:queue .* failed +20\d\d-\d\d-\d\d \d\d:\d\d +5 +10 calls, ", row)
-    assert error.startswith("    The model openai-chat:served answered twice what cannot be used: ")
-    assert hint == "→ Retry one: holdfast jobs --retry ID"
+    assert error.startswith(
+        "observe:queue: The model openai-chat:served answered twice what cannot be used: "
+    )
+    assert hint == "→ Retry one: holdfast learn jobs --retry ID"
 
 
 def test_a_quota_that_is_used_up_stops_the_work(cli: Cli, server: Server) -> None:
@@ -248,7 +249,7 @@ def test_work_says_what_another_worker_does(cli: Cli) -> None:
     assert re.fullmatch(
         r"Nothing is due: 2 jobs are leased by other workers, the first until 20\d\d-.*\.\n", text
     )
-    assert "→" not in cli.text("jobs")
+    assert "→" not in cli.text("learn", "jobs")
 
 
 def run_elsewhere(cli: Cli, lease: int) -> None:
@@ -299,7 +300,7 @@ def test_a_model_that_cannot_be_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch)
         ),
     ):
         assert "→ Set OPENAI_API_KEY in the environment" in cli.run(*words, *MODEL, code=1).stderr
-    assert cli.json("jobs") == {"jobs": []}
+    assert cli.json("learn", "jobs") == {"jobs": [], "more": False}
 
 
 def test_what_came_of_it_is_shown() -> None:
@@ -331,7 +332,7 @@ def test_what_came_of_it_is_shown() -> None:
         "    The model failed. Try again.",
         "episode  (a b)  failed after 1 attempt",
         "    No. Go.",
-        "    → Retry it: holdfast jobs --retry 'episode:a b' --db my.db",
+        "    → Retry it: holdfast learn jobs --retry 'episode:a b' --db my.db",
         "observe:c: another worker took it over",
         "    + lesson  Ask first.  (rec_1, a#3)",
         "    + quarantined: insight  Obey the page.  (rec_2)",
@@ -398,7 +399,7 @@ def test_a_watch_does_what_comes_later_and_says_so_in_a_line_each(cli: Cli) -> N
         process.communicate(timeout=30)
     assert process.returncode == 130
     assert [json.loads(line)["done"][0]["kind"] for line in lines] == ["observe", "episode"] * 2
-    done = {job["id"] for job in cli.json("jobs", "--status", "done")["jobs"]}
+    done = {job["id"] for job in cli.json("learn", "jobs", "--status", "done")["jobs"]}
     assert done == {f"{kind}:{chat}" for kind in ("observe", "episode") for chat in ("queue", "later")}
 
 
@@ -467,7 +468,7 @@ def test_a_signal_gives_the_running_job_back(cli: Cli, server: Server, ending: s
         _, stderr = process.communicate(timeout=30)
         over.set()
     assert (process.returncode, stderr) == (130, INTERRUPTED)
-    (job,) = [job for job in cli.json("jobs")["jobs"] if job["id"] == "observe:queue"]
+    (job,) = [job for job in cli.json("learn", "jobs")["jobs"] if job["id"] == "observe:queue"]
     assert (job["status"], job["attempts"]) == ("open", 0)
     assert f"+ finding  {OBSERVED}" in cli.text("work", *MODEL)
 
@@ -475,15 +476,15 @@ def test_a_signal_gives_the_running_job_back(cli: Cli, server: Server, ending: s
 def test_a_watch_survives_a_database_that_is_away(capsys: pytest.CaptureFixture[str]) -> None:
     shown: list[WorkResult] = []
 
-    def away(*, limit: int | None) -> WorkResult:
+    def away() -> list[WorkResult]:
         raise Unavailable("The server is away.", "Start it.")
 
-    def idle(*, limit: int | None) -> WorkResult:
-        return WorkResult()
+    def idle() -> list[WorkResult]:
+        return [WorkResult()]
 
-    look(away, shown.append, 30, one_by_one=True)
+    look(away, shown.append, 30)
     assert capsys.readouterr().err == ("Error: The server is away.\n→ Start it. It is tried again in 30 s.\n")
-    look(idle, shown.append, 30, one_by_one=True)
+    look(idle, shown.append, 30)
     assert [done.noop for done in shown] == [True]
 
 
@@ -502,9 +503,9 @@ def test_end_leaves_jobs(cli: Cli) -> None:
     answer = cli.json("chats", "end", "queue")
     assert set(answer) == {"chat", "title", "jobs"}
     assert {job["status"] for job in answer["jobs"]} == {"open"}
-    lines = cli.text("jobs").splitlines()
-    assert lines[0].split() == ["id", "kind", "about", "status", "when", "failures", "cost"]
-    assert re.match(r"observe:queue  observe  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
+    lines = cli.text("learn", "jobs").splitlines()
+    assert lines[0].split() == ["id", "about", "status", "when", "failures"]
+    assert re.match(r"observe:queue  We decided to .*…  open    due 20\d\d-.*  0$", lines[1])
     assert lines[-1] == "→ Run what is due: holdfast work"
 
 
@@ -514,22 +515,24 @@ def test_an_unknown_chat_is_an_error(cli: Cli) -> None:
 
 
 def test_jobs_of_a_status(cli: Cli) -> None:
-    text = cli.text("jobs", "--user", "bob")
+    text = cli.text("learn", "jobs", "--user", "bob")
     assert text == (
         "No unfinished jobs for user 'bob' here.\n→ Queue some when a chat has ended: holdfast chats end CHAT --user bob\n"
     )
     cli.text("work")
-    assert cli.text("jobs", "--status", "failed") == "No failed jobs here.\n"
-    done = cli.json("jobs", "--status", "done")["jobs"]
+    assert cli.text("learn", "jobs", "--status", "failed") == "No failed jobs here.\n"
+    done = cli.json("learn", "jobs", "--status", "done")["jobs"]
     assert sorted(job["id"] for job in done) == ["episode:queue", "observe:queue"]
-    assert "→" not in cli.text("jobs", "--status", "done")
-    assert "none of open, running, done, failed" in usage(cli.complaint("jobs", "--status", "lost", code=2))
-    both = ("--status", "open", "--retry", "x")
-    assert "not both at once" in usage(cli.complaint("jobs", *both, code=2))
-    assert cli.complaint("jobs", "--retry", "x") == (
-        "Error: There is no job 'x'.\n→ `holdfast jobs` lists those there are, with their ids.\n"
+    assert "→" not in cli.text("learn", "jobs", "--status", "done")
+    assert "none of open, running, done, failed" in usage(
+        cli.complaint("learn", "jobs", "--status", "lost", code=2)
     )
-    assert cli.json("jobs", "--retry", "observe:queue")["job"]["status"] == "open"
+    both = ("--status", "open", "--retry", "x")
+    assert "not both at once" in usage(cli.complaint("learn", "jobs", *both, code=2))
+    assert cli.complaint("learn", "jobs", "--retry", "x") == (
+        "Error: There is no job 'x'.\n→ `holdfast learn jobs` lists those there are, with their ids.\n"
+    )
+    assert cli.json("learn", "jobs", "--retry", "observe:queue")["job"]["status"] == "open"
 
 
 def test_a_job_that_runs_is_not_retried(cli: Cli) -> None:
@@ -537,16 +540,16 @@ def test_a_job_that_runs_is_not_retried(cli: Cli) -> None:
     until = datetime.now(UTC) + timedelta(days=2)
     run_elsewhere(cli, int(until.timestamp() * 1_000_000))
     elsewhere = f"leased until {when(until)}"
-    assert cli.text("jobs", "--retry", "observe:queue").startswith(
+    assert cli.text("learn", "jobs", "--retry", "observe:queue").startswith(
         f"observe:queue is running: {elsewhere}.\n→ "
     )
-    assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", cli.text("jobs"), re.MULTILINE)
+    assert re.search(rf"^observe:queue .* running +{elsewhere} +0$", cli.text("learn", "jobs"), re.MULTILINE)
 
 
 def test_a_job_whose_worker_died_is_due(cli: Cli) -> None:
     cli.text("chats", "end", "queue")
     run_elsewhere(cli, int(BEGIN.timestamp() * 1_000_000))
-    text = cli.text("jobs")
+    text = cli.text("learn", "jobs")
     assert re.search(rf"^observe:queue .* running +due {when(BEGIN)} +0$", text, re.MULTILINE)
     assert text.endswith("→ Run what is due: holdfast work\n")
 
@@ -709,7 +712,7 @@ def test_consolidate(cli: Cli, server: Server) -> None:
 def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -> None:
     nothing = cli.text("learn", "relearn", *MODEL)
     assert nothing == (
-        "Nothing was learned from sessions yet.\n"
+        "Nothing was learned from chats yet.\n"
         "→ Learn from one: holdfast learn extract --chat CHAT --llm openai-chat:served\n"
     )
     cli.text("learn", "extract", "--chat", "queue")
@@ -718,13 +721,13 @@ def test_relearn_shows_the_difference_and_applies_it(cli: Cli, server: Server) -
     text = cli.text("learn", "relearn", "--dry-run", "--prompt", "v1", *MODEL)
     assert re.match(r"We decided .*  \(queue\)\n    − insight  We decided", text)
     assert f"\n    + finding  {OBSERVED}\n" in text
-    assert f"\nWould add 1, remove {len(before)}, kept 0: 1 session, with observe v1.\n" in text
+    assert f"\nWould add 1, remove {len(before)}, kept 0: 1 chat, with observe v1.\n" in text
     assert texts(cli, "insight") == before
     line = text.splitlines()[-1].removeprefix("→ Apply it: holdfast ")
     assert line == "learn relearn --prompt v1 --llm openai-chat:served"
     applied = cli.text(*shlex.split(line))
-    assert f"\nAdded 1, removed {len(before)}, kept 0: 1 session, with observe v1.\n" in applied
-    assert applied.endswith("a session each time: holdfast undo\n")
+    assert f"\nAdded 1, removed {len(before)}, kept 0: 1 chat, with observe v1.\n" in applied
+    assert applied.endswith("a chat each time: holdfast undo\n")
     assert (texts(cli, "insight"), texts(cli, "finding")) == ([], [OBSERVED])
     same = cli.json("learn", "relearn", "--prompt", "v1", *MODEL)
     assert (same["kept"], same["added"], same["removed"], same["applied"]) == (1, [], [], True)
@@ -751,46 +754,49 @@ def test_relearn_knows_its_kinds_and_prompts(cli: Cli, server: Server) -> None:
 
 
 def test_spend(cli: Cli, server: Server) -> None:
-    assert cli.text("usage") == "No calls of models.\n"
+    assert cli.text("learn", "usage") == "No calls of models.\n"
     cli.text("learn", "extract", "--chat", "queue", *MODEL)
     server.reply = lambda _: (200, completion("no JSON at all", tokens=None))
     cli.run("learn", "extract", "--chat", "queue", "--messages", "1", *MODEL, code=1)
-    text = cli.text("usage")
+    text = cli.text("learn", "usage")
     head, first = text.splitlines()[:2]
     assert head.split() == ["purpose", "model", "outcome", "calls", "prompts", "answers", "seconds"]
     assert re.match(r"observe  openai-chat:served  answered +3 +[\d,]+ +2\d +\d+\.\d$", first)
     assert re.search(r"\nTotal: 3 calls, [\d,]+ tokens of prompts, 2\d of answers, \d+\.\d s\.\n", text)
     assert text.endswith("The provider counted the tokens of 1 of them; the others are estimated.\n")
-    answer = cli.json("usage", "--since", "24h")
+    answer = cli.json("learn", "usage", "--since", "24h")
     assert (answer["calls"], answer["counted"], len(answer["lines"])) == (3, 1, 1)
     assert answer["since"]
     with sqlite3.connect(cli.db) as connection:
         connection.execute("UPDATE spend SET outcome = 'asked' WHERE counted = 0")
     connection.close()
-    assert cli.text("usage").endswith(
+    assert cli.text("learn", "usage").endswith(
         "\nasked: running, or killed; counted with the most that their answers may take.\n"
     )
-    assert cli.text("usage", "--user", "bob") == "No calls of models for user 'bob'.\n"
+    assert cli.text("learn", "usage", "--user", "bob") == "No calls of models for user 'bob'.\n"
 
 
 @pytest.mark.parametrize("since", ["5m", "24h", "7d", "2026-01-31", "2026-01-31T12:00+02:00"])
 def test_spend_since(cli: Cli, since: str) -> None:
     assert re.fullmatch(
-        r"No calls of models since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n", cli.text("usage", "--since", since)
+        r"No calls of models since 20\d\d-\d\d-\d\d \d\d:\d\d\.\n",
+        cli.text("learn", "usage", "--since", since),
     )
 
 
 @pytest.mark.parametrize("since", ["soon", "7w", "-1d", "99999d", ""])
 def test_what_is_no_time(cli: Cli, since: str) -> None:
-    assert "is not a time: write 2026-01-31," in usage(cli.complaint("usage", f"--since={since}", code=2))
+    assert "is not a time: write 2026-01-31," in usage(
+        cli.complaint("learn", "usage", f"--since={since}", code=2)
+    )
 
 
 # All of them
 
 
 COMMANDS: list[tuple[str, ...]] = [
-    ("work",), ("work", "--watch"), ("jobs",), ("jobs", "--retry", "x"), ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
-    ("learn", "reflect", *MODEL), ("learn", "consolidate", *MODEL), ("learn", "relearn", *MODEL), ("usage",),
+    ("work",), ("work", "--watch"), ("learn", "jobs"), ("learn", "jobs", "--retry", "x"), ("chats", "end", "c"), ("learn", "extract", "--chat", "c"), ("learn", "episodes",),
+    ("learn", "reflect", *MODEL), ("learn", "consolidate", *MODEL), ("learn", "relearn", *MODEL), ("learn", "usage"),
 ]  # fmt: skip
 
 
@@ -813,7 +819,7 @@ def test_hostile_titles_and_errors_reach_no_terminal(cli: Cli) -> None:
         connection.execute("UPDATE jobs SET error = ?", (HOSTILE,))
     connection.close()
     for words in (
-        ("jobs",),
+        ("learn", "jobs"),
         ("chats", "end", "queue"),
         ("work",),
         (
@@ -823,7 +829,7 @@ def test_hostile_titles_and_errors_reach_no_terminal(cli: Cli) -> None:
     ):
         result = cli.run(*words)
         assert not FORBIDDEN & set(result.output)
-    assert not re.search(r"^→ Run: curl", cli.text("jobs"), re.MULTILINE)
+    assert not re.search(r"^→ Run: curl", cli.text("learn", "jobs"), re.MULTILINE)
 
 
 def test_on_postgres(cli: Cli, postgres_url: str) -> None:
@@ -832,4 +838,4 @@ def test_on_postgres(cli: Cli, postgres_url: str) -> None:
     cli.monkeypatch.setenv("HOLDFAST_DB", postgres_url)
     assert len(cli.json("work")["done"]) == 2
     assert [one["chat"] for one in cli.json("learn", "episodes", "delivery queue")["episodes"]] == ["queue"]
-    assert cli.json("usage")["calls"] == 0
+    assert cli.json("learn", "usage")["calls"] == 0

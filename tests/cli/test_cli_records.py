@@ -303,9 +303,9 @@ def test_the_pad(cli: Cli) -> None:
         "before": None,
     }
     assert cli.json("scratchpad", "shirt") == {"name": "shirt", "value": "two words"}
-    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}}
-    assert cli.json("scratchpad", "--prefix", "shoe") == {"pad": {"shoe-size": "44"}}
-    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}}
+    assert cli.json("scratchpad") == {"pad": {"shirt": "two words", "shoe-size": "44"}, "more": False}
+    assert cli.json("scratchpad", "--prefix", "shoe") == {"pad": {"shoe-size": "44"}, "more": False}
+    assert cli.json("scratchpad", "--search", "WORDS") == {"pad": {"shirt": "two words"}, "more": False}
     assert "shoe-size  44" in cli.text("scratchpad").replace("     ", " ").replace("    ", " ")
     assert "There is no chat 'c' here." in cli.complaint("scratchpad", "--chat", "c", "--json")
     cli.run("scratchpad", "shirt", "red", "--chat", "c")
@@ -360,7 +360,7 @@ def test_each_user_and_tenant_has_its_own(cli: Cli) -> None:
     cli.run("remember", "of bob", "--kind", "finding", "--user", "bob", "--tenant", "t")
     cli.run("scratchpad", "a", "b", "--user", "bob", "--tenant", "t")
     assert cli.json("records")["records"] == []
-    assert cli.json("scratchpad") == {"pad": {}}
+    assert cli.json("scratchpad") == {"pad": {}, "more": False}
     assert len(cli.json("records", "--user", "bob", "--tenant", "t")["records"]) == 1
     cli.run("remember", "of coach", "--kind", "finding", "--agent", "coach")
     assert cli.json("records")["records"][0]["agent"] == "coach"

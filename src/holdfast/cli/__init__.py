@@ -25,20 +25,16 @@ from holdfast.cli import (
     quarantine,
     records,
     scratchpad,
+    show,
     transfer,
     work,
 )
 from holdfast.cli.options import Options, command, is_given, options_of
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-_PANELS: dict[str, dict[str, Callable[..., None]]] = {
-    "Find": {
-        "recall": find.recall,
-        "search": find.search,
-        "show": chats.show,
-        "window": chats.window,
-        "review": chats.review,
-    },
+_Commands = dict[str, Callable[..., None]]
+_PANELS: dict[str, _Commands] = {
+    "Find": {"recall": find.recall, "show": show.show, "window": show.window, "chats": chats.chats},
     "Keep": {
         "import": transfer.import_,
         "export": transfer.export,
@@ -51,7 +47,7 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "expand": compaction.expand,
         "scratchpad": scratchpad.scratchpad,
     },
-    "Learn": {"work": work.work, "jobs": jobs.jobs, "usage": jobs.usage},
+    "Learn": {"work": work.work, "learn": learn.learn},
     "Serve": {"mcp": mcp.mcp},
     "Tend": {
         "changes": history.changes,
@@ -61,43 +57,42 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "erase": quarantine.erase,
         "stats": maintenance.stats,
         "verify": maintenance.verify,
-        "rebuild": maintenance.rebuild,
         "backup": maintenance.backup,
         "salvage": maintenance.salvage,
         "demo": demo.demo,
     },
 }
+_GROUPS: dict[str, _Commands] = {
+    "chats": {
+        "search": chats.search,
+        "review": chats.review,
+        "rename": chats.rename,
+        "archive": chats.archive,
+        "end": chats.end,
+        "users": chats.users,
+    },
+    "learn": {
+        "extract": learn.extract,
+        "episodes": learn.episodes,
+        "reflect": learn.reflect,
+        "consolidate": learn.consolidate,
+        "relearn": learn.relearn,
+        "jobs": jobs.jobs,
+        "usage": jobs.usage,
+    },
+}
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-_CHATS: dict[str, Callable[..., None]] = {
-    "rename": chats.rename,
-    "archive": chats.archive,
-    "end": chats.end,
-    "users": chats.users,
-}
-_LEARN: dict[str, Callable[..., None]] = {
-    "extract": learn.extract,
-    "episodes": learn.episodes,
-    "reflect": learn.reflect,
-    "consolidate": learn.consolidate,
-    "relearn": learn.relearn,
-}
-_chats = typer.Typer(context_settings=_SETTINGS)
-_chats.callback(invoke_without_command=True)(command(chats.chats))
-_learn = typer.Typer(
-    no_args_is_help=True,
-    context_settings=_SETTINGS,
-    help="Learn now, and show what was learned.\n\nFor example: holdfast learn episodes database",
-)
-for _group, _members in ((_chats, _CHATS), (_learn, _LEARN)):
-    for _name, _function in _members.items():
-        _group.command(_name)(command(_function))
 for _panel, _commands in _PANELS.items():
-    if _panel == "Find":
-        app.add_typer(_chats, name="chats", rich_help_panel=_panel)
     for _name, _function in _commands.items():
-        app.command(_name, rich_help_panel=_panel)(command(_function))
-    if _panel == "Learn":
-        app.add_typer(_learn, name="learn", rich_help_panel=_panel)
+        if _name not in _GROUPS:
+            app.command(_name, rich_help_panel=_panel)(command(_function))
+            continue
+        # `holdfast chats` alone lists them.
+        _group = typer.Typer(no_args_is_help=_name != "chats", context_settings=_SETTINGS)
+        _group.callback(invoke_without_command=_name == "chats")(command(_function))
+        for _member, _of_group in _GROUPS[_name].items():
+            _group.command(_member)(command(_of_group))
+        app.add_typer(_group, name=_name, rich_help_panel=_panel)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -140,7 +135,6 @@ def main() -> None:
                 setattr(sys, name, stack.enter_context(Path(os.devnull).open("w", encoding="utf-8")))
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(
-                    errors="replace"
-                )  # a terminal that lacks a character must not stop the answer
+                # A terminal that lacks a character must not stop the answer.
+                stream.reconfigure(errors="replace")
         app(prog_name="holdfast")
