@@ -212,7 +212,7 @@ def test_messages_are_numbers(cli: Cli, chat: str) -> None:
 
 
 def ask(reply: str, *words: str) -> tuple[int, str, str]:
-    """Run `erase` on a terminal, answer what it asks, and give its exit code, stdout, and what the terminal shows."""
+    """Run `erase` on a terminal and answer; return its exit code, stdout, and what the terminal shows."""
     terminal, its_end = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "holdfast", "erase", *words],

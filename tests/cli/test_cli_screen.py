@@ -8,7 +8,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from cli_runs import Cli
+from cli_runs import FORBIDDEN, Cli, Terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,6 @@ from holdfast.text.snippet import find
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m \x9b31m \u202egnp.exe\x07\x08 [bold]not markup[/] :smile: end"
 )
-FORBIDDEN = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160), 0x202E)}
 
 
 @pytest.fixture
@@ -83,15 +82,10 @@ def test_json_is_ascii_where_the_stream_is_not_unicode(cli: Cli) -> None:
     assert "Grüße ? ??" in cli.process("show", "c", encoding="latin-1").stdout
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_terminal_gets_colours_and_wrapped_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
-    stream = _Terminal()
+    stream = Terminal()
     screen = Screen(stream)
     screen.say(("head", "bold"), " and " * 20, "\x1b[2J", indent=4)
     screen.say("hang " * 20, hang=3)

@@ -184,7 +184,7 @@ def given(**options: str | bool | int | None) -> list[str]:
     """Write options as words of a command line; blank ones and flags that are not set are left out."""
     words = []
     for name, value in options.items():
-        if value not in (None, "") and not (value is False):
+        if value not in (None, "") and value is not False:
             words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return words
 
@@ -204,7 +204,7 @@ class ReadOptions(Options):
     ] = "mask"
 
     def masked(self, found: T) -> T:
-        """Return results with the credentials in their messages and summaries masked, unless they are shown."""
+        """Return results with the credentials in messages and summaries masked, unless they are shown."""
         return cast("T", _masked(found)) if is_masked(self.secrets) else found
 
 

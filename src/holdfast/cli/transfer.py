@@ -36,9 +36,9 @@ def import_(
 ) -> None:
     """Import conversations from files, folders and zips.
 
-    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), and chat-format JSONL and JSON,
-    recognised by content. Each message is stored once, however often it is imported. Exits with 1 if something
-    could not be read or stored; the rest is imported.
+    Reads session logs of Claude Code, data exports of ChatGPT (the zip as it is), and chat-format JSONL and
+    JSON, recognised by content. Each message is stored once, however often it is imported. Exits with 1 if
+    something could not be read or stored; the rest is imported.
 
     For example: holdfast import ~/.claude/projects
     """

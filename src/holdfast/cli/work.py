@@ -276,9 +276,9 @@ def _report_estimate(worker: _Worker, found: WorkResult) -> None:
         screen.say(f"{llm} would not be asked: none of it needs a model.")
         screen.say(f"→ Run it: {options.line('work')}")
     else:
+        prompts, answers = count(found.prompt_tokens, "token"), f"{found.answer_tokens:,}"
+        often = f"{llm} {count(found.calls, 'time')}"
         screen.say(
-            ("It would ask ", "bold"),
-            f"{llm} {count(found.calls, 'time')}: {count(found.prompt_tokens, 'token')} of prompts, and about "
-            f"{found.answer_tokens:,} of answers.",
+            ("It would ask ", "bold"), f"{often}: {prompts} of prompts, and about {answers} of answers."
         )
         screen.say(f"→ Run it: {options.line('work', '--llm', llm)}")

@@ -26,7 +26,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _RAW_IN_JSON = re.compile(r"[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below U+0020 itself
 _WORD = re.compile(r"\s*\S+\s*")
-_LEAST_TEXT = 30  # columns of a terminal for text beside other columns
+_LEAST_WRAPPED, _LEAST_CUT = 20, 30  # columns of a terminal for text beside other columns
 _PIPE_WIDTH = 10_000  # wider than any row: in a pipe nothing is cut or wrapped
 
 
@@ -93,8 +93,9 @@ class Screen:
         wide = max((n for n, name in enumerate(names) if name != whole), key=widths.__getitem__, default=0)
         wide = names.index(cut) if cut else wide
         room = self.console.width - sum(widths) + widths[wide] - 2 * (len(names) - 1)
-        words = [] if cut else [word for cell in cells[wide] for word in cell.plain.split()]
-        if not self.wraps or room >= min(widths[wide], max((_LEAST_TEXT, *map(cell_len, words)))):
+        words = (cell_len(word) for cell in cells[wide] for word in cell.plain.split())
+        least = _LEAST_CUT if cut else max((_LEAST_WRAPPED, *words))
+        if not self.wraps or room >= min(widths[wide], least):
             if cut and self.wraps:
                 cells[wide] = [Text(fitted(cell.plain, room)) for cell in cells[wide]]
             widths[wide] = min(widths[wide], room)
@@ -108,11 +109,12 @@ class Screen:
         else:
             header, *heads = self._grid(cells, widths)
             self.say(header)
-        for head, text, margin in zip(heads, below, margins or repeat("    "), strict=False):
+        for head, text, margin in zip(heads, below, margins or repeat(""), strict=False):
             self.say(head, hang=4)
-            short = Text(fitted(text.plain, self.console.width - len(margin))) if cut else text
-            if short:
-                self.say((margin, "dim"), short, hang=4)
+            if cut and text:
+                self.say((margin, "dim"), fitted(text.plain, self.console.width - len(margin)))
+            elif text:
+                self.say(text, indent=4)
 
     def _grid(self, cells: Sequence[Sequence[Text]], widths: Sequence[int]) -> list[Text]:
         """Return the lines of a table of columns, the first cell of each being its name."""
