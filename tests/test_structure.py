@@ -312,8 +312,6 @@ FILE_LINES, FUNCTION_LINES, CLASS_METHODS = 400, 40, 25
 LEFT = set(
     """aio.py
 chat.py
-cli/chats.py
-cli/transfer.py export
 compaction/compactor.py compact
 compaction/explorer.py _matching
 compaction/explorer.py search

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -200,7 +199,8 @@ def test_one_is_not_several(ada: Cli) -> None:
 
 PYTHON = re.compile(r"\w\([^)]*\)|\bmemory\.(?!db)\w|\w=(?:[\s,.;'…]|$)")
 ROOMS = (
-    "types settings kinds text safety messages store llm search dedup records prompt compaction learning io cli"
+    "types settings kinds text safety messages store llm search dedup records prompt compaction learning "
+    "io cli"
 ).split()  # and the modules beside them
 # Raised where a program passes what no command passes.
 OF_PROGRAMS = (
@@ -274,7 +274,7 @@ def help_of(words: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("words", COMMANDS[1:], ids=" ".join)
 def test_the_example_of_each_help_is_taken(cli: Cli, words: tuple[str, ...]) -> None:
-    """Run the examples on the sample; some are refused, such as those that name a model, but none as misuse."""
+    """Run the examples on the sample; some fail, such as those that name a model, but none is misuse."""
     cli.with_sample().monkeypatch.chdir(cli.folder)
     cli.monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (cli.home / ".claude" / "projects").mkdir(parents=True)
@@ -285,7 +285,9 @@ def test_the_example_of_each_help_is_taken(cli: Cli, words: tuple[str, ...]) -> 
         program, *arguments = shlex.split(example)
         assert program == "holdfast"
         assert tuple(arguments[: len(words)]) == words or words == ("learn",)
-        done = CliRunner().invoke(app, [os.path.expanduser(one) for one in arguments], prog_name="holdfast")
+        done = CliRunner().invoke(
+            app, [str(Path(one).expanduser()) for one in arguments], prog_name="holdfast"
+        )
         assert done.exit_code in (0, 1), done.output
         assert isinstance(done.exception, SystemExit | None)
 

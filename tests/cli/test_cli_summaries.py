@@ -17,8 +17,8 @@ from cli_runs import FORBIDDEN, Cli, Terminal
 from cli_voyage import BEGIN, compacted, fill, one_of, tree_of, with_voyage
 
 from holdfast import Memory, Summary
-from holdfast.cli.render.screen import Screen
-from holdfast.cli.render.summaries import Rest, fitted, show_tree
+from holdfast.cli.render.screen import Screen, fitted
+from holdfast.cli.render.summaries import Rest, show_tree
 from holdfast.io.importing import import_paths
 
 
@@ -70,13 +70,13 @@ def drawn(cli: Cli, width: int, rest: Rest | None = REST) -> list[str]:
 
 def test_a_tree_is_drawn(cli: Cli) -> None:
     lines = drawn(cli, 0)
+    harbour = "user: the harbour assistant: noted"
     ferry = ("A ferry came. " * 8) + "A"
     ship = ("港に船が着いた。" * 8)[:59]
     assert lines == [
         "summary         messages  dates                    tokens  level   text",
         "sum_9           #1-3      2026-05-01                  300  normal  1 May 2026",
-        "├─ sum_1        #1-2      2026-05-01                  200  normal  "
-        "user: the harbour assistant: noted",
+        f"├─ sum_1        #1-2      2026-05-01                  200  normal  {harbour}",
         f"└─ sum_2        #3        2026-05-01                  300  capped  {ferry}…",
         f"sum_3           #21-30    2026-05-02                3,000  normal  {ship}…",
         "not summarised  #31-34    2026-05-02 – 2027-02-25   1,250          3 messages, as written",

@@ -3,7 +3,7 @@
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,66 +32,44 @@ from holdfast.cli import (
 from holdfast.cli.options import Options, command, is_given, options_of
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-_Commands = dict[str, Callable[..., None]]
-_PANELS: dict[str, _Commands] = {
-    "Find": {"recall": find.recall, "show": show.show, "window": show.window, "chats": chats.chats},
-    "Keep": {
-        "import": transfer.import_,
-        "export": transfer.export,
-        "remember": records.remember,
-        "records": records.records,
-        "replace": records.replace,
-        "retract": records.retract,
-        "compact": compaction.compact,
-        "tree": compaction.tree,
-        "expand": compaction.expand,
-        "scratchpad": scratchpad.scratchpad,
-    },
-    "Learn": {"work": work.work, "learn": learn.learn},
-    "Serve": {"mcp": mcp.mcp},
-    "Tend": {
-        "changes": history.changes,
-        "undo": history.undo,
-        "rollback": history.rollback,
-        "quarantine": quarantine.quarantine,
-        "erase": quarantine.erase,
-        "stats": maintenance.stats,
-        "verify": maintenance.verify,
-        "backup": maintenance.backup,
-        "salvage": maintenance.salvage,
-        "demo": demo.demo,
-    },
+# The functions of the commands, which are named as they are, by the panels of the help.
+_PANELS: dict[str, Sequence[Callable[..., None]]] = {
+    "Find": (find.recall, show.show, show.window, chats.chats),
+    "Keep": (
+        *(transfer.import_, transfer.export),
+        *(records.remember, records.records, records.replace, records.retract),
+        *(compaction.compact, compaction.tree, compaction.expand),
+        scratchpad.scratchpad,
+    ),
+    "Learn": (work.work, learn.learn),
+    "Serve": (mcp.mcp,),
+    "Tend": (
+        *(history.changes, history.undo, history.rollback),
+        *(quarantine.quarantine, quarantine.erase),
+        *(maintenance.stats, maintenance.verify, maintenance.backup, maintenance.salvage),
+        demo.demo,
+    ),
 }
-_GROUPS: dict[str, _Commands] = {
-    "chats": {
-        "search": chats.search,
-        "review": chats.review,
-        "rename": chats.rename,
-        "archive": chats.archive,
-        "end": chats.end,
-        "users": chats.users,
-    },
-    "learn": {
-        "extract": learn.extract,
-        "episodes": learn.episodes,
-        "reflect": learn.reflect,
-        "consolidate": learn.consolidate,
-        "relearn": learn.relearn,
-        "jobs": jobs.jobs,
-        "usage": jobs.usage,
-    },
+_GROUPS: dict[Callable[..., None], Sequence[Callable[..., None]]] = {
+    chats.chats: (chats.search, chats.review, chats.rename, chats.archive, chats.end, chats.users),
+    learn.learn: (
+        *(learn.extract, learn.episodes, learn.reflect, learn.consolidate, learn.relearn),
+        *(jobs.jobs, jobs.usage),
+    ),
 }
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-for _panel, _commands in _PANELS.items():
-    for _name, _function in _commands.items():
-        if _name not in _GROUPS:
+for _panel, _functions in _PANELS.items():
+    for _function in _functions:
+        _name = _function.__name__.rstrip("_")
+        if _function not in _GROUPS:
             app.command(_name, rich_help_panel=_panel)(command(_function))
             continue
         # `holdfast chats` alone lists them.
-        _group = typer.Typer(no_args_is_help=_name != "chats", context_settings=_SETTINGS)
-        _group.callback(invoke_without_command=_name == "chats")(command(_function))
-        for _member, _of_group in _GROUPS[_name].items():
-            _group.command(_member)(command(_of_group))
+        _lists = _function is chats.chats
+        _group = typer.Typer(no_args_is_help=not _lists, context_settings=_SETTINGS)
+        _group.callback(invoke_without_command=_lists)(command(_function))
+        for _member in _GROUPS[_function]:
+            _group.command(_member.__name__)(command(_member))
         app.add_typer(_group, name=_name, rich_help_panel=_panel)
 
 

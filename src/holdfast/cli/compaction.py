@@ -61,14 +61,7 @@ def compact(
         opened = memory.chat(chat)
         with Shrinking(opened.stats().context_tokens, target) as progress:
             done = opened.compact(full=full, llm=llm, progress=progress, policy=how)
-    counted = {
-        "noop": done.noop,
-        "leaves": done.leaves,
-        "nodes": done.nodes,
-        "levels": levels(done.summaries),
-    }
-    account = plain(replace(done, summaries=tuple(map(masked_summary, done.summaries))))
-    screen = options.answer({"chat": chat, "title": info.title, **counted, **account, "target": target})
+    screen = options.answer({"chat": chat, "title": info.title, **_described(done), "target": target})
     head(screen, info)
     _show_account(screen, done, budget, llm)
     if not full and done.tokens_after >= target:
@@ -76,8 +69,14 @@ def compact(
         what = "Compact it all the same" if done.noop else "Go on"
         screen.say(f"→ {what}: {_line(options, 'compact', chat, *again)}")
     if not done.noop:
-        screen.say("")
-        screen.say((f"All of them as a tree: {_line(options, 'tree', chat)}", "dim"))
+        screen.say((f"\nAll of them as a tree: {_line(options, 'tree', chat)}", "dim"))
+
+
+def _described(done: CompactionResult) -> dict[str, object]:
+    """Make JSON-compatible data of an account, with what it counts of its summaries."""
+    masked = replace(done, summaries=tuple(map(masked_summary, done.summaries)))
+    counted = {"noop": done.noop, "leaves": done.leaves, "nodes": done.nodes}
+    return {**counted, "levels": levels(done.summaries), **plain(masked)}
 
 
 def _show_account(screen: Screen, done: CompactionResult, budget: int, llm: str | None) -> None:
@@ -157,20 +156,22 @@ def _rest(chat: Chat, summaries: Sequence[Summary], counted: ChatStats) -> Rest 
     return Rest(messages, first[0].seq, last[0].seq, tokens, min(times), max(times))
 
 
+_Identity = Annotated[
+    str,
+    Argument(
+        metavar="ID|CHAT#N-N",
+        help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
+    ),
+]
+_Cursor = Annotated[str | None, Option(metavar="CURSOR", help="Where to go on, from the answer before.")]
+
+
 def expand(
     options: ReadOptions,
     *,
-    identity: Annotated[
-        str,
-        Argument(
-            metavar="ID|CHAT#N-N",
-            help="The id of a summary, as `holdfast tree` shows it; or a message, or several, as monday#3-7.",
-        ),
-    ],
+    identity: _Identity,
     max_tokens: Annotated[int, Option(min=0, help="Tokens at most, but always one entry at least.")] = 4_000,
-    cursor: Annotated[
-        str | None, Option(metavar="CURSOR", help="Where to go on, from the answer before.")
-    ] = None,
+    cursor: _Cursor = None,
     full: Full = False,
 ) -> None:
     """Read what is behind a summary: its messages, or the summaries that it condenses.

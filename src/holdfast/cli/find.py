@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -13,7 +13,7 @@ from holdfast.cli.options import Options, Output, ReadOptions, one_of
 from holdfast.cli.render.screen import Part, Screen, plain, when
 from holdfast.memory import Memory
 from holdfast.text.references import write_reference
-from holdfast.types import ROLES, SOURCES, Hit, Role, Source
+from holdfast.types import ROLES, SOURCES, Hit
 
 _Roles = Annotated[
     list[str] | None,
@@ -58,17 +58,9 @@ def recall(
 
     For example: holdfast recall which exercise did my physio give me
     """
-    filters: dict[str, Any] = {
-        "sources": cast("Sequence[Source] | None", source or None),
-        "roles": cast("Sequence[Role] | None", role or None),
-        "kinds": kind or None,
-        "tags": tag or None,
-        "chat": chat,
-        "since": since,
-        "until": until,
-        "valid_at": valid_at,
-        "min_score": min_score,
-    }
+    several = {"sources": source, "roles": role, "kinds": kind, "tags": tag}
+    filters: dict[str, Any] = {name: values or None for name, values in several.items()}
+    filters |= {"chat": chat, "since": since, "until": until, "valid_at": valid_at, "min_score": min_score}
     text = " ".join(query)
     with options.open() as memory:
         hits = memory.recall(text, limit=limit, secrets=options.secrets, **filters)
@@ -80,13 +72,20 @@ def recall(
     screen = show_hits(options, hits, titles, query=text)
     if hits:
         screen.say((more, "dim"))
-        return
-    todo = "Try other words; `holdfast chats` and `holdfast records` list what there is."
-    if is_empty:
-        todo = "There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`."
-    elif any((*filters.values(), options.agent)):
-        todo = "Try other words, or fewer filters."
-    options.say_nothing(screen, f"Nothing found{options.whose()}.", todo)
+    else:
+        filtered = any((*filters.values(), options.agent))
+        options.say_nothing(
+            screen, f"Nothing found{options.whose()}.", _todo(empty=is_empty, filtered=filtered)
+        )
+
+
+def _todo(*, empty: bool, filtered: bool) -> str:
+    """Return what to do where nothing was found."""
+    if empty:
+        return "There is nothing to search yet: `holdfast import PATH…`, or `holdfast remember TEXT…`."
+    if filtered:
+        return "Try other words, or fewer filters."
+    return "Try other words; `holdfast chats` and `holdfast records` list what there is."
 
 
 def _more(options: Options, memory: Memory, hit: Hit) -> str:

@@ -41,12 +41,15 @@ def learn(options: Options) -> None:
     """
 
 
+_Text = Annotated[
+    list[str] | None, Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input.")
+]
+
+
 def extract(
     options: Options,
     *,
-    text: Annotated[
-        list[str] | None, Argument(metavar="[TEXT]", help="What to learn from; `-` reads standard input.")
-    ] = None,
+    text: _Text = None,
     chat: Annotated[str | None, Option(metavar="CHAT", help="Learn from this chat instead.")] = None,
     messages: MessageRange = None,
     step: Annotated[str, Option(help="The name of the step that gave it.")] = "",
@@ -64,7 +67,7 @@ def extract(
     span = (messages.first, messages.last) if messages else None
     if (text is None) == (chat is None):
         raise InvalidInput("It is not clear what to learn from.", "Pass a text, or --chat.")
-    said = "" if text is None else text_of(text)
+    said = text_of(text or ())
     with interruptible(), options.open(create=chat is None) as memory:
         if chat is not None:
             the_chat(options, memory, chat)
@@ -74,10 +77,9 @@ def extract(
             else:
                 done = memory.chat(chat).extract(messages=span, step=step, type=type_, llm=llm)
     screen = options.answer(plain(done))
-    if number := learned(done.records):
-        screen.say((f"Learned {count(number, 'record')}:", "bold"))
-    else:
-        screen.say(("Nothing new was learned.", "bold"), f" {done.why}" if done.why and not done.job else "")
+    number = learned(done.records)
+    heading = f"Learned {count(number, 'record')}:" if number else "Nothing new was learned."
+    screen.say((heading, "bold"), "" if number or done.job else f" {done.why}")
     show_records(screen, done.records, done.dropped)
     if done.job:
         screen.say((done.why, "red"))
@@ -86,23 +88,25 @@ def extract(
     fail([done.job] if done.job else [])
 
 
+_Query = Annotated[
+    list[str] | None,
+    Argument(metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."),
+]
+_Strategy = Annotated[
+    str,
+    Option(
+        metavar="STRATEGY",
+        help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
+        "llm, by a model.",
+    ),
+]
+
+
 def episodes(
     options: Options,
     *,
-    query: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="[QUERY]", help="A question or some words; no quotes needed. Without one, the newest."
-        ),
-    ] = None,
-    strategy: Annotated[
-        str,
-        Option(
-            metavar="STRATEGY",
-            help="How to rank: index, as recall does; projection, by similar words; recency, newest first; "
-            "llm, by a model.",
-        ),
-    ] = "index",
+    query: _Query = None,
+    strategy: _Strategy = "index",
     limit: Limit = 5,
     llm: Llm = None,
 ) -> None:
@@ -179,23 +183,27 @@ def _learn_now(options: Options, kind: str, llm: str, run: Callable[[Memory], Wo
     fail((*done.postponed, *done.failed))
 
 
+_Prompt = Annotated[
+    str | None,
+    Option(
+        parser=prompt_version,
+        metavar="VERSION|PATH",
+        help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
+        "The newest without it.",
+    ),
+]
+_DryRun = Annotated[
+    bool, Option("--dry-run", help="Only show the difference; the model is asked all the same.")
+]
+
+
 def relearn(
     options: Options,
     *,
     llm: _Model,
     kind: Annotated[str, Option(help="What is learned anew: observations.")] = "observations",
-    prompt: Annotated[
-        str | None,
-        Option(
-            parser=prompt_version,
-            metavar="VERSION|PATH",
-            help="A version of the prompt, such as v1, or a file: a path with a folder, or ending with .md. "
-            "The newest without it.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Only show the difference; the model is asked all the same.")
-    ] = False,
+    prompt: _Prompt = None,
+    dry_run: _DryRun = False,
 ) -> None:
     """Learn again from past chats with another prompt or model, and show the difference.
 

@@ -73,31 +73,33 @@ class Serving(Options):
     ] = MAX_SESSIONS
 
 
+_ReadOnly = Annotated[bool, Option("--read-only", help="Only what reads; nothing can be changed.")]
+_Http = Annotated[
+    bool, Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
+]
+_InstallIn = Annotated[
+    str | None,
+    Option(
+        "--install",
+        parser=one_of(CLIENTS),
+        metavar="CLIENT",
+        help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
+        rich_help_panel=_INSTALL,
+    ),
+]
+_OnlyPrint = Annotated[
+    bool,
+    Option("--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL),
+]
+
+
 def mcp(
     options: Serving,
     *,
-    read_only: Annotated[
-        bool, Option("--read-only", help="Only what reads; nothing can be changed.")
-    ] = False,
-    http: Annotated[
-        bool, Option("--http", help="Serve over HTTP, not to who started it.", rich_help_panel=_HTTP)
-    ] = False,
-    install_in: Annotated[
-        str | None,
-        Option(
-            "--install",
-            parser=one_of(CLIENTS),
-            metavar="CLIENT",
-            help=f"Add this server to the configuration of a client, and end: {_CLIENTS}.",
-            rich_help_panel=_INSTALL,
-        ),
-    ] = None,
-    only_print: Annotated[
-        bool,
-        Option(
-            "--print", help="With --install: print what to add, and write nothing.", rich_help_panel=_INSTALL
-        ),
-    ] = False,
+    read_only: _ReadOnly = False,
+    http: _Http = False,
+    install_in: _InstallIn = None,
+    only_print: _OnlyPrint = False,
     yes: Yes = False,
 ) -> None:
     """Serve the memory to agents over the Model Context Protocol, or add this server to a client.

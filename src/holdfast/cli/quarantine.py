@@ -113,21 +113,23 @@ def _code(found: re.Match[str]) -> str:
     return "".join(f"\\u{{{ord(char):x}}}" for char in found.group())
 
 
+_Chat = Annotated[str | None, Option(metavar="CHAT", help="This chat, and all that was learned in it.")]
+_Rewrite = Annotated[
+    bool,
+    Option(
+        "--rewrite",
+        help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
+    ),
+]
+
+
 def erase(
     options: Options,
     *,
-    chat: Annotated[
-        str | None, Option(metavar="CHAT", help="This chat, and all that was learned in it.")
-    ] = None,
+    chat: _Chat = None,
     messages: MessageRange = None,
     record: Annotated[str | None, Option(metavar="ID", help="This record, in all of its versions.")] = None,
-    rewrite: Annotated[
-        bool,
-        Option(
-            "--rewrite",
-            help="Rewrite PostgreSQL's tables, locking each; alone: clean the files after earlier erasures.",
-        ),
-    ] = False,
+    rewrite: _Rewrite = False,
     yes: Yes = False,
     by: By = "user",
 ) -> None:
@@ -143,9 +145,8 @@ def erase(
     whole_user = options.user if chat is None and record is None and options.user_was_named else ""
     files = rewrite and chat is record is None and not whole_user
     if (chat is None) == (record is None) and not whole_user and not files:
-        raise InvalidInput(
-            "It is not clear what to erase.", "Pass one of --chat, --record, and --user or --rewrite alone."
-        )
+        todo = "Pass one of --chat, --record, and --user or --rewrite alone."
+        raise InvalidInput("It is not clear what to erase.", todo)
     with options.open() as memory:
         if not yes and not files:
             _ask(options, *_what_goes(memory.scoped(agent=""), chat, span, record))

@@ -94,30 +94,32 @@ def remember(
         report(options, memory, record, version)
 
 
+_Identity = Annotated[str | None, Argument(metavar="[ID]", help="Show all of this record, and its history.")]
+_RecordsTarget = Annotated[
+    str | None, Option(help="Only about this (user, env), or in this part of notes (session, plan).")
+]
+_At = Annotated[
+    Point | None,
+    Option(parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."),
+]
+_TextOnly = Annotated[
+    bool, Option("--text-only", help="Print only the text of the record, ready for a file.")
+]
+
+
 def records(
     options: Options,
     *,
-    identity: Annotated[
-        str | None, Argument(metavar="[ID]", help="Show all of this record, and its history.")
-    ] = None,
+    identity: _Identity = None,
     kind: OnlyKind = None,
     category: Annotated[str | None, Option(help="Only of this category.")] = None,
     tag: OnlyTag = None,
     text: Annotated[str | None, Option(help="Only with this in the text or the category.")] = None,
-    target: Annotated[
-        str | None, Option(help="Only about this (user, env), or in this part of notes (session, plan).")
-    ] = None,
+    target: _RecordsTarget = None,
     chat: Annotated[str | None, Option(metavar="CHAT", help="Only learned in this chat.")] = None,
     valid_at: ValidAt = None,
-    at: Annotated[
-        Point | None,
-        Option(
-            parser=read_point, metavar="VERSION|DATE", help="As of this version, or the end of this date."
-        ),
-    ] = None,
-    text_only: Annotated[
-        bool, Option("--text-only", help="Print only the text of the record, ready for a file.")
-    ] = False,
+    at: _At = None,
+    text_only: _TextOnly = False,
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> None:

@@ -120,21 +120,23 @@ def _show_skipped(screen: Screen, title: str, skipped: Sequence["Skipped"]) -> N
         screen.say((", ".join(places[:_EXAMPLES]) + more, "dim"), indent=6)
 
 
+_Output = Annotated[
+    Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
+]
+_Everything = Annotated[
+    bool,
+    Option("--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."),
+]
+
+
 def export(
     options: Options,
     *,
     unnamed: Annotated[list[str] | None, Argument(hidden=True)] = None,
     chat: Annotated[list[str] | None, Option(metavar="CHAT", help="Only this chat; may be repeated.")] = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout.")
-    ] = None,
+    output: _Output = None,
     force: Annotated[bool, Option("--force", help="Replace the file if there is one.")] = False,
-    everything: Annotated[
-        bool,
-        Option(
-            "--all", help="Everything: summaries, records with all versions, pads, jobs, receipts as well."
-        ),
-    ] = False,
+    everything: _Everything = False,
 ) -> None:
     """Write chats as JSONL, which import reads back.
 

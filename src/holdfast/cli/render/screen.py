@@ -102,14 +102,19 @@ class Screen:
             for line in self._grid(cells, widths):
                 self.say(line)
             return
-        _, *below = cells.pop(wide)
+        below = cells.pop(wide)
         del widths[wide]
+        heads = self._grid(cells, widths)
         if room < -2:  # not even the others have room
-            heads = [Text("  ").join(filter(None, row)) for row in zip(*cells, strict=True)][1:]
-        else:
-            header, *heads = self._grid(cells, widths)
-            self.say(header)
-        for head, text, margin in zip(heads, below, margins or repeat(""), strict=False):
+            heads = [Text("  ").join(filter(None, row)) for row in zip(*cells, strict=True)]
+        self._list_below(heads, below, cut=bool(cut), margins=margins)
+
+    def _list_below(
+        self, heads: Sequence[Text], below: Sequence[Text], *, cut: bool, margins: Sequence[str]
+    ) -> None:
+        """Print the rows of a table, each with the text of its widest column below it."""
+        self.say(heads[0])
+        for head, text, margin in zip(heads[1:], below[1:], margins or repeat(""), strict=False):
             self.say(head, hang=4)
             if cut and text:
                 self.say((margin, "dim"), fitted(text.plain, self.console.width - len(margin)))
