@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from typer.testing import CliRunner
 from holdfast import Memory, errors
 from holdfast.cli import app
 from holdfast.cli.render.wording import in_options
+from holdfast.demo import sessions
+from holdfast.io.importing import import_paths
 
 ONLY = "Of user 'ada', the only one here.\n"
 
@@ -272,10 +275,20 @@ def help_of(words: tuple[str, ...]) -> str:
     return str(command.help)
 
 
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a database of the demo's conversations."""
+    path = tmp_path_factory.mktemp("sample") / "memory.db"
+    with Memory(path) as memory, sessions() as files:
+        import_paths(memory, files)
+    return path
+
+
 @pytest.mark.parametrize("words", COMMANDS[1:], ids=" ".join)
-def test_the_example_of_each_help_is_taken(cli: Cli, words: tuple[str, ...]) -> None:
+def test_the_example_of_each_help_is_taken(cli: Cli, sample: Path, words: tuple[str, ...]) -> None:
     """Run the examples on the sample; some fail, such as those that name a model, but none is misuse."""
-    cli.with_sample().monkeypatch.chdir(cli.folder)
+    shutil.copy(sample, cli.db)
+    cli.monkeypatch.chdir(cli.folder)
     cli.monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (cli.home / ".claude" / "projects").mkdir(parents=True)
     (cli.folder / "agent.db").write_text("damaged")

@@ -50,7 +50,7 @@ def chats(
         "channel": [one.channel for one in shown],
     }
     screen.table(columns)
-    screen.more(more, offset + limit)
+    screen.say_more(more=more, offset=offset + limit)
 
 
 def users(options: Options, *, limit: LimitOrAll = None) -> None:
@@ -65,7 +65,7 @@ def users(options: Options, *, limit: LimitOrAll = None) -> None:
         screen.say(user)
     if not found:
         screen.say("No users here: all that is stored is what all users share.")
-    screen.more(more)
+    screen.say_more(more=more)
 
 
 def search(

@@ -133,7 +133,7 @@ def tree(
         screen.say(f"→ Compact it, once it is long enough: {_line(options, 'compact', info.id)}")
         return
     show_tree(screen, summaries, rest, limit)
-    screen.more(more)
+    screen.say_more(more=more)
     screen.say("")
     behind = f"{counted.summarised:,} of {count(counted.messages, 'message')}"
     screen.say(

@@ -63,11 +63,11 @@ def demo(options: Options) -> None:
             what = f"{options.shown_location} has chats already."
             raise InvalidInput(what, "Give the demo a database of its own.")
         seen = _run(memory)
-    questions = [
+    asked = [
         {**asdict(one.question), "rank": one.rank or None, "hits": described(one.hits, seen.titles)}
         for one in seen.asked
     ]
-    numbers = {"chats": len(seen.titles), "messages": seen.messages, "questions": questions}
+    numbers = {"chats": len(seen.titles), "messages": seen.messages, "questions": asked}
     prompt = plain(seen.prompt.tokens)
     screen = options.answer({**numbers, "window": plain(seen.window, _CHAT), "prompt": prompt})
     in_memory = "a database in memory; yours is not touched"

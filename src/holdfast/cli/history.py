@@ -55,7 +55,7 @@ def changes(
     screen = options.answer({"changes": plain(shown), "more": more})
     for change in shown:
         show_change(screen, change)
-    screen.more(more)
+    screen.say_more(more=more)
     if not shown and not more:
         filtered = kind or identity or options.agent
         todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."

@@ -62,7 +62,7 @@ def jobs(options: Options, *, status: _Status = None, retry: _Retry = None, limi
     for job in found:
         if job.error:
             screen.say((f"{job.id}: ", "bold"), in_options(job.error), hang=4)
-    screen.more(more)
+    screen.say_more(more=more)
     if due := [job for job in found if is_due(job)]:
         screen.say(f"→ Run what is due: {_work(options, due)}")
     if any(job.status == "failed" for job in found):
@@ -126,7 +126,7 @@ def usage(options: Options, *, since: Since = None, limit: LimitOrAll = None) ->
         "seconds": [f"{line.seconds:,.1f}" for line in lines],
     }
     screen.table(columns)
-    screen.more(more)
+    screen.say_more(more=more)
     screen.say("")
     tokens = f"{count(found.prompt_tokens, 'token')} of prompts, {found.answer_tokens:,} of answers"
     calls = count(found.calls, "call")

@@ -156,7 +156,7 @@ class Options(Output):
         """Print that nothing is there, and the users who may be meant, or else what to do."""
         screen.say(what)
         if not self.json and (hint := self.others() or todo):
-            screen.say(f"→ {hint}")
+            screen.say(f"→ {hint}", hang=2)
 
     def _users(self) -> list[str]:
         """Return the users; none if the database cannot be opened, which the command reports."""
@@ -363,7 +363,7 @@ def complain(what: str, todo: str = "") -> None:
     screen = Screen(sys.stderr)
     screen.say(("Error: ", "bold red"), what)
     if todo:
-        screen.say("→ ", todo)
+        screen.say("→ ", todo, hang=2)
 
 
 def confirm(question: str, danger: str, way_out: str) -> None:

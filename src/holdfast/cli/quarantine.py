@@ -66,7 +66,7 @@ def _list_quarantine(options: Options, held: list[Record], *, more: bool) -> Non
     for record in held:
         _show_held(screen, record)
         screen.say("")
-    screen.more(more)
+    screen.say_more(more=more)
     if held:
         release, discard = (options.line("quarantine", way, "ID") for way in ("--release", "--discard"))
         screen.say((f"Release one: {release}. Discard it: {discard}.", "dim"))

@@ -142,7 +142,7 @@ def records(
     screen = options.answer({"records": plain(shown), "more": more})
     if shown:
         show_table(screen, shown)
-        screen.more(more, offset + limit)
+        screen.say_more(more=more, offset=offset + limit)
     else:
         filtered = any((*filters.values(), tag, valid_at, at, offset, options.agent))
         todo = "Try fewer filters." if filtered else "Store something: `holdfast remember TEXT…`."

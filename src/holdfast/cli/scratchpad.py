@@ -60,7 +60,7 @@ def _list(options: Options, pad: Scratchpad, prefix: str, search: str, limit: in
     screen = options.answer({"pad": plain(dict(shown)), "more": more})
     if shown:
         screen.table({"name": [name for name, _ in shown], "value": [short(value) for _, value in shown]})
-        screen.more(more)
+        screen.say_more(more=more)
     else:
         like = "like that " if prefix or search else ""
         todo = "Put something there: `holdfast scratchpad NAME VALUE`."

@@ -13,7 +13,8 @@ import typer
 from typer import Argument, Option
 
 from holdfast.cli.lookup import the_chat
-from holdfast.cli.options import INTERRUPTED, Options, complain
+from holdfast.cli.options import Options
+from holdfast.cli.render.outcomes import interruptible
 from holdfast.cli.render.screen import Screen, count, listed, plain
 from holdfast.errors import InvalidInput
 
@@ -49,12 +50,9 @@ def import_(
     from holdfast.io.importing import import_paths
 
     paths = paths or _claude_code_projects()
-    try:
-        with options.open(create=True) as memory, Progress(paths) as progress:
-            report = import_paths(memory, paths, progress)
-    except KeyboardInterrupt as error:
-        complain("Interrupted. What was imported until now is kept.", "The same command goes on from there.")
-        raise typer.Exit(INTERRUPTED) from error
+    kept = "What was imported until now is kept."
+    with interruptible(kept), options.open(create=True) as memory, Progress(paths) as progress:
+        report = import_paths(memory, paths, progress)
     screen = options.answer({**plain(report), "database": options.shown_location})
     _show_report(screen, report, options)
     if report.problems:

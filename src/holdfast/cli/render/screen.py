@@ -157,7 +157,7 @@ class Screen:
         for line in lines:
             self.say((shown(line), {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")))
 
-    def more(self, more: bool, offset: int | None = None) -> None:  # noqa: FBT001
+    def say_more(self, *, more: bool, offset: int | None = None) -> None:
         """Print how to list the rest, if there is more."""
         if more:
             way = "a larger --limit" if offset is None else f"--offset {offset}, or a larger --limit"
